@@ -1,0 +1,145 @@
+#!/bin/sh
+# The one command of this project:
+#
+#   ./go demo [ARGS]            watch scripted agents talk, work, crash and carry on; needs no key
+#   ./go test [PYTEST ARGS]     all tests with coverage; with arguments exactly what pytest does with them
+#   ./go check                  format, lint, types, import contracts, architecture tests
+#   ./go prove [PYTEST ARGS]    the full enumerations and soaks (long)
+#   ./go bench NAME [--json]    measure; one table, or one JSON object of figures by name
+#   ./go fmt                    format the code and repair what lint can repair
+#   ./go requirements [SOURCE]  which requirements a test claims; with MA, MAS, AG, RC or AF the unclaimed ones
+#   ./go uv ARGS                the uv that this script uses, for instance: ./go uv lock
+#
+# It needs git and Python 3.11 or newer. Everything else it puts into .go/ and .venv/, here, and nowhere else.
+set -eu
+cd "$(dirname "$0")"
+HERE=$PWD
+
+usage() { sed -n 's/^#   //p' go; }
+say() { printf '%s\n' "$*" >&2; }
+die() { say "go: $*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Sets PYTHON (to get uv with) and UV_PYTHON (to run Greenroom with).
+find_python() {
+    PYTHON='' newer='' old='there is no python3 on the PATH'
+    for name in python3.13 python3.12 python3.11 python3; do
+        found=$("$name" -c 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)' 2>/dev/null) || continue
+        case $found in
+        3.11\ * | 3.12\ * | 3.13\ *) PYTHON=${found#* }; break ;;
+        3.1[4-9]\ * | 3.[2-9][0-9]\ *) newer=${found#* } ;;
+        *) old="$name is version ${found%% *}" ;;
+        esac
+    done
+    if [ -z "$PYTHON" ] && [ -z "$newer" ] && ! have uv; then
+        die "Greenroom needs Python 3.11 or newer, but $old.
+    Debian, Ubuntu: sudo apt-get install python3 python3-venv
+    macOS:          brew install python@3.13
+    everywhere:     install uv (https://docs.astral.sh/uv/), which brings its own Python"
+    fi
+    # Not every locked package has ready-made wheels for newer Pythons, so there uv fetches a 3.13 for itself.
+    export UV_PYTHON="${UV_PYTHON:-${PYTHON:-3.13}}"
+    PYTHON=${PYTHON:-$newer}
+}
+
+find_uv() {
+    for UV in uv .go/venv/bin/uv .go/pip/bin/uv .go/bin/uv; do
+        "$UV" --version >/dev/null 2>&1 && return
+    done
+    return 1
+}
+
+# A Debian without python3-venv has `python3 -m venv` that fails; a pip of the system can then still fill a folder.
+by_venv() { rm -rf .go/venv && "$PYTHON" -m venv .go/venv && .go/venv/bin/python -m pip install uv; }
+by_pip() { "$PYTHON" -m pip install --target .go/pip --upgrade uv; }
+by_pipx() { PIPX_HOME=$HERE/.go/pipx PIPX_BIN_DIR=$HERE/.go/bin pipx install --force uv; }
+by_installer() {
+    url=https://astral.sh/uv/install.sh
+    { curl -LsSf -o .go/install-uv.sh "$url" || wget -O .go/install-uv.sh "$url"; } &&
+        UV_INSTALL_DIR=$HERE/.go/bin UV_NO_MODIFY_PATH=1 sh .go/install-uv.sh
+}
+
+get_uv() {
+    say "go: uv, which installs what is locked, is not here; getting it into .go/ ..."
+    mkdir -p .go
+    for way in by_venv by_pip by_pipx by_installer; do
+        "$way" >>.go/log 2>&1 && find_uv && return
+    done
+    tail -n 3 .go/log >&2
+    die "could not get uv in any of four ways (see .go/log). Is there a network? Otherwise install one of these and try again:
+    python3-venv    Debian, Ubuntu: sudo apt-get install python3-venv
+    pipx            https://pipx.pypa.io
+    uv              https://docs.astral.sh/uv/   (macOS: brew install uv)"
+}
+
+# sync [UV OPTIONS]: make .venv what uv.lock says, then use it.
+sync() {
+    unset VIRTUAL_ENV
+    export UV_PROJECT_ENVIRONMENT="$HERE/.venv"
+    find_python
+    find_uv || get_uv
+    [ -d .venv ] || say "go: making .venv from uv.lock, once ..."
+    "$UV" sync --quiet --locked "$@" >&2 || die "uv could not make .venv from uv.lock; its words are above.
+    No network: try again later. pyproject.toml changed: run ./go uv lock first."
+    export PATH="$HERE/.venv/bin:$PATH"
+}
+
+# What tests want of the system, one per line: program, package, what does not run without it.
+wanted() {
+    cat <<'END'
+git git the tests of the repository's own state
+END
+}
+
+system_programs() {
+    wanted | while read -r program package tests; do
+        have "$program" || get_program "$package" || say "go: without $program these do not run: $tests."
+        have "$program" || [ "${CI:-}" != true ] || die "CI=true and $program is missing."
+    done
+}
+
+get_program() {
+    if have apt-get; then how="apt-get update -qq && apt-get install -qq -y $1"; else how="brew install $1"; fi
+    if [ "${CI:-}" != true ]; then
+        say "go: the tests want $1. Install it with: $how [y/N]"
+        { read -r answer </dev/tty; } 2>/dev/null || return 1
+        [ "$answer" = y ] || return 1
+    fi
+    if have apt-get && [ "$(id -u)" != 0 ]; then sudo sh -c "$how"; else sh -c "$how"; fi </dev/null >&2
+}
+
+failed=''
+try() { say "-- $*"; "$@" || failed="$failed
+    $*"; }
+verdict() { [ -z "$failed" ] || die "failed:$failed"; }
+
+check() {
+    try ruff format --check --quiet
+    try ruff check --quiet
+    try mypy
+    try lint-imports --no-logo
+    try pytest -q tests/architecture
+    verdict
+}
+
+all_tests() {
+    try pytest -n logical --maxprocesses 8 --cov --cov-report=
+    try coverage report --include='src/greenroom/core/*' --fail-under=100
+    try coverage report --omit='src/greenroom/core/*' --fail-under=90
+    verdict
+}
+
+command=${1:-help}
+[ $# -eq 0 ] || shift
+case $command in
+demo) sync --no-dev --inexact && exec greenroom demo "$@" ;;
+test) sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
+check) sync && check ;;
+prove) sync && system_programs && exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;
+bench) sync && exec python -m bench "$@" ;;
+fmt) sync && ruff check --fix --exit-zero --quiet && ruff format ;;
+requirements) sync && exec python tools/requirements.py "$@" ;;
+uv) find_python && { find_uv || get_uv; } && exec "$UV" "$@" ;;
+help | -h | --help) usage ;;
+*) usage >&2; say "go: there is no command '$command'."; exit 2 ;;
+esac

@@ -1,0 +1,1 @@
+"""Greenroom: a team of AI agents that you can trust with real work."""

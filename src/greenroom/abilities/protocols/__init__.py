@@ -1,0 +1,1 @@
+"""How we ask and how we read: prompt and parser in pairs."""

@@ -1,0 +1,1 @@
+"""What needs the model: a .py and its prompt .md side by side."""

@@ -1,0 +1,181 @@
+"""converse: one model call in a thread. Its native tool calls become the next steps; then it is asked again.
+
+First version: native calls only, and a plain prompt. Text protocols and the prompt builder come with `protocols/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.errors import ModelFault
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, WaitingId
+from greenroom.core.base.records import Data
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ChatMessage, Finished, Model, ModelRequest, Purpose, TextDelta, ToolCall, Usage
+from greenroom.core.rules.intents import Consequence, FinishSubtask, PostNote, QueueSteps, SendMessage
+from greenroom.core.state.step import Step, StepType, Terms, Work
+from greenroom.core.state.world import World
+
+MAX_OUTPUT: Final = 4096
+CHARS_PER_TOKEN: Final = 3
+"""A cautious guess for what is reserved before a call; the provider's own count is what is settled."""
+
+
+class Converse:
+    """The default skill of a conversing agent."""
+
+    type: StepType = "skill"
+    name: str = "converse"
+    description: str = "Think about what was said and done, then act, write to somebody, or finish."
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def terms(self, world: World, step: Step) -> Terms:
+        """A model call: made again when it is cut off, reserved before."""
+        size = len(step.work.text_content) // CHARS_PER_TOKEN
+        agent = world.agents[step.agent_id]
+        needs = Amounts(tokens=size + MAX_OUTPUT)
+        return Terms(effect="model", needs=needs, model=self._model.name, spec=agent.spec.version)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Ask the model and read what it wants."""
+        history = await bench.history()
+        request = ModelRequest(purpose=_purpose(bench, history), messages=_messages(bench, history))
+        text, calls, spent, done = "", [], NOTHING, False
+        async for event in self._model.stream(request):
+            match event:
+                case TextDelta():
+                    text += event.text
+                case ToolCall():
+                    calls.append(event)
+                case Usage():
+                    spent = event.spent
+                case Finished():
+                    done = event.reason == "stop"
+        if not done:
+            raise ModelFault(f"{self._model.name} stopped before its answer was complete.")
+        kept = [{"id": call.call_id, "name": call.name, "arguments": dict(call.arguments)} for call in calls]
+        return Outcome(result={"text": text, "calls": kept}, spent=spent, intents=consequences(bench.step, text, calls))
+
+
+def _purpose(bench: Bench, history: Sequence[Step]) -> Purpose:
+    turn = 1 + sum(step.work.executor == "converse" for step in history)
+    step = bench.step
+    return Purpose(
+        agent=step.agent_id,
+        skill="converse",
+        step=step.step_id,
+        thread=step.thread_id,
+        turn=turn,
+        attempt=step.attempt,
+    )
+
+
+def _messages(bench: Bench, history: Sequence[Step]) -> tuple[ChatMessage, ...]:
+    spec = bench.agent.spec
+    found = [ChatMessage(role="system", content=f"You are {spec.name}, {spec.role}. {spec.profile}".strip())]
+    for step in history:
+        found += _told(step)
+    thread = bench.world.threads.get(bench.step.thread_id)
+    notices = thread.notices if thread else ()
+    newest = "\n".join((bench.step.work.text_content, *notices)).strip()
+    return (*found, ChatMessage(role="user", content=newest or "Go on."))
+
+
+def _told(step: Step) -> list[ChatMessage]:
+    """What an ended step looks like in the conversation."""
+    result = step.result or {}
+    if step.work.type == "tool":
+        content = step.error or str(result.get("output", result))
+        return [ChatMessage(role="tool", content=content, call_id=step.work.call_id)]
+    answer = ChatMessage(role="assistant", content=str(result.get("text", step.error)))
+    question = step.work.text_content
+    return [ChatMessage(role="user", content=question), answer] if question else [answer]
+
+
+def consequences(step: Step, text: str, calls: Sequence[ToolCall]) -> tuple[Consequence, ...]:
+    """What a reply asks for: messages, notes, an end; tools as steps; and another turn if there is work left."""
+    found: list[Consequence] = []
+    works: list[Work] = []
+    rests = step.subtask_id is None
+    for call in calls:
+        arguments = call.arguments
+        match call.name:
+            case "send_message":
+                found.append(_message(step, arguments))
+                rests = rests or bool(arguments.get("waiting"))
+            case "post_note":
+                found.append(
+                    PostNote(task_id=step.task_id, content=_text(arguments, "content"), stage_id=step.stage_id)
+                )
+            case "finish":
+                found.append(_finish(step, arguments))
+                rests = True
+            case _:
+                works.append(_tool(call))
+    if not calls and step.answers is not None:
+        found.append(_reply(step, text))
+    if works or not rests:
+        works.append(Work(type="skill", executor="converse", intention="Go on."))
+    if works:
+        found.append(QueueSteps(agent_id=step.agent_id, works=tuple(works), place="next"))
+    return tuple(found)
+
+
+def _text(arguments: Data, name: str) -> str:
+    return str(arguments.get(name, ""))
+
+
+def _message(step: Step, arguments: Data) -> SendMessage:
+    receivers = arguments.get("receiver", ())
+    names = receivers if isinstance(receivers, list | tuple) else [receivers]
+    returned = arguments.get("return_waiting_id") or step.answers
+    waiting = bool(arguments.get("waiting"))
+    return SendMessage(
+        task_id=step.task_id,
+        receiver=tuple(AgentId(str(name)) for name in names),
+        message=_text(arguments, "message"),
+        stage_relative=step.stage_id or "no_relative",
+        need_reply=waiting or bool(arguments.get("need_reply")),
+        waiting=waiting,
+        return_waiting_id=WaitingId(str(returned)) if returned and not waiting else None,
+        delivery="handoff" if arguments.get("handoff") else "post",
+    )
+
+
+def _reply(step: Step, text: str) -> SendMessage:
+    """Plain text in a step that owes an answer is the answer."""
+    waiter = AgentId(str(step.answers).partition(">")[0])
+    return SendMessage(
+        task_id=step.task_id,
+        receiver=(waiter,),
+        message=text or "(no text)",
+        stage_relative="no_relative",
+        return_waiting_id=step.answers,
+        kind="response",
+    )
+
+
+def _finish(step: Step, arguments: Data) -> FinishSubtask:
+    evidence = arguments.get("evidence", ())
+    proofs = evidence if isinstance(evidence, list | tuple) else [evidence]
+    return FinishSubtask(
+        subtask_id=step.subtask_id or SubtaskId(""),
+        stage_id=step.stage_id or StageId(""),
+        state="failed" if arguments.get("status") == "failed" else "finished",
+        summary=_text(arguments, "summary"),
+        evidence=tuple(str(proof) for proof in proofs),
+    )
+
+
+def _tool(call: ToolCall) -> Work:
+    return Work(
+        type="tool",
+        executor=call.name,
+        intention=f"Call {call.name}.",
+        instruction_content=call.arguments,
+        call_id=call.call_id,
+    )

@@ -1,0 +1,1 @@
+"""Agents as actors: an asyncio task only while there is something to do."""

@@ -1,0 +1,58 @@
+"""The bench: what an executor sees while its step runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from greenroom.actors.agents.windows import Windows
+from greenroom.core.base.errors import StaleOwner
+from greenroom.core.ports.submit import Submit
+from greenroom.core.rules.intents import PrepareEffect
+from greenroom.core.state.agent import Agent
+from greenroom.core.state.step import Prepared, Step
+from greenroom.core.state.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class StepBench:
+    """One per attempt."""
+
+    step: Step
+    look: Callable[[], World]
+    submit: Submit
+    windows: Windows
+
+    @property
+    def world(self) -> World:
+        """The newest committed world."""
+        return self.look()
+
+    @property
+    def agent(self) -> Agent:
+        """Whose step it is."""
+        return self.look().agents[self.step.agent_id]
+
+    @property
+    def key(self) -> str:
+        """Unique over all teams, the same for every attempt."""
+        return f"{self.look().team.team_id}/{self.step.step_id}"
+
+    async def prepare(self, *prepared: Prepared) -> None:
+        """Make known what is about to be done; a refusal means that this attempt is not the current one."""
+        intent = PrepareEffect(step_id=self.step.step_id, attempt=self.step.attempt, prepared=prepared)
+        (refused,) = await self.submit.submit(intent, by=self.step.agent_id)
+        if refused is not None:
+            raise StaleOwner(f"The effect was not begun. {refused}")
+
+    async def history(self) -> Sequence[Step]:
+        """The thread's window: ended steps from where it begins."""
+        thread = self.look().threads.get(self.step.thread_id)
+        begin = thread.window_from if thread else 0
+        steps = await self.windows.of(self.step.thread_id)
+        return [step for step in steps if ordinal(step) >= begin]
+
+
+def ordinal(step: Step) -> int:
+    """The step's number among its agent's steps."""
+    return int(step.step_id.rpartition("#")[2])

@@ -1,0 +1,175 @@
+"""The crew: the actors of one team. An actor takes its agent's next step, runs it and hands the outcome in.
+
+It reads views and asks for changes; it changes nothing itself. Everything it knows can be forgotten at any moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from greenroom.actors.agents.bench import StepBench
+from greenroom.actors.agents.windows import Windows
+from greenroom.core.base.errors import ModelFault, StaleOwner, WorldFault
+from greenroom.core.base.ids import AgentId, StepId, step_id
+from greenroom.core.ports.executor import Abilities, Outcome
+from greenroom.core.ports.submit import Submit
+from greenroom.core.rules.intents import Consequence, FinishStep, QueueSteps, ReleaseStep, StartStep
+from greenroom.core.rules.queue import next_step
+from greenroom.core.rules.wakeups import touched
+from greenroom.core.state.archive import Archived
+from greenroom.core.state.events import Event
+from greenroom.core.state.step import Step, StepCancelling, Terms, Work
+from greenroom.core.state.world import World
+
+
+class Crew:
+    """All actors of a team; a task per agent only while it has something to do."""
+
+    def __init__(self, submit: Submit, look: Callable[[], World], abilities: Abilities, windows: Windows) -> None:
+        self._submit = submit
+        self._look = look
+        self._abilities = abilities
+        self._windows = windows
+        self._actors: dict[AgentId, asyncio.Task[None]] = {}
+        self._effects: dict[StepId, asyncio.Task[None]] = {}
+        self._closing = False
+
+    def follow(self, events: Sequence[Event], archived: Sequence[Archived]) -> None:
+        """React to a commit: wake who may have something to do, end effects that are being cancelled."""
+        self._windows.follow(events, archived)
+        for event in events:
+            if isinstance(event, StepCancelling) and event.step_id in self._effects:
+                self._effects[event.step_id].cancel()
+        self.wake(touched(self._look(), events))
+
+    def wake(self, agents: Iterable[AgentId]) -> None:
+        """Let these look whether they have something to do."""
+        if self._closing:
+            return
+        world = self._look()
+        for agent in agents:
+            if agent not in self._actors and next_step(world, agent) is not None:
+                self._actors[agent] = asyncio.create_task(self._act(agent), name=f"actor {agent}")
+
+    @property
+    def busy(self) -> bool:
+        """Whether any actor is doing something."""
+        return bool(self._actors)
+
+    async def close(self) -> None:
+        """End all effects, see them dead, hand in that they were interrupted."""
+        self._closing = True
+        for effect in tuple(self._effects.values()):
+            effect.cancel()
+        while self._actors:
+            await asyncio.wait(tuple(self._actors.values()))
+
+    async def _act(self, agent: AgentId) -> None:
+        """An actor's top loop."""
+        try:
+            while not self._closing:
+                step = next_step(self._look(), agent)
+                if step is None or not await self._run(step):
+                    return
+        except StaleOwner as error:
+            logging.getLogger(__name__).warning("%s stops: %s", agent, error)
+        finally:
+            del self._actors[agent]
+
+    async def _run(self, step: Step) -> bool:
+        """Start a step and go on with the ones that follow in the same breath; False when it may not start."""
+        terms = self._terms(step)
+        (refused,) = await self._submit.submit(StartStep(step_id=step.step_id, terms=terms), by=step.agent_id)
+        if refused is not None:
+            # Somebody else's commit came in between; if nothing changed, trying again would spin.
+            return next_step(self._look(), step.agent_id) is not step
+        name: StepId | None = step.step_id
+        while name is not None:
+            running = self._look().steps.get(name)
+            if running is None or running.state not in ("running", "cancelling"):
+                return True
+            name = await self._attempt(running)
+        return True
+
+    def _terms(self, step: Step) -> Terms:
+        executor = self._abilities.get(step.work.type, step.work.executor)
+        return executor.terms(self._look(), step) if executor else Terms(effect="pure")
+
+    async def _attempt(self, step: Step) -> StepId | None:
+        """Run one attempt and hand it in; returns the step that was started with it, if any."""
+        outcome = None if step.state == "cancelling" or self._closing else await self._effect(step)
+        if outcome is None:
+            release = ReleaseStep(step_id=step.step_id, attempt=step.attempt, why="stopped")
+            await self._submit.submit(release, by=step.agent_id)
+            return None
+        finish = FinishStep(
+            step_id=step.step_id,
+            attempt=step.attempt,
+            outcome=outcome.state,
+            result=outcome.result,
+            error=outcome.error,
+            spent=outcome.spent,
+            intents=outcome.intents,
+            blobs=outcome.blobs,
+        )
+        follower = None if self._closing else likely_next(self._look(), step, outcome.intents)
+        if follower is None:
+            await self._submit.submit(finish, by=step.agent_id)
+            return None
+        start = StartStep(step_id=follower.step_id, terms=self._terms(follower))
+        _, refused = await self._submit.submit(finish, start, by=step.agent_id)
+        return follower.step_id if refused is None else None
+
+    async def _effect(self, step: Step) -> Outcome | None:
+        """The executor's outcome, or None when it was cancelled and is dead."""
+        executor = self._abilities.get(step.work.type, step.work.executor)
+        if executor is None:
+            error = f"There is no {step.work.type} called {step.work.executor!r} in this house."
+            return Outcome(state="failed", error=error)
+        me = asyncio.current_task()
+        if me is None:
+            return None
+        self._effects[step.step_id] = me
+        try:
+            return await executor.run(StepBench(step, self._look, self._submit, self._windows))
+        except asyncio.CancelledError:
+            me.uncancel()
+            return None
+        except StaleOwner:
+            raise
+        except (ModelFault, WorldFault) as error:
+            return Outcome(state="failed", error=str(error))
+        except Exception as error:
+            # A tool or skill that breaks costs its own step, never the actor or the team.
+            logging.getLogger(__name__).exception("%s failed in %s", step.work.executor, step.step_id)
+            return Outcome(state="failed", error=f"{step.work.executor} broke: {type(error).__name__}: {error}")
+        finally:
+            del self._effects[step.step_id]
+
+
+def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Step | None:
+    """The step that probably follows: started in the same commit if the rules agree, else asked for again."""
+    agent = world.agents[step.agent_id]
+    mine = [one for one in intents if isinstance(one, QueueSteps) and one.agent_id == step.agent_id and one.works]
+    first = next((one for one in mine if one.place == "next"), None)
+    if first is None and agent.todo:
+        return world.steps[agent.todo[0]]
+    first = first or (mine[0] if mine else None)
+    if first is None:
+        return None
+    return _foreseen(step, first.works[0], step_id(step.agent_id, agent.steps_made + 1))
+
+
+def _foreseen(step: Step, work: Work, name: StepId) -> Step:
+    return Step(
+        step_id=name,
+        agent_id=step.agent_id,
+        thread_id=step.thread_id,
+        task_id=step.task_id,
+        stage_id=step.stage_id,
+        subtask_id=step.subtask_id,
+        work=work,
+        queued_at=step.queued_at,
+    )

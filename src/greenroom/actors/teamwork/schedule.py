@@ -1,0 +1,140 @@
+"""The schedule: which stage starts, which subtask begins, what is over. A function of the world, nothing else.
+
+Run at start on all tasks and after each commit on those that changed: the same answer either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from greenroom.core.base.ids import TaskId, task_of, thread_id
+from greenroom.core.rules.intents import (
+    AssignSubtask,
+    FinishStage,
+    FinishSubtask,
+    FinishTask,
+    Intent,
+    ReportStage,
+    StartStage,
+)
+from greenroom.core.state.agent import AgentRemoved
+from greenroom.core.state.events import Event
+from greenroom.core.state.message import WaitReleased
+from greenroom.core.state.stage import (
+    Stage,
+    StageAdded,
+    StageEnded,
+    StageStarted,
+    Subtask,
+    SubtaskAssigned,
+    SubtaskEnd,
+    SubtaskEnded,
+    SubtaskHandedOver,
+)
+from greenroom.core.state.step import StepEnded
+from greenroom.core.state.task import Task, TaskResumed, TaskStarted
+from greenroom.core.state.team import OwnerChanged, TeamForked, TeamResumed
+from greenroom.core.state.world import World
+
+OVER = ("finished", "failed", "skipped", "cancelled")
+
+
+def changed(world: World, events: Iterable[Event]) -> set[TaskId]:
+    """The tasks that a commit may have moved. A step's end moves its task only when its thread has no more steps."""
+    found: set[TaskId] = set()
+    for event in events:
+        match event:
+            case TaskStarted() | TaskResumed() | StageEnded() | WaitReleased():
+                found.add(event.task_id)
+            case StageAdded() | StageStarted() | SubtaskAssigned() | SubtaskHandedOver() | SubtaskEnded():
+                found.add(task_of(event.stage_id))
+            case StepEnded():
+                thread = world.threads.get(event.thread_id)
+                if thread is not None and not thread.open_steps:
+                    found.add(thread.task_id)
+            case TeamResumed() | OwnerChanged() | TeamForked() | AgentRemoved():
+                return set(world.tasks)
+            case _:
+                pass
+    return found
+
+
+def schedule(world: World, tasks: Iterable[TaskId]) -> list[Intent]:
+    """What should happen next in these tasks."""
+    found: list[Intent] = []
+    for name in tasks:
+        task = world.tasks.get(name)
+        if task is not None and task.state == "running" and task.paused is None and world.team.paused is None:
+            found += _next(world, task)
+    return found
+
+
+def _next(world: World, task: Task) -> list[Intent]:
+    stage = world.active_stage(task.task_id)
+    if stage is not None:
+        return _stage(world, task, stage)
+    if task.stages:
+        return [StartStage(stage_id=task.stages[0])]
+    if task.driver == "auto" and task.stages_made:
+        return [_finish(task)]
+    return []
+
+
+def _finish(task: Task) -> FinishTask:
+    if task.failed_stages:
+        return FinishTask(task_id=task.task_id, state="failed", summary=f"{task.failed_stages} stage(s) failed.")
+    return FinishTask(task_id=task.task_id, summary="All stages are finished.")
+
+
+def _stage(world: World, task: Task, stage: Stage) -> list[Intent]:
+    found: list[Intent] = []
+    for subtask in stage.subtasks:
+        found += _subtask(world, stage, subtask)
+    if found or any(subtask.state not in OVER for subtask in stage.subtasks):
+        return found
+    failed = any(one.required and one.state in ("failed", "skipped") for one in stage.subtasks)
+    if task.driver == "manager" or (failed and stage.on_failure == "escalate"):
+        return [] if stage.reported else [ReportStage(stage_id=stage.stage_id)]
+    return _over(task, stage, failed)
+
+
+def _over(task: Task, stage: Stage, failed: bool) -> list[Intent]:
+    end = FinishStage(stage_id=stage.stage_id, state="failed" if failed else "finished", summary=_summary(stage))
+    if failed and stage.on_failure == "stop":
+        why = f"Stage {stage.stage_id} failed. {_summary(stage)}"
+        return [end, FinishTask(task_id=task.task_id, state="failed", summary=why)]
+    if len(task.stages) == 1 and not failed and not task.failed_stages:
+        evidence = tuple(proof for one in stage.subtasks for proof in one.evidence)
+        return [end, FinishTask(task_id=task.task_id, summary=_summary(stage), evidence=evidence)]
+    return [end]
+
+
+def _summary(stage: Stage) -> str:
+    return "\n".join(f"{one.name}: {one.state}. {one.summary}".rstrip() for one in stage.subtasks)
+
+
+def _subtask(world: World, stage: Stage, subtask: Subtask) -> list[Intent]:
+    if subtask.state == "init":
+        needs = [one for one in stage.subtasks if one.subtask_id in subtask.needs]
+        if any(one.state in ("failed", "skipped", "cancelled") for one in needs):
+            return [_end(stage, subtask, "skipped", "something it needs was not done")]
+        if all(one.state == "finished" for one in needs):
+            return [AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage.stage_id)]
+    if subtask.state == "running" and _stalled(world, subtask):
+        return [_end(stage, subtask, "failed", "its agent has no steps left and never said that it was done")]
+    return []
+
+
+def _end(stage: Stage, subtask: Subtask, state: SubtaskEnd, why: str) -> FinishSubtask:
+    return FinishSubtask(subtask_id=subtask.subtask_id, stage_id=stage.stage_id, state=state, summary=why)
+
+
+def _stalled(world: World, subtask: Subtask) -> bool:
+    """Nothing will ever happen to it: no step of its thread is left and its agent waits for nobody."""
+    agent = world.agents.get(subtask.agent)
+    if agent is None:
+        return True
+    if agent.spec.kind == "human" or agent.step_lock:
+        return False
+    thread = world.threads.get(thread_id(subtask.agent, subtask.subtask_id))
+    return thread is None or thread.open_steps == 0

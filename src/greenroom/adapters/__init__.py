@@ -1,0 +1,1 @@
+"""The world outside: stores, models, sandboxes, git. Each adapter implements a port of the core."""

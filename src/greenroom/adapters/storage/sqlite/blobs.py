@@ -1,0 +1,124 @@
+"""Large payloads as files, named by their content: `blobs/ab/abcdef…`."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.storage.sqlite.disk import flush, flush_folder
+from greenroom.core.base.errors import StoreFault
+
+DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class BlobFiles:
+    """The folder of blobs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.unnamed: dict[str, int] = {}
+        """Size by digest of what was put here and no event names yet: spares the append a look at the disk."""
+
+    def put(self, data: bytes) -> str:
+        """Keep the bytes durably; returns their SHA-256."""
+        digest = hashlib.sha256(data).hexdigest()
+        path = self._path(digest)
+        if not self._renew(path):
+            self._write(path, data)
+        flush_folder(path.parent)
+        self.unnamed[digest] = len(data)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The bytes, checked."""
+        if not DIGEST.fullmatch(digest):
+            raise StoreFault(f"{digest!r} is not the digest of a blob: 64 hexadecimal digits are wanted.")
+        path = self._path(digest)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise StoreFault(f"The blob {path} is missing. Restore it from a copy of the folder.") from None
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise StoreFault(f"The blob {path} is damaged. Restore it from a copy of the folder.")
+        return data
+
+    def size(self, digest: str) -> int | None:
+        """How large the blob is; None when it is not there."""
+        try:
+            return self.unnamed[digest]
+        except KeyError:
+            pass
+        if not DIGEST.fullmatch(digest):
+            return None
+        try:
+            return self._path(digest).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def old(self, before: float) -> Iterator[Sequence[str]]:
+        """The digests that nobody put since then, folder by folder. (What is half written is swept up on the way.)"""
+        for folder in sorted(self._folder.glob("??")):
+            aged = [path for path in folder.iterdir() if path.stat().st_mtime < before]
+            for path in aged:
+                if path.suffix:
+                    path.unlink(missing_ok=True)
+            yield [path.name for path in aged if not path.suffix and path.name not in self.unnamed]
+
+    def remove(self, digest: str, before: float) -> int:
+        """Delete a blob that nothing names, unless somebody put it again meanwhile; returns the bytes freed."""
+        path = self._path(digest)
+        with self._locked(fcntl.LOCK_EX):
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                return 0
+            if found.st_mtime >= before:
+                return 0
+            path.unlink()
+            return found.st_size
+
+    def _renew(self, path: Path) -> bool:
+        """Make a blob that is there young again, so that nobody collects what is about to be named."""
+        if not path.exists():
+            return False
+        with self._locked(fcntl.LOCK_SH):
+            try:
+                os.utime(path)
+            except FileNotFoundError:
+                return False
+            return True
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        """Between looking at a blob's age and deleting it nobody may renew it, in whichever process."""
+        handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, how)
+            yield
+        finally:
+            os.close(handle)
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / digest[:2] / digest
+
+    def _write(self, path: Path, data: bytes) -> None:
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            flush_folder(self._folder)
+        handle, name = tempfile.mkstemp(suffix=".new", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                flush(file.fileno())
+            Path(name).replace(path)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,140 @@
+"""How jobs become transactions. Everything here runs in the writer thread.
+
+What one append does wrong does not hurt the others of its group: a stale one changes nothing, and when anything else
+goes wrong the group is written again with a savepoint around each.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.storage.sqlite.append import Appender
+from greenroom.adapters.storage.sqlite.faults import concerns_all, translate, translate_commit, translate_os
+from greenroom.adapters.storage.sqlite.head import Mark, SideRecord
+from greenroom.adapters.storage.sqlite.tickets import Appending, Caught, Task
+
+CHECKPOINT: Final = 1000
+"""WAL pages (estimated) after which they are copied into the database."""
+
+
+class Committer:
+    """The one connection that writes."""
+
+    def __init__(
+        self,
+        path: Path,
+        db: sqlite3.Connection,
+        *,
+        connect: Callable[[], sqlite3.Connection],
+        side: SideRecord,
+        appender: Appender,
+    ) -> None:
+        self.commits = 0
+        self._path = path
+        self._db = db
+        self._connect = connect
+        self._side = side
+        self._appender = appender
+        self._pages = 0
+
+    def append(self, jobs: Sequence[Appending]) -> None:
+        """Write them all in one transaction; each gets its own answer."""
+        self._db.execute("BEGIN IMMEDIATE")
+        if len(jobs) == 1:
+            self._write(jobs)
+        else:
+            self._write_group(jobs)
+        newest = None
+        for job in jobs:
+            newest = job.mark or newest
+        if newest is None:
+            self._db.execute("ROLLBACK")
+            return
+        self._commit(newest)
+        for job in jobs:
+            if job.batch.blobs and job.mark:
+                self._appender.committed(job.batch)
+
+    def run(self, job: Task[object]) -> None:
+        """Do one other change."""
+        if job.mode == "bare":
+            job.run(self._db)
+            return
+        self._db.execute("BEGIN IMMEDIATE")
+        job.run(self._db)
+        self._commit(job.mark)
+
+    def recover(self) -> None:
+        """Leave no transaction open; when even that fails, start over with a new connection."""
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            self.close()
+            with suppress(sqlite3.Error):  # then every call says what is wrong, until it works again
+                self._db = self._connect()
+
+    def translated(self, error: Exception) -> Exception:
+        """The error as callers shall see it."""
+        if isinstance(error, sqlite3.Error):
+            return translate(error, self._path)
+        return translate_os(error, self._path) if isinstance(error, OSError) else error
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether the WAL has grown long."""
+        return self._pages >= CHECKPOINT
+
+    def checkpoint(self) -> None:
+        """Copy the WAL into the database. A failure costs nothing: all of it is durable where it is."""
+        self._pages = 0
+        with suppress(sqlite3.Error):
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def close(self) -> None:
+        """Let the connection go."""
+        with suppress(sqlite3.Error):
+            self._db.close()
+
+    def _write_group(self, jobs: Sequence[Appending]) -> None:
+        with Caught() as caught:
+            self._write(jobs)
+        if caught.error is None:
+            return
+        if concerns_all(caught.error):
+            raise caught.error
+        self._db.execute("ROLLBACK")
+        self._db.execute("BEGIN IMMEDIATE")
+        for job in jobs:
+            self._write_alone(job)
+
+    def _write_alone(self, job: Appending) -> None:
+        """One of the group is at fault: a savepoint around each."""
+        self._db.execute("SAVEPOINT batch")
+        with Caught() as caught:
+            self._write((job,))
+        if caught.error is not None:
+            if concerns_all(caught.error):
+                raise caught.error
+            self._db.execute("ROLLBACK TO batch")
+            job.fail(self.translated(caught.error))
+        self._db.execute("RELEASE batch")
+
+    def _write(self, jobs: Sequence[Appending]) -> None:
+        answers = self._appender.write(self._db, [job.batch for job in jobs])
+        for job, answer in zip(jobs, answers, strict=True):
+            job.answer(answer)
+            self._pages += 3 + len(job.batch.events) // 8 + len(job.batch.archive)
+
+    def _commit(self, mark: Mark | None) -> None:
+        try:
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise translate_commit(error, self._path) from error
+        self.commits += 1
+        if mark is not None:
+            self._side.write(mark)

@@ -1,0 +1,242 @@
+"""The log and its blobs in a folder that several processes share: `greenroom.db` and what lies beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from greenroom.adapters.storage.sqlite import changes, queries
+from greenroom.adapters.storage.sqlite.append import Appender
+from greenroom.adapters.storage.sqlite.blobs import BlobFiles
+from greenroom.adapters.storage.sqlite.commit import Committer
+from greenroom.adapters.storage.sqlite.lease import Leases
+from greenroom.adapters.storage.sqlite.opening import Opening
+from greenroom.adapters.storage.sqlite.poller import Poller
+from greenroom.adapters.storage.sqlite.readers import Readers
+from greenroom.adapters.storage.sqlite.upkeep import Upkeep
+from greenroom.adapters.storage.sqlite.writer import Writer
+from greenroom.adapters.storage.watch import Watch
+from greenroom.core.base.errors import StoreFault
+from greenroom.core.ports.log import (
+    Append,
+    ArchiveRow,
+    Head,
+    Held,
+    InboxRow,
+    Lease,
+    Snapshot,
+    StoredEvent,
+    StreamInfo,
+)
+
+
+class SqliteLog:
+    """`Log` and `Blobs` on SQLite. Made by `open`; belongs to the event loop that opened it."""
+
+    def __init__(
+        self, place: Opening, db: sqlite3.Connection, readers: Readers, *, clock: Callable[[], float], poll: float
+    ) -> None:
+        watch = Watch()
+        self.path = place.path
+        self._side = place.side
+        self._readers = readers
+        self._blobs = BlobFiles(place.home / "blobs")
+        self._leases = Leases(place.home / "leases")
+        self._committer = Committer(
+            place.path, db, connect=place.connect_writer, side=place.side, appender=Appender(self._blobs, clock)
+        )
+        self._writer = Writer(place.path, self._committer, watch)
+        self._poller = Poller(readers, place.connect, watch, every=poll)
+        self._upkeep = Upkeep(place.path, writer=self._writer, readers=readers, blobs=self._blobs, clock=clock)
+        self._tokens = itertools.count(1)
+
+    @classmethod
+    async def open(
+        cls,
+        home: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        timeout: float = 10.0,
+        poll: float = 0.05,
+        accept_loss: bool = False,
+        connection: type[sqlite3.Connection] = sqlite3.Connection,
+    ) -> SqliteLog:
+        """Open the store in this folder, or make one; `accept_loss` goes on though acknowledged commits are missing.
+
+        `clock` gives seconds, `timeout` is how long to wait for a lock, `poll` how often to look for commits of other
+        processes while somebody listens. `connection` is for tests that inject faults.
+        """
+        place = Opening(home, timeout=timeout, connection=connection)
+        readers = Readers(place.path, place.connect)
+        try:
+            db = await readers.run(partial(place.open, accept_loss=accept_loss))
+        except BaseException:
+            readers.close()
+            raise
+        return cls(place, db, readers, clock=clock, poll=poll)
+
+    @property
+    def commits(self) -> int:
+        """How many transactions this instance committed."""
+        return self._committer.commits
+
+    # ------------------------------------------------------------------------------------------- streams
+
+    async def create(self, stream: str, at: int) -> bool:
+        """Make an empty stream; False when it exists already."""
+        return await self._writer.change(partial(changes.create, stream=stream, at=at))
+
+    async def streams(self) -> Sequence[StreamInfo]:
+        """All streams, oldest first."""
+        return await self._readers.ask(partial(queries.streams, leases=self._leases))
+
+    async def forget(self, stream: str) -> None:
+        """Delete a stream with everything beside it."""
+        forget = changes.Forget(self._leases, stream)
+        number = await self._writer.change(forget, stream=stream, undo=forget.undo)
+        await self._upkeep.sweep(number)
+
+    async def append(self, batch: Append) -> int:
+        """Write the batch and return the new version."""
+        return await self._writer.append(batch)
+
+    async def head(self, stream: str) -> Head:
+        """Where the stream stands."""
+        return await self._readers.ask(partial(queries.head, stream=stream))
+
+    async def read(self, stream: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Sequence[StoredEvent]]:
+        """The events with after < version <= upto, in order, in pages."""
+        while page := await self._page(stream, after, upto):
+            after = page[-1].version
+            yield page
+
+    async def tail(self, stream: str, after: int = 0) -> AsyncIterator[Sequence[StoredEvent]]:
+        """Like `read`, then the new ones as they are committed, by whichever process."""
+        with self._poller.listen(stream) as changed:
+            while True:
+                changed.clear()
+                while page := await self._page(stream, after, None):
+                    after = page[-1].version
+                    yield page
+                self._poller.ensure()
+                await changed.wait()
+
+    async def _page(self, stream: str, after: int, upto: int | None) -> Sequence[StoredEvent]:
+        return await self._readers.ask(partial(queries.page, stream=stream, after=after, upto=upto))
+
+    # ------------------------------------------------------------------------------ snapshots and archive
+
+    async def save_snapshot(self, stream: str, snapshot: Snapshot) -> None:
+        """Keep this snapshot instead of all older ones of the stream."""
+        await self._writer.change(partial(changes.save_snapshot, stream=stream, snapshot=snapshot))
+
+    async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> Snapshot | None:
+        """The newest snapshot made by these reducers, not newer than `upto`."""
+        return await self._readers.ask(
+            partial(queries.load_snapshot, stream=stream, fingerprint=fingerprint, upto=upto)
+        )
+
+    async def archived(
+        self, stream: str, kind: str, *, owner: str | None = None, after: int = 0, limit: int = 1000
+    ) -> Sequence[ArchiveRow]:
+        """Archive rows of a kind (of one owner), by version."""
+        return await self._readers.ask(
+            partial(queries.archived, stream=stream, kind=kind, owner=owner, after=after, limit=limit)
+        )
+
+    async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
+        """One archive row."""
+        return await self._readers.ask(partial(queries.find, stream=stream, kind=kind, key=key))
+
+    async def rebuild_archive(self, stream: str, rows: AsyncIterator[Sequence[ArchiveRow]]) -> int:
+        """Replace the stream's archive by these rows, at once; returns how many."""
+        token = next(self._tokens)
+        try:
+            async for some in rows:
+                await self._writer.change(partial(changes.stage, token=token, rows=some), mode="bare")
+            return await self._writer.change(partial(changes.unstage, token=token, stream=stream))
+        except BaseException:
+            self._discard(token)
+            raise
+
+    def _discard(self, token: int) -> None:
+        with suppress(StoreFault):  # closed: the temporary table went with its connection
+            discarded = self._writer.change(partial(changes.discard, token=token), mode="bare")
+            discarded.add_done_callback(asyncio.Future.exception)  # nobody waits for it: see that nobody is warned
+
+    # -------------------------------------------------------------------------------------------- inbox
+
+    async def put(self, stream: str, row: InboxRow) -> bool:
+        """Put an intent into the inbox; False when this intent id was there before."""
+        return await self._writer.change(partial(changes.put, stream=stream, row=row), stream=stream)
+
+    async def waiting(self, stream: str) -> Sequence[InboxRow]:
+        """The inbox rows that nobody took yet, oldest first."""
+        rows, _ = await self._readers.ask(partial(queries.waiting, stream=stream))
+        return rows
+
+    async def arrivals(self, stream: str) -> AsyncIterator[Sequence[InboxRow]]:
+        """The rows not yet taken, now and whenever there are new ones; each row once."""
+        last = 0
+        with self._poller.listen(stream) as changed:
+            while True:
+                changed.clear()
+                rows, last = await self._readers.ask(partial(queries.waiting, stream=stream, after=last))
+                if rows:
+                    yield rows
+                self._poller.ensure()
+                await changed.wait()
+
+    async def outcome(self, stream: str, intent_id: str) -> bytes | None:
+        """The answer to an intent, once the owner took it."""
+        return await self._readers.ask(partial(queries.outcome, stream=stream, intent_id=intent_id))
+
+    # -------------------------------------------------------------------------------------------- lease
+
+    async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
+        """Become the owner, or hear who is."""
+        acquire = changes.Acquire(self._leases, stream, owner, force=force)
+        return await self._writer.change(acquire, undo=acquire.undo)
+
+    async def release(self, lease: Lease) -> None:
+        """Stop being the owner; harmless when the lease is stale."""
+        await self._writer.change(partial(changes.release, leases=self._leases, lease=lease))
+
+    async def holder(self, stream: str) -> Held | None:
+        """The live owner, if any."""
+        return await self._readers.ask(partial(queries.holder, leases=self._leases, stream=stream))
+
+    # -------------------------------------------------------------------------------------------- blobs
+
+    async def put_blob(self, data: bytes) -> str:
+        """Keep the bytes; returns their SHA-256 in hex."""
+        return await self._readers.run(partial(self._blobs.put, data))
+
+    async def get_blob(self, digest: str) -> bytes:
+        """The bytes, checked against the digest."""
+        return await self._readers.run(partial(self._blobs.get, digest))
+
+    # ------------------------------------------------------------------------------------------- upkeep
+
+    async def check(self) -> Sequence[str]:
+        """What is wrong with the store, one sentence each; writers go on meanwhile."""
+        return await self._upkeep.check()
+
+    async def collect(self) -> int:
+        """Drop what nothing refers to any more; returns the bytes freed."""
+        return await self._upkeep.collect()
+
+    async def close(self) -> None:
+        """Write what waits, then let everything go: threads, files, leases."""
+        await self._poller.close()
+        await self._writer.close()
+        self._readers.close()
+        self._poller.close_connection()
+        self._leases.close()
+        self._side.close()

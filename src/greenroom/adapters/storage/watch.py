@@ -1,0 +1,42 @@
+"""Who listens to which stream. It carries no data: a woken listener looks for itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Watch:
+    """The listeners of one event loop, by stream."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, set[asyncio.Event]] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
+    @contextmanager
+    def listen(self, stream: str) -> Iterator[asyncio.Event]:
+        """An event that is set whenever something may have changed in the stream."""
+        event = asyncio.Event()
+        self._listeners.setdefault(stream, set()).add(event)
+        try:
+            yield event
+        finally:
+            self._listeners[stream].discard(event)
+            if not self._listeners[stream]:
+                del self._listeners[stream]
+
+    def wake(self, stream: str) -> None:
+        """Something changed in this stream."""
+        for event in self._listeners.get(stream, ()):
+            event.set()
+
+    def wake_all(self) -> None:
+        """Something changed, nobody knows where."""
+        for listeners in self._listeners.values():
+            for event in listeners:
+                event.set()

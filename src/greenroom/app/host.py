@@ -1,0 +1,160 @@
+"""A host: one team, owned and running in this process. Writer, crew, schedule, timers and inbox, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Final
+
+from greenroom.actors.agents.crew import Crew
+from greenroom.actors.agents.windows import Windows
+from greenroom.actors.teamwork.schedule import changed, schedule
+from greenroom.app.kit import Kit
+from greenroom.app.timekeeper import Timekeeper
+from greenroom.core.base.clock import Clock
+from greenroom.core.base.errors import Rejected, StaleOwner, WorldFault
+from greenroom.core.base.ids import TaskId, ThreadId
+from greenroom.core.ports.codec import decode_archived, decode_intent
+from greenroom.core.ports.log import Lease, Log
+from greenroom.core.rules.draft import SYSTEM
+from greenroom.core.rules.intents import Declare, Intent, Recover
+from greenroom.core.state.step import Step
+from greenroom.core.state.world import World
+from greenroom.core.sync.bus import Commit, Listener
+from greenroom.core.sync.replay import replay, snapshot_of
+from greenroom.core.sync.synchroniser import Synchroniser
+
+SNAPSHOT_EVERY: Final = 20_000
+"""Events between two snapshots: folding that many takes about half a second at the next start."""
+
+
+class Host:
+    """Opened, it is the owner and has recovered what its predecessor left; `run` lets the agents work."""
+
+    def __init__(self, log: Log, lease: Lease, sync: Synchroniser, clock: Clock, snapshot_at: int) -> None:
+        self.sync = sync
+        self.lease = lease
+        self._log = log
+        self._clock = clock
+        self._crew: Crew | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._moved: set[TaskId] = set()
+        self._move = asyncio.Event()
+        self._snapshot_at = snapshot_at
+        self._snapshot: asyncio.Task[None] | None = None
+        self._closing: Callable[[], None] | None = None
+
+    @classmethod
+    async def open(cls, log: Log, lease: Lease, *, clock: Clock) -> Host:
+        """Read the team back, become its writer, and settle what ran when the last owner ended."""
+        found = await replay(log, lease.stream)
+        sync = Synchroniser(log, lease, found.world, found.version, clock=clock)
+        sync.start()
+        host = cls(log, lease, sync, clock, found.version - found.tail)
+        sync.bus.subscribe(host._follow)
+        if found.version:
+            await sync.submit(Recover(epoch=lease.epoch, owner=lease.owner), by=SYSTEM)
+        return host
+
+    @property
+    def world(self) -> World:
+        """What is committed."""
+        return self.sync.world
+
+    def look(self) -> World:
+        """The same, as a function."""
+        return self.sync.world
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Hear of every commit."""
+        return self.sync.bus.subscribe(listener)
+
+    async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
+        """Ask for changes."""
+        return await self.sync.submit(*intents, by=by)
+
+    async def run(self, kit: Kit) -> None:
+        """Let the agents work with this kit, until `close`."""
+        declare = Declare(blueprints=kit.blueprints, abilities=kit.abilities.described())
+        await self.submit(declare, by=SYSTEM)
+        self._closing = kit.closing
+        self._crew = Crew(self, self.look, kit.abilities, Windows(self._load_window))
+        timers = Timekeeper(self, self.look, self._clock)
+        self.listen(lambda commit: timers.follow(commit.events))
+        self._moved = set(self.world.tasks)
+        self._move.set()
+        self._spawn(self._schedule(), "schedule")
+        self._spawn(timers.run(), "timers")
+        self.serve_inbox()
+        self._crew.wake(self.world.agents)
+
+    def serve_inbox(self) -> None:
+        """Take what other processes ask for."""
+        self._spawn(self._inbox(), "inbox")
+
+    async def close(self) -> None:
+        """Stop: effects are ended and seen dead, everything asked for is written, the lease is given back."""
+        if self._crew is not None:
+            await self._crew.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._snapshot is not None:
+            await asyncio.gather(self._snapshot, return_exceptions=True)
+        await self.sync.close()
+        await self._log.release(self.lease)
+        if self._closing is not None:
+            self._closing()
+
+    def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
+        self._tasks.append(asyncio.create_task(work, name=f"{name} {self.lease.stream}"))
+
+    def _follow(self, commit: Commit) -> None:
+        if self._crew is not None:
+            self._crew.follow(commit.events, commit.archived)
+        moved = changed(commit.world, commit.events)
+        if moved:
+            self._moved |= moved
+            self._move.set()
+        if commit.version - self._snapshot_at >= SNAPSHOT_EVERY and self._snapshot is None:
+            self._snapshot_at = commit.version
+            self._snapshot = asyncio.create_task(self._save(commit.world, commit.version))
+
+    async def _save(self, world: World, version: int) -> None:
+        try:
+            snapshot = await asyncio.to_thread(snapshot_of, world, version)
+            await self._log.save_snapshot(self.lease.stream, snapshot)
+        except WorldFault as error:
+            # A snapshot only saves time at the next start; the log is the truth.
+            logging.getLogger(__name__).warning("No snapshot at version %d: %s", version, error)
+        finally:
+            self._snapshot = None
+
+    async def _schedule(self) -> None:
+        """The reaction that moves tasks on."""
+        with contextlib.suppress(StaleOwner):
+            while True:
+                await self._move.wait()
+                self._move.clear()
+                moved, self._moved = self._moved, set()
+                intents = schedule(self.world, moved)
+                if intents:
+                    await self.submit(*intents, by=SYSTEM)
+
+    async def _inbox(self) -> None:
+        with contextlib.suppress(StaleOwner):
+            async for rows in self._log.arrivals(self.lease.stream):
+                for row in rows:
+                    await self.sync.take(row.intent_id, decode_intent(row.data), row.by)
+
+    async def _load_window(self, thread: ThreadId) -> Sequence[Step]:
+        steps: list[Step] = []
+        after = 0
+        while True:
+            rows = await self._log.archived(self.lease.stream, "step", owner=thread, after=after)
+            steps += [step for row in rows if isinstance(step := decode_archived(row), Step)]
+            if len(rows) < 1000:
+                return steps
+            after = rows[-1].version

@@ -1,0 +1,218 @@
+"""The runtime: the facade with which doors and programs use Greenroom. About a dozen verbs, all asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import secrets
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.clock import SystemClock, new_team_id
+from greenroom.app.host import Host
+from greenroom.app.kit import KitMaker, find_kit
+from greenroom.app.settings import home_folder
+from greenroom.app.standing import Standing, standing
+from greenroom.core.base.amounts import UNLIMITED, Limits
+from greenroom.core.base.clock import Clock
+from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.base.records import record
+from greenroom.core.ports.codec import decode_archived, decode_event, decode_outcome, encode_intent
+from greenroom.core.ports.log import Held, InboxRow, Lease, Log
+from greenroom.core.rules.decide import decide
+from greenroom.core.rules.draft import DOOR, SYSTEM
+from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.events import Event
+from greenroom.core.state.task import Task
+from greenroom.core.state.team import Origin
+from greenroom.core.state.world import World
+from greenroom.core.sync.replay import append_events, copy_events, rebuild_archive, replay
+
+
+@record
+class Told:
+    """An event with its place in the log."""
+
+    version: int
+    event: Event
+
+
+class Runtime:
+    """Teams in one home. What this process owns runs here; everything else is read, or asked through the inbox."""
+
+    def __init__(self, log: Log, *, kits: Mapping[str, KitMaker] | None = None, clock: Clock | None = None) -> None:
+        self.log = log
+        self._kits = dict(kits or {})
+        self._clock = clock or SystemClock()
+        self._hosts: dict[TeamId, Host] = {}
+        self._owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(3)}"
+
+    @classmethod
+    async def open(cls, home: Path | None = None, *, kits: Mapping[str, KitMaker] | None = None) -> Runtime:
+        """The runtime of a home folder."""
+        return cls(await SqliteLog.open(home_folder(home)), kits=kits)
+
+    async def close(self) -> None:
+        """Stop everything that runs here; it goes on where it was when somebody starts it again."""
+        for host in tuple(self._hosts.values()):
+            await host.close()
+        self._hosts.clear()
+        await self.log.close()
+
+    async def create(
+        self,
+        name: str,
+        agents: Iterable[tuple[AgentId, AgentSpec]],
+        *,
+        kit: str = "",
+        limits: Limits = UNLIMITED,
+    ) -> TeamId:
+        """Make a team with its first agents; it is owned here but does not work yet."""
+        team = new_team_id()
+        while not await self.log.create(team, self._clock.now()):
+            team = new_team_id()
+        host = await self._own(team)
+        await self._accepted(host, CreateTeam(team_id=team, name=name, kit=kit, limits=limits))
+        await self._accepted(host, *(AddAgent(agent_id=agent, spec=spec) for agent, spec in agents))
+        return team
+
+    async def start(self, team: TeamId, *, take_over: bool = False) -> Host:
+        """Own the team and let its agents work. `take_over` fences an owner that hangs."""
+        host = self._hosts.get(team) or await self._own(team, force=take_over)
+        await host.run(find_kit(self._kits, host.world.team))
+        return host
+
+    async def stop(self, team: TeamId) -> None:
+        """Stop working on a team here."""
+        host = self._hosts.pop(team, None)
+        if host is not None:
+            await host.close()
+
+    async def ask(self, team: TeamId, *intents: Intent, timeout: float = 30.0) -> None:
+        """Ask for changes, wherever the team runs; raises `Refused` at the first that is refused."""
+        host = self._hosts.get(team)
+        if host is not None:
+            await self._accepted(host, *intents)
+            return
+        lease = await self.log.acquire(team, self._owner)
+        if isinstance(lease, Lease):
+            async with _Visit(self.log, lease, self._clock) as visitor:
+                await self._accepted(visitor, *intents)
+            return
+        for intent in intents:
+            await self._through_inbox(team, intent, timeout)
+
+    async def world(self, team: TeamId, at: int | None = None) -> World:
+        """What is (or at version `at` was) true in a team."""
+        host = self._hosts.get(team)
+        if host is not None and at is None:
+            return host.world
+        return (await replay(self.log, team, at)).world
+
+    async def ended_tasks(self, team: TeamId) -> Sequence[Task]:
+        """The tasks that are over, oldest first."""
+        rows = await self.log.archived(team, "task")
+        return [task for row in rows if isinstance(task := decode_archived(row), Task)]
+
+    async def events(self, team: TeamId, *, after: int = 0, follow: bool = False) -> AsyncIterator[Told]:
+        """The team's events, oldest first; with `follow`, then the new ones as they come."""
+        pages = self.log.tail(team, after) if follow else self.log.read(team, after)
+        async for page in pages:
+            for stored in page:
+                yield Told(version=stored.version, event=decode_event(stored))
+
+    async def stands(self, team: TeamId, task: TaskId) -> Standing:
+        """How a task stands."""
+        found = standing(await self.world(team), task)
+        if found is not None:
+            return found
+        row = await self.log.find(team, "task", task)
+        record_ = decode_archived(row) if row else None
+        if not isinstance(record_, Task):
+            raise Refused(Rejected(code="unknown_task", why=f"Team {team!r} has no task {task!r}."))
+        word = record_.state if record_.state in ("finished", "failed", "cancelled") else "failed"
+        return Standing(word=word, why=record_.summary)
+
+    async def wait(self, team: TeamId, task: TaskId) -> Standing:
+        """Wait until a task that runs here is over, or stands still for want of something from outside."""
+        host = self._hosts[team]
+        changed = asyncio.Event()
+        stop = host.listen(lambda _: changed.set())
+        try:
+            while True:
+                found = await self.stands(team, task)
+                if found.settled:
+                    return found
+                await changed.wait()
+                changed.clear()
+        finally:
+            stop()
+
+    async def fork(self, team: TeamId, at: int | None = None) -> TeamId:
+        """A new team that begins as this one was at version `at`; the old one is not touched."""
+        head = (await self.log.head(team)).version
+        if at is not None and not 1 <= at <= head:
+            raise Refused(Rejected(code="no_such_version", why=f"Team {team!r} has versions 1 to {head}, not {at}."))
+        new = new_team_id()
+        while not await self.log.create(new, self._clock.now()):
+            new = new_team_id()
+        lease = await self.log.acquire(new, self._owner)
+        if isinstance(lease, Held):
+            raise WorldFault(f"The new team {new!r} is owned by {lease.owner} already.")
+        version = await copy_events(self.log, team, lease, at)
+        fork = ForkTeam(team_id=new, origin=Origin(team_id=team, version=version))
+        found = await replay(self.log, new)
+        decided = decide(found.world, fork, by=SYSTEM, now=self._clock.now())
+        if isinstance(decided, Rejected):
+            raise Refused(decided)
+        await append_events(self.log, lease, version, decided.events)
+        await rebuild_archive(self.log, new)
+        await self.log.release(lease)
+        return new
+
+    async def _own(self, team: TeamId, *, force: bool = False) -> Host:
+        lease = await self.log.acquire(team, self._owner, force=force)
+        if isinstance(lease, Held):
+            raise WorldFault(
+                f"Team {team!r} runs already, in {lease.owner}. Watch it with `greenroom events {team} --follow`, "
+                "or end that process first."
+            )
+        host = await Host.open(self.log, lease, clock=self._clock)
+        self._hosts[team] = host
+        return host
+
+    async def _accepted(self, host: Host, *intents: Intent) -> None:
+        for refused in await host.submit(*intents, by=DOOR):
+            if refused is not None:
+                raise Refused(refused)
+
+    async def _through_inbox(self, team: TeamId, intent: Intent, timeout: float) -> None:
+        name = f"{self._owner}.{secrets.token_hex(6)}"
+        row = InboxRow(intent_id=name, by="cli", data=encode_intent(intent), put_at=self._clock.now())
+        await self.log.put(team, row)
+        async with asyncio.timeout(timeout):
+            while (outcome := await self.log.outcome(team, name)) is None:
+                await asyncio.sleep(0.05)
+        refused = decode_outcome(outcome)
+        if refused is not None:
+            raise Refused(refused)
+
+
+class _Visit:
+    """A team that nobody runs, owned for as long as it takes to change something."""
+
+    def __init__(self, log: Log, lease: Lease, clock: Clock) -> None:
+        self._log, self._lease, self._clock = log, lease, clock
+        self._host: Host | None = None
+
+    async def __aenter__(self) -> Host:
+        self._host = await Host.open(self._log, self._lease, clock=self._clock)
+        return self._host
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._host is not None:
+            await self._host.close()

@@ -1,0 +1,63 @@
+"""The timekeeper: fires timers when they are due. The deadlines are in the state; this only watches the nearest."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable, Iterable
+
+from greenroom.core.base.clock import Clock
+from greenroom.core.base.ids import TimerId
+from greenroom.core.ports.submit import Submit
+from greenroom.core.rules.draft import SYSTEM
+from greenroom.core.rules.intents import FireTimer
+from greenroom.core.state.events import Event
+from greenroom.core.state.timer import TimerSet
+from greenroom.core.state.world import World
+
+LONGEST_NAP = 30.0
+"""Seconds. The wall clock may be set while we sleep: look again now and then."""
+
+
+class Timekeeper:
+    """Sleeps until the nearest deadline, or until a nearer one is set."""
+
+    def __init__(
+        self,
+        submit: Submit,
+        look: Callable[[], World],
+        clock: Clock,
+        nap: Callable[[Awaitable[object], float], Awaitable[object]] = asyncio.wait_for,
+    ) -> None:
+        self._submit = submit
+        self._look = look
+        self._clock = clock
+        self._nap = nap
+        self._due: list[tuple[int, TimerId]] = [(timer.due, name) for name, timer in look().timers.items()]
+        heapq.heapify(self._due)
+        self._changed = asyncio.Event()
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Note new deadlines. Those that are gone are noticed when they come up."""
+        for event in events:
+            if isinstance(event, TimerSet):
+                heapq.heappush(self._due, (event.timer.due, event.timer.timer_id))
+                self._changed.set()
+
+    async def run(self) -> None:
+        """Fire what is due, for ever."""
+        while True:
+            self._changed.clear()
+            await self._fire_due()
+            wait = (self._due[0][0] - self._clock.now()) / 1000 if self._due else LONGEST_NAP
+            try:
+                await self._nap(self._changed.wait(), min(max(wait, 0.0), LONGEST_NAP))
+            except TimeoutError:
+                continue
+
+    async def _fire_due(self) -> None:
+        while self._due and self._due[0][0] <= self._clock.now():
+            due, name = heapq.heappop(self._due)
+            timer = self._look().timers.get(name)
+            if timer is not None and timer.due == due:
+                await self._submit.submit(FireTimer(timer_id=name), by=SYSTEM)

@@ -1,0 +1,1 @@
+"""Words that every other room uses: ids, amounts, records, errors, the clock."""

@@ -1,0 +1,70 @@
+"""What work costs, in whole numbers, so that sums are exact."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from greenroom.core.base.records import record
+
+
+@record
+class Amounts:
+    """Something spent or reserved. Money is in millionths of a dollar, time in milliseconds of work."""
+
+    money: int = 0
+    tokens: int = 0
+    steps: int = 0
+    millis: int = 0
+    hops: int = 0
+
+    def plus(self, other: Amounts) -> Amounts:
+        """The sum; free when one side is nothing."""
+        if other is NOTHING:
+            return self
+        if self is NOTHING:
+            return other
+        return Amounts(
+            money=self.money + other.money,
+            tokens=self.tokens + other.tokens,
+            steps=self.steps + other.steps,
+            millis=self.millis + other.millis,
+            hops=self.hops + other.hops,
+        )
+
+    def minus(self, other: Amounts) -> Amounts:
+        """The difference."""
+        if other is NOTHING:
+            return self
+        return Amounts(
+            money=self.money - other.money,
+            tokens=self.tokens - other.tokens,
+            steps=self.steps - other.steps,
+            millis=self.millis - other.millis,
+            hops=self.hops - other.hops,
+        )
+
+
+NOTHING: Final = Amounts()
+
+
+@record
+class Limits:
+    """How much may be spent; None is no limit. `depth` is how far tasks may be nested."""
+
+    money: int | None = None
+    tokens: int | None = None
+    steps: int | None = None
+    millis: int | None = None
+    hops: int | None = None
+    depth: int | None = None
+
+    def exceeded_by(self, total: Amounts) -> str | None:
+        """The name of the first limit that `total` would break."""
+        for name in ("money", "tokens", "steps", "millis", "hops"):
+            limit = getattr(self, name)
+            if limit is not None and getattr(total, name) > limit:
+                return name
+        return None
+
+
+UNLIMITED: Final = Limits()

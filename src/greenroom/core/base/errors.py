@@ -1,0 +1,69 @@
+"""What can go wrong, by who is to blame.
+
+Rejected            a rule said no: a value, never raised inside the house
+GreenroomError
+├── Refused         the same "no", raised at a door
+├── ModelFault      the model's reply cannot be used: tell it, let it try again
+├── WorldFault      tool, network, disk: retry or report
+│   ├── StoreFault      the store cannot be used: damaged, foreign, too new, read-only
+│   ├── StoreFull       the disk is full: nothing is lost while the process lives
+│   ├── CommitUnknown   the commit may or may not have happened: compare the head
+│   └── StaleOwner      somebody else owns this team now
+└── Bug             ours: crash
+"""
+
+from __future__ import annotations
+
+from greenroom.core.base.records import record
+
+
+@record
+class Rejected:
+    """A rule said no. `code` is for programs, `why` says what and which, `hint` what to do now."""
+
+    code: str
+    why: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.why} {self.hint}".strip()
+
+
+class GreenroomError(Exception):
+    """Everything Greenroom raises on purpose."""
+
+
+class Refused(GreenroomError):
+    """A refusal that reached a door."""
+
+    def __init__(self, rejected: Rejected) -> None:
+        super().__init__(str(rejected))
+        self.rejected = rejected
+
+
+class ModelFault(GreenroomError):
+    """The model's reply cannot be used."""
+
+
+class WorldFault(GreenroomError):
+    """Something outside failed: a tool, the network, the disk."""
+
+
+class StoreFault(WorldFault):
+    """The store cannot be used as it is; its data is left untouched."""
+
+
+class StoreFull(WorldFault):
+    """There is no room to write."""
+
+
+class CommitUnknown(WorldFault):
+    """A commit was cut off: it may or may not be in the log."""
+
+
+class StaleOwner(WorldFault):
+    """Another owner holds this team's lease: nothing more may be written here."""
+
+
+class Bug(GreenroomError):
+    """A mistake of ours."""

@@ -1,0 +1,102 @@
+"""Ids. Each derives from its owner and an ordinal in the state, so the same run makes the same ids.
+
+Only a team's id is drawn at random (by `app`): every other id is unique inside its team, and a fork keeps them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NewType
+
+TeamId = NewType("TeamId", str)
+AgentId = NewType("AgentId", str)
+TaskId = NewType("TaskId", str)
+StageId = NewType("StageId", str)
+SubtaskId = NewType("SubtaskId", str)
+ThreadId = NewType("ThreadId", str)
+StepId = NewType("StepId", str)
+MessageId = NewType("MessageId", str)
+WaitingId = NewType("WaitingId", str)
+NoteId = NewType("NoteId", str)
+BudgetId = NewType("BudgetId", str)
+ApprovalId = NewType("ApprovalId", str)
+TimerId = NewType("TimerId", str)
+
+NO_RELATIVE: Final = "no_relative"
+"""MAS's word for a message or step that belongs to no stage."""
+
+TEAM_BUDGET: Final = BudgetId("team")
+
+
+def task_id(ordinal: int) -> TaskId:
+    """The team's n-th task."""
+    return TaskId(f"t{ordinal}")
+
+
+def stage_id(task: TaskId, ordinal: int) -> StageId:
+    """The task's n-th stage."""
+    return StageId(f"{task}.s{ordinal}")
+
+
+def task_of(stage: StageId) -> TaskId:
+    """Whose stage it is."""
+    return TaskId(stage.partition(".")[0])
+
+
+def subtask_id(stage: StageId, ordinal: int) -> SubtaskId:
+    """The stage's n-th subtask."""
+    return SubtaskId(f"{stage}.{ordinal}")
+
+
+def step_id(agent: AgentId, ordinal: int) -> StepId:
+    """The agent's n-th step."""
+    return StepId(f"{agent}#{ordinal}")
+
+
+def agent_of(step: StepId) -> AgentId:
+    """Whose step it is."""
+    return AgentId(step.rpartition("#")[0])
+
+
+def thread_id(agent: AgentId, place: str) -> ThreadId:
+    """The agent's conversation in one place: a task, a subtask or a call."""
+    return ThreadId(f"{agent}@{place}")
+
+
+def message_id(sender: AgentId, ordinal: int) -> MessageId:
+    """The sender's n-th message."""
+    return MessageId(f"{sender}>{ordinal}")
+
+
+def waiting_id(message: MessageId, receiver: AgentId) -> WaitingId:
+    """What the receiver must return so that the sender goes on."""
+    return WaitingId(f"{message}:{receiver}")
+
+
+def waiter_of(waiting: WaitingId) -> AgentId:
+    """Who waits for it."""
+    return AgentId(waiting.partition(">")[0])
+
+
+def note_id(task: TaskId, ordinal: int) -> NoteId:
+    """The n-th note on the task's board."""
+    return NoteId(f"{task}/n{ordinal}")
+
+
+def task_budget(task: TaskId) -> BudgetId:
+    """The budget of one task."""
+    return BudgetId(f"task:{task}")
+
+
+def agent_budget(agent: AgentId) -> BudgetId:
+    """The budget of one agent."""
+    return BudgetId(f"agent:{agent}")
+
+
+def approval_id(step: StepId, ordinal: int) -> ApprovalId:
+    """The n-th time that somebody is asked about this step."""
+    return ApprovalId(f"{step}?{ordinal}")
+
+
+def timer_id(owner: str, purpose: str) -> TimerId:
+    """One timer per owner and purpose."""
+    return TimerId(f"{owner}!{purpose}")

@@ -1,0 +1,99 @@
+"""Skills and tools: what runs inside a step. Both read a bench and return an outcome; neither changes the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol
+
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.records import Data, record
+from greenroom.core.rules.intents import Consequence
+from greenroom.core.state.agent import Ability, Agent
+from greenroom.core.state.step import Prepared, Step, StepType, Terms
+from greenroom.core.state.world import World
+
+
+@record
+class Outcome:
+    """What an attempt came to: its result, what it cost, and what it asks for."""
+
+    state: Literal["finished", "failed", "uncertain"] = "finished"
+    result: Data | None = None
+    error: str = ""
+    spent: Amounts = NOTHING
+    intents: tuple[Consequence, ...] = ()
+    blobs: tuple[str, ...] = ()
+
+
+class Bench(Protocol):
+    """What an executor sees while it runs: a read-only world and its own step."""
+
+    @property
+    def world(self) -> World:
+        """The newest committed world."""
+        ...
+
+    @property
+    def step(self) -> Step:
+        """The running step, with the attempt that this is."""
+        ...
+
+    @property
+    def agent(self) -> Agent:
+        """Whose step it is."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """A name for this step that no other step of any team has: for idempotency keys and commit trailers."""
+        ...
+
+    async def prepare(self, *prepared: Prepared) -> None:
+        """Make known what is about to be done outside; returns when that is durable."""
+        ...
+
+    async def history(self) -> Sequence[Step]:
+        """The ended steps of this thread's window, oldest first."""
+        ...
+
+
+class Executor(Protocol):
+    """A skill (needs the model) or a tool (touches the world)."""
+
+    @property
+    def type(self) -> StepType:
+        """Which of the two."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What a step calls it by."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """When to use it, in a sentence."""
+        ...
+
+    def terms(self, world: World, step: Step) -> Terms:
+        """Under what it would run this step: effect class, cost, permission. Quick and without effects."""
+        ...
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Do it. Cancelled, it ends everything it began before it lets the cancellation pass."""
+        ...
+
+
+class Abilities:
+    """All executors by type and name: MAS's router."""
+
+    def __init__(self, executors: Iterable[Executor] = ()) -> None:
+        self._table: dict[tuple[StepType, str], Executor] = {(one.type, one.name): one for one in executors}
+
+    def get(self, type_: StepType, name: str) -> Executor | None:
+        """The executor of a step."""
+        return self._table.get((type_, name))
+
+    def described(self) -> tuple[Ability, ...]:
+        """What the house can do, for prompts and questions."""
+        return tuple(Ability(name=one.name, type=one.type, description=one.description) for one in self._table.values())

@@ -1,0 +1,1 @@
+"""What may happen: `decide(world, intent)` gives events or a refusal. Pure; a refusal is a value."""

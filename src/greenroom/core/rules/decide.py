@@ -1,0 +1,78 @@
+"""`decide(world, intent)`: what happens, or why not. The table of all rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.records import record
+from greenroom.core.rules import agents, board, endings, intents, messages, permits, stages, steps, tasks, team
+from greenroom.core.rules.draft import Draft, Rule
+from greenroom.core.state.archive import Archived
+from greenroom.core.state.events import Event
+from greenroom.core.state.world import World
+
+RULES: Final[dict[type, Rule]] = {
+    intents.CreateTeam: team.create_team,
+    intents.ForkTeam: team.fork_team,
+    intents.Declare: team.declare,
+    intents.PauseTeam: team.pause_team,
+    intents.ResumeTeam: team.resume_team,
+    intents.Recover: endings.recover,
+    intents.AddAgent: agents.add_agent,
+    intents.RemoveAgent: agents.remove_agent,
+    intents.AddParticipants: agents.add_participants,
+    intents.UpdateWorkingMemory: agents.update_working_memory,
+    intents.AddTask: tasks.add_task,
+    intents.StartTask: tasks.start_task,
+    intents.FinishTask: tasks.finish_task,
+    intents.PauseTask: tasks.pause_task,
+    intents.ResumeTask: tasks.resume_task,
+    intents.CancelTask: tasks.cancel_task,
+    intents.AddStages: stages.add_stages,
+    intents.StartStage: stages.start_stage,
+    intents.FinishStage: stages.finish_stage,
+    intents.ReportStage: stages.report_stage,
+    intents.AssignSubtask: stages.assign_subtask,
+    intents.FinishSubtask: stages.finish_subtask,
+    intents.UpdateStageAgentState: stages.update_state,
+    intents.UpdateStageAgentCompletion: stages.update_completion,
+    intents.QueueSteps: steps.queue_steps,
+    intents.ModifyStep: steps.modify_step,
+    intents.RemoveStep: steps.remove_step,
+    intents.StartStep: steps.start_step,
+    intents.PrepareEffect: steps.prepare_effect,
+    intents.FinishStep: endings.finish_step,
+    intents.ReleaseStep: endings.release_step,
+    intents.SendMessage: messages.send_message,
+    intents.AskInfo: messages.ask_info,
+    intents.NeedToolDecision: messages.need_tool_decision,
+    intents.PostNote: board.post_note,
+    intents.SetValue: board.set_value,
+    intents.MoveWindow: board.move_window,
+    intents.SetWorkspace: board.set_workspace,
+    intents.SetLimits: permits.set_limits,
+    intents.AnswerApproval: permits.answer_approval,
+    intents.SetTimer: permits.set_timer,
+    intents.CancelTimer: permits.cancel_timer,
+    intents.FireTimer: permits.fire_timer,
+}
+
+
+@record
+class Decided:
+    """What happens: the events, the rows they move to the archive (by event index), and the world after them."""
+
+    events: Sequence[Event]
+    archived: Sequence[tuple[int, Archived]]
+    world: World
+
+
+def decide(world: World, intent: intents.Intent, *, by: str, now: int) -> Decided | Rejected:
+    """Pure: the same world, intent, asker and time always give the same answer."""
+    draft = Draft(world, now, RULES)
+    refused = draft.apply(intent, by)
+    if refused is not None:
+        return refused
+    return Decided(events=draft.events, archived=draft.archived, world=draft.world)

@@ -1,0 +1,183 @@
+"""Intents: imperative, what someone asks for. MAS's `execute_output` keys are among them.
+
+Who asks is not part of an intent: it is told beside it, so that no reply of a model can claim to be somebody else.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.ids import StepId
+from greenroom.core.base.records import Data, record
+from greenroom.core.rules.intents.plan import (
+    AddAgent,
+    AddParticipants,
+    AddStages,
+    AddTask,
+    AssignSubtask,
+    CancelTask,
+    CreateTeam,
+    Declare,
+    FinishStage,
+    FinishSubtask,
+    FinishTask,
+    ForkTeam,
+    PauseTask,
+    PauseTeam,
+    Recover,
+    RemoveAgent,
+    ReportStage,
+    ResumeTask,
+    ResumeTeam,
+    StagePlan,
+    StartStage,
+    StartTask,
+    SubtaskPlan,
+    UpdateStageAgentCompletion,
+    UpdateStageAgentState,
+    UpdateWorkingMemory,
+)
+from greenroom.core.rules.intents.talk import (
+    AnswerApproval,
+    AskInfo,
+    CancelTimer,
+    FireTimer,
+    NeedToolDecision,
+    PostNote,
+    Query,
+    SendMessage,
+    SetTimer,
+    SetValue,
+)
+from greenroom.core.rules.intents.work import (
+    ModifyStep,
+    MoveWindow,
+    PrepareEffect,
+    QueueSteps,
+    ReleaseStep,
+    RemoveStep,
+    SetLimits,
+    SetWorkspace,
+    StartStep,
+)
+
+__all__ = [
+    "INTENT_TYPES",
+    "AddAgent",
+    "AddParticipants",
+    "AddStages",
+    "AddTask",
+    "AnswerApproval",
+    "AskInfo",
+    "AssignSubtask",
+    "CancelTask",
+    "CancelTimer",
+    "Consequence",
+    "CreateTeam",
+    "Declare",
+    "FinishStage",
+    "FinishStep",
+    "FinishSubtask",
+    "FinishTask",
+    "FireTimer",
+    "ForkTeam",
+    "Intent",
+    "ModifyStep",
+    "MoveWindow",
+    "NeedToolDecision",
+    "PauseTask",
+    "PauseTeam",
+    "PostNote",
+    "PrepareEffect",
+    "Query",
+    "QueueSteps",
+    "Recover",
+    "ReleaseStep",
+    "RemoveAgent",
+    "RemoveStep",
+    "ReportStage",
+    "ResumeTask",
+    "ResumeTeam",
+    "SendMessage",
+    "SetLimits",
+    "SetTimer",
+    "SetValue",
+    "SetWorkspace",
+    "StagePlan",
+    "StartStage",
+    "StartStep",
+    "StartTask",
+    "SubtaskPlan",
+    "UpdateStageAgentCompletion",
+    "UpdateStageAgentState",
+    "UpdateWorkingMemory",
+]
+
+Consequence = (
+    AddAgent
+    | RemoveAgent
+    | AddParticipants
+    | UpdateWorkingMemory
+    | AddTask
+    | StartTask
+    | FinishTask
+    | PauseTask
+    | ResumeTask
+    | CancelTask
+    | AddStages
+    | StartStage
+    | FinishStage
+    | FinishSubtask
+    | UpdateStageAgentState
+    | UpdateStageAgentCompletion
+    | QueueSteps
+    | ModifyStep
+    | RemoveStep
+    | SendMessage
+    | PostNote
+    | SetValue
+    | AskInfo
+    | NeedToolDecision
+    | SetLimits
+    | SetTimer
+    | CancelTimer
+    | MoveWindow
+    | SetWorkspace
+)
+"""What a finished step may ask for."""
+
+
+@record
+class FinishStep:
+    """Record an attempt's result; each intent it carries is decided on its own."""
+
+    step_id: StepId
+    attempt: int
+    outcome: Literal["finished", "failed", "uncertain"] = "finished"
+    result: Data | None = None
+    error: str = ""
+    spent: Amounts = NOTHING
+    intents: tuple[Consequence, ...] = ()
+    blobs: tuple[str, ...] = ()
+
+
+Intent = (
+    Consequence
+    | CreateTeam
+    | ForkTeam
+    | Recover
+    | Declare
+    | PauseTeam
+    | ResumeTeam
+    | ReportStage
+    | AssignSubtask
+    | StartStep
+    | PrepareEffect
+    | FinishStep
+    | ReleaseStep
+    | AnswerApproval
+    | FireTimer
+)
+
+INTENT_TYPES: Final[dict[str, type[Intent]]] = {one.__name__: one for one in get_args(Intent)}

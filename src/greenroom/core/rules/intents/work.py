@@ -1,0 +1,87 @@
+"""Intents about steps, their threads and their budgets."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, BudgetId, StageId, StepId, TaskId, ThreadId
+from greenroom.core.base.records import Data, record
+from greenroom.core.state.step import Prepared, Terms, Work
+
+
+@record
+class QueueSteps:
+    """Add steps in order (MAS `add_step`), or before the next one (`add_next_step`)."""
+
+    agent_id: AgentId
+    works: tuple[Work, ...]
+    place: Literal["last", "next"] = "last"
+    task_id: TaskId | None = None
+    stage_id: StageId | None = None
+    thread_id: ThreadId | None = None
+
+
+@record
+class ModifyStep:
+    """Change a step that has not begun; an `instruction_content` makes a pending one runnable."""
+
+    step_id: StepId
+    work: Work
+
+
+@record
+class RemoveStep:
+    """Take a step that has not begun out of the queue."""
+
+    step_id: StepId
+
+
+@record
+class StartStep:
+    """Begin the next attempt, under these terms."""
+
+    step_id: StepId
+    terms: Terms
+
+
+@record
+class PrepareEffect:
+    """Say what the attempt is about to do outside."""
+
+    step_id: StepId
+    attempt: int
+    prepared: tuple[Prepared, ...]
+
+
+@record
+class ReleaseStep:
+    """The attempt ended without a result and its effect is dead."""
+
+    step_id: StepId
+    attempt: int
+    why: str = "interrupted"
+
+
+@record
+class SetLimits:
+    """Give a budget limits."""
+
+    budget_id: BudgetId
+    limits: Limits
+
+
+@record
+class MoveWindow:
+    """Begin the thread's window at a later step."""
+
+    thread_id: ThreadId
+    window_from: int
+
+
+@record
+class SetWorkspace:
+    """Say where a thread's files are."""
+
+    thread_id: ThreadId
+    workspace: Data

@@ -1,0 +1,104 @@
+"""Rules for what a person or the clock decides: limits, approvals, timers."""
+
+from __future__ import annotations
+
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.ids import AgentId, ApprovalId, TaskId, WaitingId, timer_id
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager, unknown
+from greenroom.core.rules.endings import end_step, settle_question
+from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
+from greenroom.core.rules.queue import enqueue, open_thread
+from greenroom.core.rules.waits import reader, release
+from greenroom.core.state.approval import ApprovalAnswered
+from greenroom.core.state.budget import LimitsSet
+from greenroom.core.state.step import StepUnblocked, Work
+from greenroom.core.state.timer import Timer, TimerCancelled, TimerFired, TimerSet
+
+
+def set_limits(draft: Draft, intent: SetLimits, by: str) -> Verdict:
+    """Only a person sets limits: no agent may raise its own."""
+    if not is_trusted(draft.world, by):
+        return not_manager(by, "set limits")
+    scope, _, name = intent.budget_id.partition(":")
+    known = {"team": True, "task": TaskId(name) in draft.world.tasks, "agent": AgentId(name) in draft.world.agents}
+    if not known.get(scope, False):
+        return unknown("budget", intent.budget_id, tuple(draft.world.budgets))
+    draft.emit(LimitsSet(at=draft.now, budget_id=intent.budget_id, limits=intent.limits))
+    return None
+
+
+def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
+    """The person says yes: the step may ask to start again. No: the step has failed."""
+    approval = draft.world.approvals.get(intent.approval_id)
+    if approval is None or approval.state != "pending":
+        return unknown("approval", intent.approval_id, tuple(draft.world.approvals))
+    if not is_trusted(draft.world, by):
+        return Rejected(code="not_a_person", why=f"{by!r} may not answer: a person must.")
+    step = draft.world.steps[approval.step_id]
+    draft.emit(
+        ApprovalAnswered(
+            at=draft.now, approval_id=approval.approval_id, answer=intent.answer, scope=intent.scope, by=by
+        )
+    )
+    if intent.answer == "approved":
+        settle_question(draft, approval.approval_id)
+        draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
+    else:
+        end_step(draft, step, "failed", error=f"Denied by {by}. {intent.reason}".strip())
+    return None
+
+
+def set_timer(draft: Draft, intent: SetTimer, by: str) -> Verdict:
+    """An agent is woken later."""
+    world = draft.world
+    if by != intent.agent_id and not is_trusted(world, by):
+        return not_manager(by, f"set a timer for {intent.agent_id!r}")
+    if intent.agent_id not in world.agents:
+        return unknown("agent", intent.agent_id, tuple(world.agents))
+    if intent.task_id not in world.tasks or intent.agent_id not in world.tasks[intent.task_id].group:
+        return unknown("task", intent.task_id, tuple(world.tasks))
+    timer = Timer(
+        timer_id=timer_id(intent.agent_id, intent.name),
+        purpose="wake",
+        subject=intent.name,
+        due=intent.due,
+        task_id=intent.task_id,
+        agent_id=intent.agent_id,
+        text=intent.text,
+    )
+    draft.emit(TimerSet(at=draft.now, timer=timer))
+    return None
+
+
+def cancel_timer(draft: Draft, intent: CancelTimer, by: str) -> Verdict:
+    """An agent is not woken after all. The timeout of a wait is nobody's to cancel."""
+    timer = draft.world.timers.get(intent.timer_id)
+    if timer is None:
+        return unknown("timer", intent.timer_id)
+    if (by != timer.agent_id or timer.purpose != "wake") and not is_trusted(draft.world, by):
+        return not_manager(by, f"cancel the timer {intent.timer_id!r}")
+    draft.emit(TimerCancelled(at=draft.now, timer_id=intent.timer_id))
+    return None
+
+
+def fire_timer(draft: Draft, intent: FireTimer, by: str) -> Verdict:
+    """Its time has come: a wait ends, or an agent is woken."""
+    timer = draft.world.timers.get(intent.timer_id)
+    if timer is None:
+        return unknown("timer", intent.timer_id)
+    if not is_trusted(draft.world, by) or timer.due > draft.now:
+        return Rejected(code="too_early", why=f"The timer {intent.timer_id!r} is not due.")
+    draft.emit(TimerFired(at=draft.now, timer_id=timer.timer_id))
+    if timer.purpose == "wait":
+        release(draft, WaitingId(timer.subject), "timeout")
+    elif timer.purpose == "approval":
+        return answer_approval(
+            draft,
+            AnswerApproval(approval_id=ApprovalId(timer.subject), answer="denied", reason="Nobody answered in time."),
+            by,
+        )
+    else:
+        style = draft.world.agents[timer.agent_id].spec.style
+        work = Work(type="skill", executor=reader(style), intention=f"Timer {timer.subject}.", text_content=timer.text)
+        enqueue(draft, open_thread(draft, timer.agent_id, timer.task_id), work)
+    return None

@@ -1,0 +1,135 @@
+"""An agent's queue: which step is next, and how a step gets into it."""
+
+from __future__ import annotations
+
+from greenroom.core.base.ids import (
+    AgentId,
+    MessageId,
+    StageId,
+    StepId,
+    SubtaskId,
+    TaskId,
+    ThreadId,
+    WaitingId,
+    step_id,
+    thread_id,
+)
+from greenroom.core.rules.draft import Draft
+from greenroom.core.state.agent import Agent
+from greenroom.core.state.budget import room
+from greenroom.core.state.step import Step, StepQueued, Work
+from greenroom.core.state.thread import ThreadOpened
+from greenroom.core.state.world import World
+
+
+def next_step(world: World, agent_id: AgentId) -> Step | None:
+    """The step that may start now: the first in the queue whose thread, task and locks allow it.
+
+    A step that waits (for a person, a budget, its instruction) holds up its own thread, not the agent's other threads.
+    A locked agent still answers: steps that owe somebody a reply run.
+    """
+    agent = world.agents.get(agent_id)
+    if agent is None or agent.running is not None or not agent.todo or world.team.paused is not None:
+        return None
+    held: set[ThreadId] = set()
+    for name in agent.todo:
+        step = world.steps[name]
+        if step.thread_id in held:
+            continue
+        if _may_run(world, agent, step):
+            return step
+        if not (agent.step_lock and step.state == "init"):
+            held.add(step.thread_id)
+    return None
+
+
+def _may_run(world: World, agent: Agent, step: Step) -> bool:
+    if step.state != "init" and not (step.state == "awaiting_budget" and _has_room(world, step)):
+        return False
+    task = world.tasks[step.task_id]
+    if task.state != "running" or task.paused is not None:
+        return False
+    if agent.step_lock and step.answers is None:
+        return False
+    return not any(waiting in world.waits for waiting in step.after)
+
+
+def _has_room(world: World, step: Step) -> bool:
+    """Whether a step that waits for a budget may try again. "Never" counts: trying is how the limit is reported."""
+    needs = step.needs
+    budgets = (world.budgets[name] for name in world.budgets_of(step.task_id, step.agent_id))
+    return all(room(budget, needs) != "later" for budget in budgets)
+
+
+def next_place(world: World, agent: Agent) -> int:
+    """Where a step goes that jumps the queue: before all others, but behind those that jumped before it."""
+    place = 0
+    while place < len(agent.todo) and world.steps[agent.todo[place]].jumped:
+        place += 1
+    return place
+
+
+def enqueue(
+    draft: Draft,
+    thread: ThreadId,
+    work: Work,
+    *,
+    place: int | None = None,
+    message: MessageId | None = None,
+    answers: WaitingId | None = None,
+    after: tuple[WaitingId, ...] = (),
+    stage: StageId | None = None,
+    jumped: bool = False,
+    retry: int = 0,
+) -> StepId:
+    """Put a step into the queue of the thread's agent (at the end unless told where)."""
+    home = draft.world.threads[thread]
+    agent = draft.world.agents[home.agent_id]
+    new = step_id(home.agent_id, agent.steps_made + 1)
+    draft.emit(
+        StepQueued(
+            at=draft.now,
+            step_id=new,
+            agent_id=home.agent_id,
+            thread_id=thread,
+            task_id=home.task_id,
+            stage_id=stage if stage is not None else home.stage_id,
+            subtask_id=home.subtask_id,
+            work=work,
+            place=len(agent.todo) if place is None else place,
+            pending=work.type == "tool" and work.instruction_content is None,
+            cause=draft.cause.step_id if draft.cause else None,
+            message_id=message,
+            answers=answers,
+            after=after,
+            jumped=jumped,
+            retry=retry,
+        )
+    )
+    return new
+
+
+def open_thread(
+    draft: Draft,
+    agent: AgentId,
+    task: TaskId,
+    *,
+    stage: StageId | None = None,
+    subtask: SubtaskId | None = None,
+    call: str | None = None,
+) -> ThreadId:
+    """The agent's thread in this place; opened when it is new."""
+    name = thread_id(agent, call or subtask or task)
+    if name not in draft.world.threads:
+        draft.emit(
+            ThreadOpened(
+                at=draft.now,
+                thread_id=name,
+                agent_id=agent,
+                task_id=task,
+                stage_id=stage if subtask is not None else None,
+                subtask_id=subtask,
+                call=call,
+            )
+        )
+    return name

@@ -1,0 +1,339 @@
+"""Rules for stages and subtasks: one active stage per task, dependencies without circles, legal ends only."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, message_id, stage_id, subtask_id, thread_id
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager, unknown
+from greenroom.core.rules.endings import cancel_steps, close_if_over
+from greenroom.core.rules.intents import (
+    AddStages,
+    AssignSubtask,
+    FinishStage,
+    FinishSubtask,
+    ReportStage,
+    StagePlan,
+    StartStage,
+    UpdateStageAgentCompletion,
+    UpdateStageAgentState,
+)
+from greenroom.core.rules.queue import enqueue, open_thread
+from greenroom.core.rules.waits import reader, release_where
+from greenroom.core.state.message import Message, MessageSent
+from greenroom.core.state.stage import (
+    MemberChanged,
+    MemberCompleted,
+    MemberWord,
+    Stage,
+    StageAdded,
+    StageEnd,
+    StageEnded,
+    StageReported,
+    StageStarted,
+    Subtask,
+    SubtaskAssigned,
+    SubtaskEnd,
+    SubtaskEnded,
+)
+from greenroom.core.state.step import Work
+
+OPEN = ("init", "running")
+
+
+def check_plan(plan: StagePlan, group: tuple[AgentId, ...]) -> Verdict:
+    """A stage has subtasks, each for an agent of the group, with known needs and no circle among them."""
+    names = [one.name for one in plan.subtasks]
+    if not names:
+        return Rejected(
+            code="empty_stage", why=f"The stage {plan.intention!r} has no subtasks.", hint="Allot it to an agent."
+        )
+    if len(set(names)) != len(names):
+        return Rejected(code="double_subtask", why=f"Two subtasks have one name: {', '.join(sorted(names))}.")
+    for one in plan.subtasks:
+        if one.agent not in group:
+            return Rejected(
+                code="not_in_group",
+                why=f"{one.agent!r} is not in the task's group.",
+                hint=f"The group: {', '.join(group)}.",
+            )
+        for need in one.needs:
+            if need not in names:
+                return Rejected(code="unknown_need", why=f"{one.name!r} needs {need!r}, which is not in the stage.")
+    try:
+        TopologicalSorter({one.name: one.needs for one in plan.subtasks}).prepare()
+    except CycleError as error:
+        circle = " → ".join(str(name) for name in error.args[1])
+        return Rejected(code="circle", why=f"The subtasks need each other in a circle: {circle}.")
+    return None
+
+
+def put_stage(draft: Draft, task: TaskId, plan: StagePlan) -> None:
+    """Append a checked stage."""
+    name = stage_id(task, draft.world.tasks[task].stages_made + 1)
+    ids = {one.name: subtask_id(name, number) for number, one in enumerate(plan.subtasks, start=1)}
+    subtasks = tuple(
+        Subtask(
+            subtask_id=ids[one.name],
+            name=one.name,
+            duty=one.duty,
+            agent=one.agent,
+            needs=tuple(ids[need] for need in one.needs),
+            required=one.required,
+        )
+        for one in plan.subtasks
+    )
+    draft.emit(
+        StageAdded(
+            at=draft.now,
+            stage_id=name,
+            task_id=task,
+            intention=plan.intention,
+            subtasks=subtasks,
+            on_failure=plan.on_failure,
+        )
+    )
+
+
+def add_stages(draft: Draft, intent: AddStages, by: str) -> Verdict:
+    """Only the task's manager plans its stages."""
+    task = draft.world.tasks.get(intent.task_id)
+    if task is None or task.state == "cancelling":
+        return unknown("task", intent.task_id, tuple(draft.world.tasks))
+    if by != task.manager and not is_trusted(draft.world, by):
+        return not_manager(by, f"add stages to task {task.task_id!r}")
+    for plan in intent.stages:
+        refused = check_plan(plan, task.group)
+        if refused is not None:
+            return refused
+        put_stage(draft, task.task_id, plan)
+    return None
+
+
+def _managed(draft: Draft, name: StageId, by: str, what: str) -> Stage | Rejected:
+    stage = draft.world.stages.get(name)
+    if stage is None:
+        return unknown("stage", name, tuple(draft.world.stages))
+    if by != draft.world.tasks[stage.task_id].manager and not is_trusted(draft.world, by):
+        return not_manager(by, f"{what} stage {name!r}")
+    return stage
+
+
+def start_stage(draft: Draft, intent: StartStage, by: str) -> Verdict:
+    """At any moment exactly one stage of a task is active, and stages run in order."""
+    stage = _managed(draft, intent.stage_id, by, "start")
+    if isinstance(stage, Rejected):
+        return stage
+    task = draft.world.tasks[stage.task_id]
+    if task.state != "running":
+        return Rejected(code="task_not_running", why=f"Task {task.task_id!r} is {task.state}.", hint="Start it first.")
+    if draft.world.active_stage(task.task_id) is not None:
+        return Rejected(
+            code="stage_active", why=f"Another stage of task {task.task_id!r} is active.", hint="Finish it first."
+        )
+    if task.stages[0] != stage.stage_id:
+        return Rejected(code="not_next_stage", why=f"Stage {task.stages[0]!r} comes before {stage.stage_id!r}.")
+    draft.emit(StageStarted(at=draft.now, stage_id=stage.stage_id, task_id=task.task_id))
+    return None
+
+
+def finish_stage(draft: Draft, intent: FinishStage, by: str) -> Verdict:
+    """End the stage: its steps and waits go, what is unrelated to it stays."""
+    stage = _managed(draft, intent.stage_id, by, "finish")
+    if isinstance(stage, Rejected):
+        return stage
+    if stage.state != "running":
+        return Rejected(code="stage_not_running", why=f"Stage {stage.stage_id!r} is {stage.state}.")
+    end_stage(draft, stage.stage_id, intent.state, intent.summary)
+    return None
+
+
+def end_stage(draft: Draft, name: StageId, state: StageEnd, summary: str) -> None:
+    """Close everything that belongs to the stage."""
+    stage = draft.world.stages[name]
+    for subtask in stage.subtasks:
+        if subtask.state in OPEN:
+            _end_subtask(draft, stage, subtask.subtask_id, "cancelled", "the stage is over", ())
+    agents = [member.agent_id for member in stage.members if member.agent_id in draft.world.agents]
+    group = dict.fromkeys(
+        (*agents, *(one for one in draft.world.tasks[stage.task_id].group if one in draft.world.agents))
+    )
+    steps = [step for agent in group for step in draft.world.steps_of(agent) if step.stage_id == name]
+    cancel_steps(draft, steps, "skipped")
+    release_where(draft, "stage_over", lambda wait: wait.stage_id == name)
+    draft.emit(StageEnded(at=draft.now, stage_id=name, task_id=stage.task_id, state=state, summary=summary))
+    for subtask in stage.subtasks:
+        for agent in group:
+            close_if_over(draft, thread_id(agent, subtask.subtask_id))
+
+
+def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> Verdict:
+    """Its agent begins, once what it needs is done: a plan is made, or a conversation begins."""
+    stage = _managed(draft, intent.stage_id, by, "allot")
+    if isinstance(stage, Rejected):
+        return stage
+    subtask = stage.subtask(intent.subtask_id)
+    if subtask is None:
+        return unknown("subtask", intent.subtask_id, tuple(one.subtask_id for one in stage.subtasks))
+    done = {one.subtask_id for one in stage.subtasks if one.state == "finished"}
+    if stage.state != "running" or subtask.state != "init" or not set(subtask.needs) <= done:
+        return Rejected(
+            code="not_ready", why=f"Subtask {subtask.subtask_id!r} cannot begin now: it is {subtask.state}."
+        )
+    agent = draft.world.agents.get(subtask.agent)
+    if agent is None:
+        return unknown("agent", subtask.agent, tuple(draft.world.agents))
+    draft.emit(
+        SubtaskAssigned(at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=subtask.agent)
+    )
+    if agent.spec.kind == "human":
+        _ask_human(draft, stage, subtask)
+        return None
+    thread = open_thread(draft, subtask.agent, stage.task_id, stage=stage.stage_id, subtask=subtask.subtask_id)
+    executor = "planning" if agent.spec.style == "plan" else "converse"
+    work = Work(type="skill", executor=executor, intention=subtask.name, text_content=_briefing(stage, subtask))
+    enqueue(draft, thread, work)
+    return None
+
+
+def _briefing(stage: Stage, subtask: Subtask) -> str:
+    """The stage's goal, the agent's own, and what the subtasks it needs have left for it."""
+    parts = [f"Stage goal: {stage.intention}", f"Your goal: {subtask.duty}"]
+    done = [one for one in stage.subtasks if one.subtask_id in subtask.needs and one.summary]
+    parts += [f"From {one.agent} ({one.name}): {one.summary}" for one in done]
+    return "\n".join(parts)
+
+
+def _ask_human(draft: Draft, stage: Stage, subtask: Subtask) -> None:
+    """A person gets the duty as a message they owe an answer to."""
+    manager = draft.world.tasks[stage.task_id].manager
+    message = Message(
+        message_id=message_id(manager, draft.world.agents[manager].messages_made + 1),
+        task_id=stage.task_id,
+        sender_id=manager,
+        receiver=(subtask.agent,),
+        message=_briefing(stage, subtask),
+        stage_relative=stage.stage_id,
+        need_reply=True,
+        kind="request",
+        data={"subtask_id": subtask.subtask_id},
+        sent_at=draft.now,
+    )
+    draft.emit(MessageSent(at=draft.now, message=message))
+
+
+def finish_subtask(draft: Draft, intent: FinishSubtask, by: str) -> Verdict:
+    """Its own agent, the manager or a person says how it ended."""
+    stage = draft.world.stages.get(intent.stage_id)
+    subtask = stage.subtask(intent.subtask_id) if stage else None
+    if stage is None or subtask is None or subtask.state not in OPEN:
+        return unknown("subtask", intent.subtask_id)
+    manager = draft.world.tasks[stage.task_id].manager
+    if by not in (subtask.agent, manager) and not is_trusted(draft.world, by):
+        return not_manager(by, f"finish subtask {subtask.subtask_id!r}")
+    refused = _only_summary(draft, by, intent.state == "finished")
+    if refused is not None:
+        return refused
+    _end_subtask(draft, stage, subtask.subtask_id, intent.state, intent.summary, intent.evidence)
+    if intent.summary:
+        _complete(draft, stage.stage_id, subtask.agent, intent.summary)
+    _follow_subtasks(draft, stage.stage_id, subtask.agent)
+    return None
+
+
+def _only_summary(draft: Draft, by: str, finishing: bool) -> Verdict:
+    """An agent that plans says "finished" only in its summary step."""
+    agent = draft.world.agents.get(AgentId(by))
+    plans = agent is not None and agent.spec.kind == "llm" and agent.spec.style == "plan"
+    if not finishing or not plans or (draft.cause is not None and draft.cause.work.executor == "summary"):
+        return None
+    return Rejected(
+        code="not_summary", why="Only a summary step may say that the stage is finished.", hint="Add reflection."
+    )
+
+
+def _end_subtask(
+    draft: Draft, stage: Stage, name: SubtaskId, state: SubtaskEnd, summary: str, evidence: tuple[str, ...]
+) -> None:
+    draft.emit(
+        SubtaskEnded(
+            at=draft.now,
+            stage_id=stage.stage_id,
+            subtask_id=name,
+            state=state,
+            summary=summary,
+            evidence=evidence,
+        )
+    )
+
+
+def _follow_subtasks(draft: Draft, name: StageId, agent: AgentId) -> None:
+    """The member's word follows from its subtasks, once all of them are over."""
+    mine = [one for one in draft.world.stages[name].subtasks if one.agent == agent]
+    if mine and all(one.state not in OPEN for one in mine):
+        word: MemberWord = "failed" if any(one.state == "failed" for one in mine) else "finished"
+        draft.emit(MemberChanged(at=draft.now, stage_id=name, agent_id=agent, state=word))
+
+
+def _complete(draft: Draft, name: StageId, agent: AgentId, text: str) -> None:
+    draft.emit(MemberCompleted(at=draft.now, stage_id=name, agent_id=agent, completion=text))
+
+
+def update_state(draft: Draft, intent: UpdateStageAgentState, by: str) -> Verdict:
+    """How an agent stands in the stage; a final word ends its subtasks."""
+    refused = _member(draft, intent.stage_id, intent.agent_id, by) or _only_summary(
+        draft, by, intent.state == "finished"
+    )
+    if refused is not None:
+        return refused
+    stage = draft.world.stages[intent.stage_id]
+    if intent.state in ("finished", "failed"):
+        for one in stage.subtasks:
+            if one.agent == intent.agent_id and one.state in OPEN:
+                member = stage.member(intent.agent_id)
+                _end_subtask(draft, stage, one.subtask_id, intent.state, member.completion if member else "", ())
+    draft.emit(MemberChanged(at=draft.now, stage_id=intent.stage_id, agent_id=intent.agent_id, state=intent.state))
+    return None
+
+
+def update_completion(draft: Draft, intent: UpdateStageAgentCompletion, by: str) -> Verdict:
+    """What an agent says of its part."""
+    refused = _member(draft, intent.stage_id, intent.agent_id, by)
+    if refused is None:
+        _complete(draft, intent.stage_id, intent.agent_id, intent.completion_summary)
+    return refused
+
+
+def _member(draft: Draft, name: StageId, agent: AgentId, by: str) -> Verdict:
+    stage = draft.world.stages.get(name)
+    if stage is None:
+        return unknown("stage", name, tuple(draft.world.stages))
+    if stage.member(agent) is None:
+        return unknown("member", agent, tuple(one.agent_id for one in stage.members))
+    if by not in (agent, draft.world.tasks[stage.task_id].manager) and not is_trusted(draft.world, by):
+        return not_manager(by, f"speak for {agent!r}")
+    return None
+
+
+def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
+    """The manager reads that the stage has nothing left to do and decides how to go on."""
+    stage = _managed(draft, intent.stage_id, by, "report")
+    if isinstance(stage, Rejected):
+        return stage
+    if stage.reported or stage.state != "running":
+        return Rejected(code="reported", why=f"Stage {stage.stage_id!r} was reported already.")
+    draft.emit(StageReported(at=draft.now, stage_id=stage.stage_id))
+    manager = draft.world.agents.get(draft.world.tasks[stage.task_id].manager)
+    if manager is None or manager.spec.kind == "human":
+        return None
+    lines = [f"Stage {stage.stage_id} ({stage.intention}) has nothing left to do:"]
+    lines += [f"- {one.agent}, {one.name}: {one.state}. {one.summary}".rstrip() for one in stage.subtasks]
+    work = Work(
+        type="skill",
+        executor=reader(manager.spec.style),
+        intention=f"Decide how to go on after {stage.stage_id}.",
+        text_content="\n".join(lines),
+    )
+    enqueue(draft, open_thread(draft, manager.agent_id, stage.task_id), work)
+    return None

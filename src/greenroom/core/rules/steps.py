@@ -1,0 +1,244 @@
+"""Queueing, changing and starting steps. How they end is in `endings.py`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, ThreadId, approval_id
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, unknown
+from greenroom.core.rules.endings import end_step
+from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
+from greenroom.core.rules.messages import ask_person
+from greenroom.core.rules.queue import enqueue, next_place, next_step, open_thread
+from greenroom.core.state.agent import Agent
+from greenroom.core.state.approval import ApprovalRequested
+from greenroom.core.state.budget import LimitReached, room
+from greenroom.core.state.step import EffectPrepared, Step, StepBlocked, StepChanged, StepStarted, Terms, Work
+from greenroom.core.state.task import TaskPaused
+from greenroom.core.state.team import TeamPaused
+
+ALWAYS: Final = frozenset(
+    {"converse", "planning", "reflection", "send_message", "process_message", "instruction_generation"}
+)
+"""Skills that every agent has. `summary` and `tool_decision` are not planned: see `_forbidden`."""
+
+
+def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
+    """Add steps at the end, or before the next one in the order given."""
+    agent = draft.world.agents.get(intent.agent_id)
+    if agent is None:
+        return unknown("agent", intent.agent_id, tuple(draft.world.agents))
+    if by != intent.agent_id and not is_trusted(draft.world, by):
+        return Rejected(
+            code="not_yours",
+            why=f"{by!r} may not queue steps for {intent.agent_id!r}.",
+            hint="Send it a message instead.",
+        )
+    for work in intent.works:
+        refused = _forbidden(draft, agent, work, by)
+        if refused is not None:
+            return refused
+    thread = _thread_for(draft, intent)
+    if isinstance(thread, Rejected):
+        return thread
+    place = next_place(draft.world, agent) if intent.place == "next" else None
+    for offset, work in enumerate(intent.works):
+        enqueue(draft, thread, work, place=None if place is None else place + offset, stage=intent.stage_id)
+    return None
+
+
+def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
+    """The thread that is named, else the one of the step that asks, else the agent's thread in the task."""
+    world, cause = draft.world, draft.cause
+    name = intent.thread_id
+    if (
+        name is None
+        and cause is not None
+        and intent.task_id in (None, cause.task_id)
+        and cause.agent_id == intent.agent_id
+    ):
+        name = cause.thread_id
+    if name is not None and name in world.threads:
+        thread = world.threads[name]
+        if thread.agent_id != intent.agent_id:
+            return unknown("thread", name)
+        task = thread.task_id
+    elif intent.thread_id is not None:
+        return unknown("thread", intent.thread_id)
+    elif intent.task_id is None:
+        return Rejected(code="no_task", why="The steps name no task.", hint="Give task_id.")
+    else:
+        task = intent.task_id
+    if task not in world.tasks or world.tasks[task].state == "cancelling":
+        return unknown("task", task, tuple(world.tasks))
+    return name if name is not None and name in world.threads else open_thread(draft, intent.agent_id, task)
+
+
+def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
+    """What an agent may not give itself: foreign abilities, and steps that only other steps may cause."""
+    if by != agent.agent_id or agent.spec.kind != "llm":
+        return None
+    spec, cause = agent.spec, draft.cause
+    if work.type == "tool":
+        if work.executor in spec.tools:
+            return None
+        known = ", ".join(spec.tools) or "none"
+        return Rejected(
+            code="no_such_tool",
+            why=f"{agent.agent_id!r} may not use the tool {work.executor!r}.",
+            hint=f"Its tools: {known}.",
+        )
+    if work.executor == "summary" and (cause is None or cause.work.executor != "reflection"):
+        return Rejected(code="summary_not_planned", why="Only reflection may schedule a summary step.")
+    if work.executor == "tool_decision":
+        return Rejected(code="tool_decision_not_planned", why="Only a long-tail tool may cause a tool_decision step.")
+    if work.executor in ALWAYS or work.executor == "summary" or work.executor in spec.skills:
+        return None
+    return Rejected(
+        code="no_such_skill",
+        why=f"{agent.agent_id!r} may not use the skill {work.executor!r}.",
+        hint=f"Its skills: {', '.join(sorted(ALWAYS | set(spec.skills)))}.",
+    )
+
+
+def _waiting_step(draft: Draft, name: str, by: str) -> Step | Rejected:
+    step = draft.world.steps.get(StepId(name))
+    if step is None:
+        return unknown("step", name)
+    if by != step.agent_id and not is_trusted(draft.world, by):
+        return Rejected(code="not_yours", why=f"Step {name!r} belongs to {step.agent_id!r}, not to {by!r}.")
+    if step.state not in ("init", "pending"):
+        return Rejected(
+            code="step_begun", why=f"Step {name!r} is {step.state}: only a step that has not begun changes."
+        )
+    return step
+
+
+def modify_step(draft: Draft, intent: ModifyStep, by: str) -> Verdict:
+    """Change a step that has not begun."""
+    step = _waiting_step(draft, intent.step_id, by)
+    if isinstance(step, Rejected):
+        return step
+    if step.work.executor != intent.work.executor:
+        refused = _forbidden(draft, draft.world.agents[step.agent_id], intent.work, by)
+        if refused is not None:
+            return refused
+    pending = intent.work.type == "tool" and intent.work.instruction_content is None
+    draft.emit(StepChanged(at=draft.now, step_id=step.step_id, work=intent.work, pending=pending))
+    return None
+
+
+def remove_step(draft: Draft, intent: RemoveStep, by: str) -> Verdict:
+    """Skip a step that has not begun."""
+    step = _waiting_step(draft, intent.step_id, by)
+    if isinstance(step, Rejected):
+        return step
+    end_step(draft, step, "skipped", error=f"removed by {by}")
+    return None
+
+
+def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
+    """Begin an attempt: permission first, then the budget, then it runs."""
+    step = draft.world.steps.get(intent.step_id)
+    if step is None:
+        return unknown("step", intent.step_id)
+    if by != step.agent_id and not is_trusted(draft.world, by):
+        return Rejected(code="not_yours", why=f"Step {step.step_id!r} belongs to {step.agent_id!r}, not to {by!r}.")
+    if next_step(draft.world, step.agent_id) is not step:
+        return Rejected(
+            code="not_next", why=f"Step {step.step_id!r} may not start now: it is {step.state}, or not next."
+        )
+    if not _permitted(draft, step, intent.terms):
+        return None
+    needs = evolve(intent.terms.needs, steps=intent.terms.needs.steps + 1)
+    if not _affordable(draft, step, intent.terms, needs):
+        return None
+    draft.emit(
+        StepStarted(
+            at=draft.now,
+            step_id=step.step_id,
+            attempt=step.attempt + 1,
+            terms=intent.terms,
+            reserved=needs,
+            notices_seen=len(draft.world.threads[step.thread_id].notices),
+        )
+    )
+    return None
+
+
+def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
+    """Whether the policy allows the call. If not, the step fails, or waits for a person."""
+    if terms.verdict == "allow":
+        return True
+    if terms.verdict == "deny":
+        end_step(draft, step, "failed", error=f"Not permitted: {terms.rule or 'the policy says no'}.")
+        return False
+    approval = draft.world.approvals.get(step.approval) if step.approval else None
+    if approval is not None and approval.state == "approved" and approval.digest == terms.digest:
+        return True
+    name = approval_id(step.step_id, step.asked + 1)
+    person = draft.world.human()
+    draft.emit(StepBlocked(at=draft.now, step_id=step.step_id, state="awaiting_approval", terms=terms, approval=name))
+    draft.emit(
+        ApprovalRequested(
+            at=draft.now,
+            approval_id=name,
+            step_id=step.step_id,
+            agent_id=step.agent_id,
+            task_id=step.task_id,
+            question=terms.question,
+            digest=terms.digest,
+            asked_of=person,
+        )
+    )
+    if person is not None:
+        ask_person(draft, step, person, terms.question, {"approval_id": name})
+    return False
+
+
+def _affordable(draft: Draft, step: Step, terms: Terms, needs: Amounts) -> bool:
+    """Whether every budget has room. If not now, the step waits; if never, its task or team pauses."""
+    for name in draft.world.budgets_of(step.task_id, step.agent_id):
+        budget = draft.world.budgets[name]
+        if budget.limits.money is not None and not terms.priced:
+            _limit(draft, step, name, f"no price is known for {terms.model!r} and a money cap holds")
+            return False
+        found = room(budget, needs)
+        if found == "never":
+            _limit(draft, step, name, budget.limits.exceeded_by(budget.spent.plus(needs)) or "")
+            return False
+        if found == "later":
+            draft.emit(
+                StepBlocked(at=draft.now, step_id=step.step_id, state="awaiting_budget", terms=terms, budget=name)
+            )
+            return False
+    return True
+
+
+def _limit(draft: Draft, step: Step, name: BudgetId, limit: str) -> None:
+    draft.emit(LimitReached(at=draft.now, budget_id=name, limit=limit, step_id=step.step_id))
+    why = f"limit: {name} {limit}"
+    if name == TEAM_BUDGET:
+        draft.emit(TeamPaused(at=draft.now, why=why))
+    else:
+        draft.emit(TaskPaused(at=draft.now, task_id=step.task_id, why=why))
+
+
+def prepare_effect(draft: Draft, intent: PrepareEffect, by: str) -> Verdict:
+    """Write down what the running attempt is about to do outside."""
+    step = draft.world.steps.get(intent.step_id)
+    if step is None:
+        return unknown("step", intent.step_id)
+    if by != step.agent_id and not is_trusted(draft.world, by):
+        return Rejected(code="not_yours", why=f"Step {step.step_id!r} belongs to {step.agent_id!r}, not to {by!r}.")
+    if step.state != "running" or step.attempt != intent.attempt:
+        return Rejected(
+            code="stale_attempt",
+            why=f"Attempt {intent.attempt} of step {step.step_id!r} does not run: "
+            f"it is {step.state}, attempt {step.attempt}.",
+        )
+    draft.emit(EffectPrepared(at=draft.now, step_id=step.step_id, attempt=step.attempt, prepared=intent.prepared))
+    return None

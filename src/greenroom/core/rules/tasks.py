@@ -1,0 +1,156 @@
+"""Rules for tasks: creating, starting, pausing, ending. A finished task stays finished."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from greenroom.core.base.amounts import UNLIMITED
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, message_id, task_budget, task_id
+from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_manager, unknown
+from greenroom.core.rules.endings import cancel_steps, end_task_if_dead, steps_of_task
+from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseTask, ResumeTask, StartTask
+from greenroom.core.rules.stages import check_plan, end_stage, put_stage
+from greenroom.core.state.budget import LimitsSet
+from greenroom.core.state.message import Message, MessageSent
+from greenroom.core.state.task import EndWord, Task, TaskCreated, TaskEnding, TaskPaused, TaskResumed, TaskStarted
+
+
+def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
+    """Create a task; its group is the manager, those named, and everybody its stages need."""
+    if not is_manager(draft.world, by):
+        return not_manager(by, "create tasks")
+    planned = tuple(subtask.agent for plan in intent.stages for subtask in plan.subtasks)
+    group = tuple(dict.fromkeys((intent.manager, *intent.group, *planned)))
+    for agent in group:
+        if agent not in draft.world.agents:
+            return unknown("agent", agent, tuple(draft.world.agents))
+    for plan in intent.stages:
+        refused = check_plan(plan, group)
+        if refused is not None:
+            return refused
+    parent = draft.cause.task_id if draft.cause else None
+    depth = draft.world.tasks[parent].depth + 1 if parent is not None and parent in draft.world.tasks else 0
+    limit = draft.world.budgets[TEAM_BUDGET].limits.depth
+    if limit is not None and depth > limit:
+        return Rejected(code="too_deep", why=f"Tasks may be nested {limit} deep.", hint="Do it in the task at hand.")
+    name = task_id(draft.world.team.tasks_made + 1)
+    draft.emit(
+        TaskCreated(
+            at=draft.now,
+            task_id=name,
+            name=intent.name,
+            intention=intent.intention,
+            manager=intent.manager,
+            group=group,
+            driver=intent.driver,
+            parent=parent,
+            depth=depth,
+        )
+    )
+    if intent.limits != UNLIMITED:
+        draft.emit(LimitsSet(at=draft.now, budget_id=task_budget(name), limits=intent.limits))
+    for plan in intent.stages:
+        put_stage(draft, name, plan)
+    if intent.start:
+        draft.emit(TaskStarted(at=draft.now, task_id=name))
+    return None
+
+
+def _open(draft: Draft, name: TaskId) -> Task | Rejected:
+    task = draft.world.tasks.get(name)
+    if task is None:
+        return unknown("task", name, tuple(draft.world.tasks))
+    if task.state == "cancelling":
+        return Rejected(code="task_ending", why=f"Task {name!r} is ending.")
+    return task
+
+
+def _managed(draft: Draft, name: TaskId, by: str, what: str) -> Task | Rejected:
+    task = _open(draft, name)
+    if isinstance(task, Rejected):
+        return task
+    if by != task.manager and not is_trusted(draft.world, by):
+        return not_manager(by, f"{what} task {name!r}")
+    return task
+
+
+def start_task(draft: Draft, intent: StartTask, by: str) -> Verdict:
+    """Let a created task's stages run."""
+    task = _managed(draft, intent.task_id, by, "start")
+    if isinstance(task, Rejected):
+        return task
+    if task.state != "init":
+        return Rejected(code="task_started", why=f"Task {task.task_id!r} is {task.state} already.")
+    draft.emit(TaskStarted(at=draft.now, task_id=task.task_id))
+    return None
+
+
+def pause_task(draft: Draft, intent: PauseTask, by: str) -> Verdict:
+    """Start nothing new; with `now`, end what runs and queue it again."""
+    task = _managed(draft, intent.task_id, by, "pause")
+    if isinstance(task, Rejected):
+        return task
+    if task.paused is None:
+        draft.emit(TaskPaused(at=draft.now, task_id=task.task_id, why=intent.why))
+    if intent.now:
+        running = [step for step in steps_of_task(draft.world, task.task_id) if step.state == "running"]
+        cancel_steps(draft, running, "cancelled", then="requeue")
+    return None
+
+
+def resume_task(draft: Draft, intent: ResumeTask, by: str) -> Verdict:
+    """Only a person lets a paused task go on: the pause may be theirs, or a limit's."""
+    task = _open(draft, intent.task_id)
+    if isinstance(task, Rejected):
+        return task
+    if not is_trusted(draft.world, by):
+        return Rejected(code="not_a_person", why=f"{by!r} may not resume task {task.task_id!r}: a person must.")
+    if task.paused is None:
+        return Rejected(code="not_paused", why=f"Task {task.task_id!r} is not paused.")
+    draft.emit(TaskResumed(at=draft.now, task_id=task.task_id))
+    return None
+
+
+def finish_task(draft: Draft, intent: FinishTask, by: str) -> Verdict:
+    """End a task as finished or failed and tell its group."""
+    task = _managed(draft, intent.task_id, by, "finish")
+    if isinstance(task, Rejected):
+        return task
+    _tell_group(draft, task, intent.state, intent.summary)
+    _wind_down(draft, task, intent.state, intent.summary, intent.evidence)
+    return None
+
+
+def cancel_task(draft: Draft, intent: CancelTask, by: str) -> Verdict:
+    """End a task as cancelled."""
+    task = _managed(draft, intent.task_id, by, "cancel")
+    if isinstance(task, Rejected):
+        return task
+    _wind_down(draft, task, "cancelled", intent.why, ())
+    return None
+
+
+def _tell_group(draft: Draft, task: Task, state: Literal["finished", "failed"], summary: str) -> None:
+    sender = draft.world.agents[task.manager]
+    others: tuple[AgentId, ...] = tuple(one for one in task.group if one in draft.world.agents)
+    message = Message(
+        message_id=message_id(task.manager, sender.messages_made + 1),
+        task_id=task.task_id,
+        sender_id=task.manager,
+        receiver=others,
+        message=summary or f"The task is {state}.",
+        kind="instruction",
+        data={"instruction": "finish_task", "task_id": task.task_id, "state": state},
+        sent_at=draft.now,
+    )
+    draft.emit(MessageSent(at=draft.now, message=message))
+
+
+def _wind_down(draft: Draft, task: Task, state: EndWord, summary: str, evidence: tuple[str, ...]) -> None:
+    """Stages end, queued steps are not run, running ones are being ended; the task is over when they are dead."""
+    draft.emit(TaskEnding(at=draft.now, task_id=task.task_id, state=state, summary=summary, evidence=evidence))
+    for stage in task.stages:
+        end_stage(draft, stage, "cancelled", "the task is over")
+    cancel_steps(draft, steps_of_task(draft.world, task.task_id), "cancelled")
+    end_task_if_dead(draft, task.task_id)

@@ -1,0 +1,88 @@
+"""Rules for the team as a whole: begin, fork, pause, resume."""
+
+from __future__ import annotations
+
+from greenroom.core.base.amounts import UNLIMITED
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager
+from greenroom.core.rules.endings import cancel_steps, interrupt_all, settle_question
+from greenroom.core.rules.intents import CreateTeam, Declare, ForkTeam, PauseTeam, ResumeTeam
+from greenroom.core.state.agent import Declared
+from greenroom.core.state.approval import ApprovalVoided
+from greenroom.core.state.budget import LimitsSet
+from greenroom.core.state.step import StepUnblocked
+from greenroom.core.state.team import TeamCreated, TeamForked, TeamPaused, TeamResumed
+from greenroom.core.state.timer import TimerCancelled
+
+
+def create_team(draft: Draft, intent: CreateTeam, by: str) -> Verdict:
+    """Only an empty log can become a team."""
+    if draft.world.team.team_id or not is_trusted(draft.world, by):
+        return Rejected(code="team_exists", why=f"This log holds the team {draft.world.team.team_id!r} already.")
+    draft.emit(
+        TeamCreated(
+            at=draft.now,
+            team_id=intent.team_id,
+            name=intent.name,
+            kit=intent.kit,
+            waiting_timeout=intent.waiting_timeout,
+        )
+    )
+    if intent.limits != UNLIMITED:
+        draft.emit(LimitsSet(at=draft.now, budget_id=TEAM_BUDGET, limits=intent.limits))
+    return None
+
+
+def fork_team(draft: Draft, intent: ForkTeam, by: str) -> Verdict:
+    """What ran is interrupted; approvals, timers and reservations are void: they belong to the other team."""
+    if not is_trusted(draft.world, by) or not draft.world.team.team_id:
+        return Rejected(code="nothing_to_fork", why="There is no team to fork here.")
+    draft.emit(TeamForked(at=draft.now, team_id=intent.team_id, origin=intent.origin))
+    interrupt_all(draft, f"forked from {intent.origin.team_id}")
+    for timer in list(draft.world.timers.values()):
+        draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
+    for approval in list(draft.world.approvals.values()):
+        settle_question(draft, approval.approval_id)
+        draft.emit(ApprovalVoided(at=draft.now, approval_id=approval.approval_id, why="forked"))
+        step = draft.world.steps.get(approval.step_id)
+        if step is not None and step.state == "awaiting_approval":
+            draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
+    return None
+
+
+def declare(draft: Draft, intent: Declare, by: str) -> Verdict:
+    """Say what the house has, when it is not what was said before."""
+    if not is_trusted(draft.world, by):
+        return not_manager(by, "declare what the house has")
+    told = (tuple(draft.world.blueprints.values()), tuple(draft.world.abilities.values()))
+    if (set_of(told[0]), set_of(told[1])) != (set_of(intent.blueprints), set_of(intent.abilities)):
+        draft.emit(Declared(at=draft.now, blueprints=intent.blueprints, abilities=intent.abilities))
+    return None
+
+
+def set_of(rows: tuple[object, ...]) -> frozenset[str]:
+    """The rows regardless of their order."""
+    return frozenset(repr(row) for row in rows)
+
+
+def pause_team(draft: Draft, intent: PauseTeam, by: str) -> Verdict:
+    """Start nothing new; with `now`, end what runs and queue it again."""
+    if not is_trusted(draft.world, by):
+        return not_manager(by, "pause the team")
+    if draft.world.team.paused is None:
+        draft.emit(TeamPaused(at=draft.now, why=intent.why))
+    if intent.now:
+        running = [draft.world.steps[one.running] for one in draft.world.agents.values() if one.running is not None]
+        cancel_steps(draft, running, "cancelled", then="requeue")
+    return None
+
+
+def resume_team(draft: Draft, _: ResumeTeam, by: str) -> Verdict:
+    """Go on."""
+    if not is_trusted(draft.world, by):
+        return not_manager(by, "resume the team")
+    if draft.world.team.paused is None:
+        return Rejected(code="not_paused", why="The team is not paused.")
+    draft.emit(TeamResumed(at=draft.now))
+    return None

@@ -1,0 +1,108 @@
+"""Waiting ids: who waits for whom, how an id comes back, and why nobody waits for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.ids import AgentId, WaitingId, timer_id
+from greenroom.core.rules.draft import Draft
+from greenroom.core.rules.queue import enqueue, next_place, open_thread
+from greenroom.core.state.message import MessageSettled, ReleaseWhy, Wait, WaitReleased
+from greenroom.core.state.step import Work
+from greenroom.core.state.timer import Timer, TimerCancelled, TimerSet
+from greenroom.core.state.world import World
+
+_REASONS = {
+    "timeout": "did not answer in time",
+    "unanswered": "handled the message without answering it",
+    "stage_over": "will not answer: the stage is over",
+    "agent_gone": "will not answer: the agent was removed",
+}
+
+
+def waits_for(world: World, start: AgentId, goal: AgentId) -> bool:
+    """Whether `start` waits for `goal`, directly or through others."""
+    seen: set[AgentId] = set()
+    todo = [start]
+    while todo:
+        agent = todo.pop()
+        if agent in seen or agent not in world.agents:
+            continue
+        seen.add(agent)
+        for waiting in world.agents[agent].step_lock:
+            on = world.waits[waiting].on
+            if on == goal:
+                return True
+            todo.append(on)
+    return False
+
+
+def may_wait(world: World, sender: AgentId, receivers: tuple[AgentId, ...]) -> Rejected | None:
+    """A locked agent answers those who wait for it; it may not ask them back, or nobody would ever go on.
+
+    An unlocked agent may ask back once (a clarifying question): the locked one still answers.
+    """
+    if not world.agents[sender].step_lock:
+        return None
+    for receiver in receivers:
+        if waits_for(world, receiver, sender):
+            return Rejected(
+                code="wait_cycle",
+                why=f"{receiver!r} is waiting for an answer of {sender!r}, which is waiting itself.",
+                hint="Answer first; or send the message without waiting.",
+            )
+    return None
+
+
+def set_timeout(draft: Draft, wait: Wait, timeout: int | None) -> None:
+    """Bound the wait. A person may take as long as they like unless the sender says otherwise."""
+    if timeout is None and draft.world.agents[wait.on].spec.kind != "human":
+        timeout = draft.world.team.waiting_timeout
+    if timeout is None:
+        return
+    timer = Timer(
+        timer_id=timer_id(wait.waiting_id, "wait"),
+        purpose="wait",
+        subject=wait.waiting_id,
+        due=draft.now + timeout,
+        task_id=wait.task_id,
+        agent_id=wait.waiter,
+    )
+    draft.emit(TimerSet(at=draft.now, timer=timer))
+
+
+def release(draft: Draft, waiting: WaitingId, why: ReleaseWhy) -> None:
+    """The id is back, or will never come: then the waiter is told so."""
+    wait = draft.world.waits[waiting]
+    draft.emit(WaitReleased(at=draft.now, task_id=wait.task_id, waiting_id=waiting, why=why))
+    timer = timer_id(waiting, "wait")
+    if timer in draft.world.timers:
+        draft.emit(TimerCancelled(at=draft.now, timer_id=timer))
+    if wait.message_id in draft.world.mail and why != "reply":
+        draft.emit(MessageSettled(at=draft.now, message_id=wait.message_id, agent_id=wait.on))
+    if why in _REASONS:
+        tell(draft, wait.waiter, wait, f"{wait.on} {_REASONS[why]} (message {wait.message_id}).")
+
+
+def tell(draft: Draft, agent_id: AgentId, wait: Wait, text: str) -> None:
+    """A step, next in the queue, in which the agent reads `text`."""
+    agent = draft.world.agents.get(agent_id)
+    if agent is None or agent.spec.kind == "human" or wait.task_id not in draft.world.tasks:
+        return
+    known = wait.thread_id is not None and wait.thread_id in draft.world.threads and agent_id == wait.waiter
+    thread = wait.thread_id if known and wait.thread_id else open_thread(draft, agent_id, wait.task_id)
+    work = Work(type="skill", executor=reader(agent.spec.style), intention="Read a notice.", text_content=text)
+    place = next_place(draft.world, draft.world.agents[agent_id])
+    enqueue(draft, thread, work, place=place, jumped=True)
+
+
+def reader(style: str) -> str:
+    """The skill in which an agent of this style takes something in without answering."""
+    return "process_message" if style == "plan" else "converse"
+
+
+def release_where(draft: Draft, why: ReleaseWhy, matches: Callable[[Wait], bool]) -> None:
+    """Release every wait that `matches`: its stage, task or agent is over."""
+    for wait in [wait for wait in draft.world.waits.values() if matches(wait)]:
+        release(draft, wait.waiting_id, why)

@@ -1,0 +1,153 @@
+"""Agents: who they are (the spec), what stands in their queue, whom they wait for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, WaitingId
+from greenroom.core.base.records import Data, evolve, record
+
+Kind = Literal["llm", "human", "system"]
+Style = Literal["converse", "plan"]
+WorkingState = Literal["idle", "working", "waiting"]
+
+
+@record
+class AgentSpec:
+    """The static part: everything needed to make (or make again) an agent."""
+
+    name: str
+    role: str = ""
+    profile: str = ""
+    kind: Kind = "llm"
+    style: Style = "converse"
+    skills: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    manager: bool = False
+    llm_config: Data | None = None
+    human_config: Data | None = None
+    version: str = ""
+
+
+@record
+class Ability:
+    """A skill or tool of the house, as it is described to agents."""
+
+    name: str
+    type: Literal["skill", "tool"]
+    description: str
+
+
+@record
+class Duty:
+    """A task, or a stage of it, that the agent takes part in: MAS's working memory without its step ids."""
+
+    task_id: TaskId
+    stage_id: StageId | None
+
+
+@record
+class Agent:
+    """The dynamic part. `todo` is the queue; `running` has left it and never goes back."""
+
+    agent_id: AgentId
+    spec: AgentSpec
+    made_by: str = ""
+    todo: tuple[StepId, ...] = ()
+    running: StepId | None = None
+    step_lock: tuple[WaitingId, ...] = ()
+    duties: tuple[Duty, ...] = ()
+    steps_made: int = 0
+    messages_made: int = 0
+
+    @property
+    def working_state(self) -> WorkingState:
+        """MAS's word for what the agent is doing."""
+        if self.running is not None:
+            return "working"
+        if self.step_lock:
+            return "waiting"
+        return "working" if self.todo else "idle"
+
+
+@record
+class Declared:
+    """The blueprints agents can be made from, and the abilities of the house, as they are now."""
+
+    at: int
+    blueprints: tuple[AgentSpec, ...]
+    abilities: tuple[Ability, ...]
+
+
+@record
+class AgentAdded:
+    """The agent lives from now on."""
+
+    at: int
+    agent_id: AgentId
+    spec: AgentSpec
+    made_by: str
+
+
+@record
+class AgentRemoved:
+    """The agent is gone; its id is never used again."""
+
+    at: int
+    agent_id: AgentId
+    why: str
+
+
+@record
+class DutyTaken:
+    """The agent remembers that it takes part in a task or stage."""
+
+    at: int
+    agent_id: AgentId
+    duty: Duty
+
+
+AgentEvent = Declared | AgentAdded | AgentRemoved | DutyTaken
+
+
+def queued(agent: Agent, step: StepId, place: int) -> Agent:
+    """A new step stands in the queue at `place`."""
+    todo = (*agent.todo[:place], step, *agent.todo[place:])
+    return evolve(agent, todo=todo, steps_made=agent.steps_made + 1)
+
+
+def without_step(agent: Agent, step: StepId) -> Agent:
+    """The step is neither queued nor running any more."""
+    if agent.running == step:
+        return evolve(agent, running=None)
+    return evolve(agent, todo=tuple(other for other in agent.todo if other != step))
+
+
+def started(agent: Agent, step: StepId) -> Agent:
+    """The step leaves the queue and runs."""
+    if agent.todo[:1] == (step,):
+        return evolve(agent, todo=agent.todo[1:], running=step)
+    return evolve(agent, todo=tuple(other for other in agent.todo if other != step), running=step)
+
+
+def requeued(agent: Agent, step: StepId) -> Agent:
+    """An interrupted step is the next one again, as a new attempt."""
+    return evolve(agent, todo=(step, *agent.todo), running=None)
+
+
+def unlocked(agent: Agent, waiting: WaitingId) -> Agent:
+    """One waiting id is back."""
+    return evolve(agent, step_lock=tuple(other for other in agent.step_lock if other != waiting))
+
+
+def with_duty(agent: Agent, duty: Duty) -> Agent:
+    """The duty is remembered once."""
+    return agent if duty in agent.duties else evolve(agent, duties=(*agent.duties, duty))
+
+
+def without_duties(agent: Agent, task: TaskId, stage: StageId | None) -> Agent:
+    """A finished stage, or a finished task with all its stages, is forgotten."""
+    kept = tuple(
+        duty for duty in agent.duties if duty.task_id != task or (stage is not None and duty.stage_id != stage)
+    )
+    return agent if len(kept) == len(agent.duties) else evolve(agent, duties=kept)

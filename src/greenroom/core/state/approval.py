@@ -1,0 +1,84 @@
+"""Approvals: a person is asked before a step starts; the step waits as state, for days if need be."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from greenroom.core.base.ids import AgentId, ApprovalId, StepId, TaskId
+from greenroom.core.base.records import evolve, record
+
+Answer = Literal["approved", "denied"]
+ApprovalWord = Literal["pending", "approved", "denied"]
+
+
+@record
+class Approval:
+    """A question about one step. `digest` names exactly what was shown: another call needs another answer."""
+
+    approval_id: ApprovalId
+    step_id: StepId
+    agent_id: AgentId
+    task_id: TaskId
+    question: str
+    digest: str
+    asked_of: AgentId | None
+    asked_at: int
+    state: ApprovalWord = "pending"
+    scope: str = "once"
+    answered_by: str = ""
+
+
+@record
+class ApprovalRequested:
+    """Somebody must say yes before the step starts."""
+
+    at: int
+    approval_id: ApprovalId
+    step_id: StepId
+    agent_id: AgentId
+    task_id: TaskId
+    question: str
+    digest: str
+    asked_of: AgentId | None
+
+
+@record
+class ApprovalAnswered:
+    """They said it, or said no."""
+
+    at: int
+    approval_id: ApprovalId
+    answer: Answer
+    scope: str
+    by: str
+
+
+@record
+class ApprovalVoided:
+    """Nobody needs the answer any more."""
+
+    at: int
+    approval_id: ApprovalId
+    why: str
+
+
+ApprovalEvent = ApprovalRequested | ApprovalAnswered | ApprovalVoided
+
+
+def requested(event: ApprovalRequested) -> Approval:
+    """The question as it stands."""
+    return Approval(
+        approval_id=event.approval_id,
+        step_id=event.step_id,
+        agent_id=event.agent_id,
+        task_id=event.task_id,
+        question=event.question,
+        digest=event.digest,
+        asked_of=event.asked_of,
+        asked_at=event.at,
+    )
+
+
+def answered(approval: Approval, event: ApprovalAnswered) -> Approval:
+    """The question with its answer."""
+    return evolve(approval, state=event.answer, scope=event.scope, answered_by=event.by)

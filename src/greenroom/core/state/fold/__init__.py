@@ -1,0 +1,23 @@
+"""The fold: `fold(world, event)` is the next world. Pure; it trusts its events, because rules made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from greenroom.core.state.events import Event
+from greenroom.core.state.fold import plan, talk, work
+from greenroom.core.state.world import World
+
+_STEPS = {**plan.FOLDS, **work.FOLDS, **talk.FOLDS}
+
+
+def fold(world: World, event: Event) -> World:
+    """The world after `event`."""
+    return _STEPS[type(event)](world, event)
+
+
+def fold_all(world: World, events: Iterable[Event]) -> World:
+    """The world after all of them."""
+    for event in events:
+        world = _STEPS[type(event)](world, event)
+    return world

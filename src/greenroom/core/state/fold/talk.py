@@ -1,0 +1,88 @@
+"""How message, wait, approval and timer events change the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from greenroom.core.base.records import evolve
+from greenroom.core.state import agent as agents
+from greenroom.core.state import approval as approvals
+from greenroom.core.state import message as messages
+from greenroom.core.state import timer as timers
+from greenroom.core.state.world import World, without
+
+
+def _message_sent(world: World, event: messages.MessageSent) -> World:
+    message = event.message
+    sender = world.agents[message.sender_id]
+    waits = world.waits
+    for wait in messages.waits(message, event.thread_id):
+        waits = waits.set(wait.waiting_id, wait)
+    sender = evolve(
+        sender,
+        messages_made=sender.messages_made + 1,
+        step_lock=(*sender.step_lock, *(message.waiting or ())),
+    )
+    owed = message.need_reply and any(world.agents[one].spec.kind == "human" for one in message.receiver)
+    return evolve(
+        world,
+        agents=world.agents.set(sender.agent_id, sender),
+        waits=waits,
+        mail=world.mail.set(message.message_id, message) if owed else world.mail,
+    )
+
+
+def _message_settled(world: World, event: messages.MessageSettled) -> World:
+    message = world.mail[event.message_id]
+    left = tuple(one for one in message.receiver if one != event.agent_id)
+    people = any(one in world.agents and world.agents[one].spec.kind == "human" for one in left)
+    if not people:
+        return evolve(world, mail=world.mail.delete(event.message_id))
+    waiting = message.waiting
+    if waiting is not None:
+        waiting = tuple(wid for one, wid in zip(message.receiver, waiting, strict=True) if one != event.agent_id)
+    rest = evolve(message, receiver=left, waiting=waiting)
+    return evolve(world, mail=world.mail.set(event.message_id, rest))
+
+
+def _wait_released(world: World, event: messages.WaitReleased) -> World:
+    wait = world.waits[event.waiting_id]
+    table = world.agents
+    if wait.waiter in table:
+        table = table.set(wait.waiter, agents.unlocked(table[wait.waiter], event.waiting_id))
+    return evolve(world, waits=world.waits.delete(event.waiting_id), agents=table)
+
+
+def _approval_requested(world: World, event: approvals.ApprovalRequested) -> World:
+    return evolve(world, approvals=world.approvals.set(event.approval_id, approvals.requested(event)))
+
+
+def _approval_answered(world: World, event: approvals.ApprovalAnswered) -> World:
+    approval = approvals.answered(world.approvals[event.approval_id], event)
+    return evolve(world, approvals=world.approvals.set(event.approval_id, approval))
+
+
+def _approval_voided(world: World, event: approvals.ApprovalVoided) -> World:
+    return evolve(world, approvals=without(world.approvals, event.approval_id))
+
+
+def _timer_set(world: World, event: timers.TimerSet) -> World:
+    return evolve(world, timers=world.timers.set(event.timer.timer_id, event.timer))
+
+
+def _timer_gone(world: World, event: timers.TimerFired | timers.TimerCancelled) -> World:
+    return evolve(world, timers=without(world.timers, event.timer_id))
+
+
+FOLDS: Final[dict[type, Callable[[World, Any], World]]] = {
+    messages.MessageSent: _message_sent,
+    messages.MessageSettled: _message_settled,
+    messages.WaitReleased: _wait_released,
+    approvals.ApprovalRequested: _approval_requested,
+    approvals.ApprovalAnswered: _approval_answered,
+    approvals.ApprovalVoided: _approval_voided,
+    timers.TimerSet: _timer_set,
+    timers.TimerFired: _timer_gone,
+    timers.TimerCancelled: _timer_gone,
+}

@@ -1,0 +1,231 @@
+"""How agent, thread, step and budget events change the world. The hottest file of the house."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from immutables import Map
+
+from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
+from greenroom.core.base.ids import BudgetId
+from greenroom.core.base.records import evolve
+from greenroom.core.state import agent as agents
+from greenroom.core.state import budget as budgets
+from greenroom.core.state import step as steps
+from greenroom.core.state import thread as threads
+from greenroom.core.state.budget import Budget
+from greenroom.core.state.step import Step
+from greenroom.core.state.task import Task
+from greenroom.core.state.world import World, without
+
+
+def _declared(world: World, event: agents.Declared) -> World:
+    return evolve(
+        world,
+        blueprints=Map({spec.name: spec for spec in event.blueprints}),
+        abilities=Map({ability.name: ability for ability in event.abilities}),
+    )
+
+
+def _agent_added(world: World, event: agents.AgentAdded) -> World:
+    agent = agents.Agent(agent_id=event.agent_id, spec=event.spec, made_by=event.made_by)
+    return evolve(world, agents=world.agents.set(event.agent_id, agent))
+
+
+def _agent_removed(world: World, event: agents.AgentRemoved) -> World:
+    return evolve(
+        world,
+        agents=world.agents.delete(event.agent_id),
+        retired=world.retired.set(event.agent_id, event.why),
+    )
+
+
+def _duty_taken(world: World, event: agents.DutyTaken) -> World:
+    agent = agents.with_duty(world.agents[event.agent_id], event.duty)
+    return evolve(world, agents=world.agents.set(event.agent_id, agent))
+
+
+def _thread_opened(world: World, event: threads.ThreadOpened) -> World:
+    return evolve(world, threads=world.threads.set(event.thread_id, threads.opened(event)))
+
+
+def _thread_closed(world: World, event: threads.ThreadClosed) -> World:
+    return evolve(world, threads=without(world.threads, event.thread_id))
+
+
+def _window_moved(world: World, event: threads.WindowMoved) -> World:
+    thread = evolve(world.threads[event.thread_id], window_from=event.window_from)
+    return evolve(world, threads=world.threads.set(event.thread_id, thread))
+
+
+def _workspace_set(world: World, event: threads.WorkspaceSet) -> World:
+    thread = evolve(world.threads[event.thread_id], workspace=event.workspace)
+    return evolve(world, threads=world.threads.set(event.thread_id, thread))
+
+
+def _noticed(world: World, event: threads.Noticed) -> World:
+    thread = world.threads[event.thread_id]
+    thread = evolve(thread, notices=(*thread.notices, event.text))
+    return evolve(world, threads=world.threads.set(event.thread_id, thread))
+
+
+def _step_queued(world: World, event: steps.StepQueued) -> World:
+    agent = agents.queued(world.agents[event.agent_id], event.step_id, event.place)
+    thread = world.threads[event.thread_id]
+    return evolve(
+        world,
+        steps=world.steps.set(event.step_id, steps.queued(event)),
+        agents=world.agents.set(event.agent_id, agent),
+        threads=world.threads.set(event.thread_id, evolve(thread, open_steps=thread.open_steps + 1)),
+    )
+
+
+def _step_changed(world: World, event: steps.StepChanged) -> World:
+    state = "pending" if event.pending else "init"
+    return _with_step(world, evolve(world.steps[event.step_id], work=event.work, state=state))
+
+
+def _with_step(world: World, step: Step) -> World:
+    return evolve(world, steps=world.steps.set(step.step_id, step))
+
+
+def _step_blocked(world: World, event: steps.StepBlocked) -> World:
+    world = _with_step(world, steps.blocked(world.steps[event.step_id], event))
+    if event.budget is None:
+        return world
+    return evolve(world, hungry=world.hungry.set(event.step_id, event.budget))
+
+
+def _step_unblocked(world: World, event: steps.StepUnblocked) -> World:
+    return _with_step(world, evolve(world.steps[event.step_id], state="init"))
+
+
+def _step_started(world: World, event: steps.StepStarted) -> World:
+    step = world.steps[event.step_id]
+    table = world.budgets
+    for name in world.budgets_of(step.task_id, step.agent_id):
+        old = table[name]
+        new = budgets.reserve(old, event.reserved)
+        if new is not old:
+            table = table.set(name, new)
+    approvals = world.approvals
+    if step.approval is not None:
+        approvals = without(approvals, step.approval)
+    return evolve(
+        world,
+        steps=world.steps.set(event.step_id, steps.started(step, event)),
+        agents=world.agents.set(step.agent_id, agents.started(world.agents[step.agent_id], event.step_id)),
+        budgets=table,
+        approvals=approvals,
+        hungry=without(world.hungry, event.step_id),
+    )
+
+
+def _settled(world: World, step: Step, spent: Amounts) -> Map[BudgetId, Budget]:
+    table = world.budgets
+    for name in world.budgets_of(step.task_id, step.agent_id):
+        table = table.set(name, budgets.settle(table[name], step.reserved, spent))
+    return table
+
+
+def _effect_prepared(world: World, event: steps.EffectPrepared) -> World:
+    step = world.steps[event.step_id]
+    return _with_step(world, evolve(step, prepared=(*step.prepared, *event.prepared)))
+
+
+def _step_cancelling(world: World, event: steps.StepCancelling) -> World:
+    return _with_step(world, evolve(world.steps[event.step_id], state="cancelling", then=event.then))
+
+
+def _step_interrupted(world: World, event: steps.StepInterrupted) -> World:
+    step = world.steps[event.step_id]
+    return evolve(
+        world,
+        steps=world.steps.set(event.step_id, steps.interrupted(step)),
+        agents=world.agents.set(step.agent_id, agents.requeued(world.agents[step.agent_id], event.step_id)),
+        budgets=_settled(world, step, event.spent),
+    )
+
+
+def _step_ended(world: World, event: steps.StepEnded) -> World:
+    step = world.steps[event.step_id]
+    ran = step.started_at is not None
+    thread = world.threads[step.thread_id]
+    thread = evolve(
+        thread,
+        open_steps=thread.open_steps - 1,
+        notices=thread.notices[step.notices_seen :] if event.state == "finished" else thread.notices,
+    )
+    approvals = world.approvals
+    if step.approval is not None:
+        approvals = without(approvals, step.approval)
+    return evolve(
+        world,
+        steps=world.steps.delete(event.step_id),
+        agents=world.agents.set(step.agent_id, agents.without_step(world.agents[step.agent_id], step.step_id)),
+        threads=world.threads.set(step.thread_id, thread),
+        budgets=_settled(world, step, event.spent) if ran else world.budgets,
+        tasks=_with_doubt(world, step) if event.state == "uncertain" else world.tasks,
+        approvals=approvals,
+        hungry=without(world.hungry, event.step_id),
+    )
+
+
+def _with_doubt(world: World, step: Step) -> Map[Any, Task]:
+    task = world.tasks[step.task_id]
+    return world.tasks.set(step.task_id, evolve(task, uncertain=(*task.uncertain, step.step_id)))
+
+
+def _limits_set(world: World, event: budgets.LimitsSet) -> World:
+    budget = world.budgets.get(event.budget_id) or Budget(budget_id=event.budget_id)
+    # The one UNLIMITED, also after a restart: budgets without limits keep no reservations.
+    limits = UNLIMITED if event.limits == UNLIMITED else event.limits
+    world = evolve(world, budgets=world.budgets.set(event.budget_id, budget))
+    reserved = NOTHING if limits is UNLIMITED else _reserved_now(world, event.budget_id)
+    budget = evolve(budget, limits=limits, reserved=reserved)
+    return evolve(world, budgets=world.budgets.set(event.budget_id, budget))
+
+
+def _reserved_now(world: World, name: BudgetId) -> Amounts:
+    total = NOTHING
+    for agent in world.agents.values():
+        step = world.steps[agent.running] if agent.running is not None else None
+        if step is not None and name in world.budgets_of(step.task_id, step.agent_id):
+            total = total.plus(step.reserved)
+    return total
+
+
+def _spent(world: World, event: budgets.Spent) -> World:
+    budget = world.budgets[event.budget_id]
+    budget = evolve(budget, spent=budget.spent.plus(event.amounts))
+    return evolve(world, budgets=world.budgets.set(event.budget_id, budget))
+
+
+def _limit_reached(world: World, _: budgets.LimitReached) -> World:
+    return world
+
+
+FOLDS: Final[dict[type, Callable[[World, Any], World]]] = {
+    agents.Declared: _declared,
+    agents.AgentAdded: _agent_added,
+    agents.AgentRemoved: _agent_removed,
+    agents.DutyTaken: _duty_taken,
+    threads.ThreadOpened: _thread_opened,
+    threads.ThreadClosed: _thread_closed,
+    threads.WindowMoved: _window_moved,
+    threads.WorkspaceSet: _workspace_set,
+    threads.Noticed: _noticed,
+    steps.StepQueued: _step_queued,
+    steps.StepChanged: _step_changed,
+    steps.StepBlocked: _step_blocked,
+    steps.StepUnblocked: _step_unblocked,
+    steps.StepStarted: _step_started,
+    steps.EffectPrepared: _effect_prepared,
+    steps.StepCancelling: _step_cancelling,
+    steps.StepInterrupted: _step_interrupted,
+    steps.StepEnded: _step_ended,
+    budgets.LimitsSet: _limits_set,
+    budgets.Spent: _spent,
+    budgets.LimitReached: _limit_reached,
+}

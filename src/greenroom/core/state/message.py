@@ -1,0 +1,98 @@
+"""Messages and waits. A sent message is an event: it cannot be lost or delivered twice."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from greenroom.core.base.ids import AgentId, MessageId, StageId, TaskId, ThreadId, WaitingId
+from greenroom.core.base.records import Data, record
+
+Delivery = Literal["post", "call", "handoff"]
+MessageKind = Literal["request", "response", "notification", "handoff", "instruction"]
+ReleaseWhy = Literal["reply", "timeout", "unanswered", "stage_over", "task_over", "agent_gone", "fork"]
+
+
+@record
+class Message:
+    """MAS's eight fields and what the other designs need. `receiver` is always a list."""
+
+    message_id: MessageId
+    task_id: TaskId
+    sender_id: AgentId
+    receiver: tuple[AgentId, ...]
+    message: str
+    stage_relative: StageId | Literal["no_relative"] = "no_relative"
+    need_reply: bool = False
+    waiting: tuple[WaitingId, ...] | None = None
+    return_waiting_id: WaitingId | None = None
+    kind: MessageKind = "notification"
+    delivery: Delivery = "post"
+    protocol: str | None = None
+    data: Data | None = None
+    handoff_summary: str | None = None
+    sent_at: int = 0
+
+
+@record
+class Wait:
+    """Somebody does no step until this id comes back."""
+
+    waiting_id: WaitingId
+    waiter: AgentId
+    on: AgentId
+    message_id: MessageId
+    task_id: TaskId
+    stage_id: StageId | None
+    since: int
+    thread_id: ThreadId | None = None
+
+
+@record
+class MessageSent:
+    """The message is with its receivers. `thread_id` is where the sender reads the answer."""
+
+    at: int
+    message: Message
+    thread_id: ThreadId | None = None
+
+
+@record
+class MessageSettled:
+    """A person owes no answer to this message any more."""
+
+    at: int
+    message_id: MessageId
+    agent_id: AgentId
+
+
+@record
+class WaitReleased:
+    """A waiting id is back, or will never come back."""
+
+    at: int
+    task_id: TaskId
+    waiting_id: WaitingId
+    why: ReleaseWhy
+
+
+MessageEvent = MessageSent | MessageSettled | WaitReleased
+
+
+def waits(message: Message, thread: ThreadId | None) -> tuple[Wait, ...]:
+    """One wait per receiver, when the sender waits."""
+    if message.waiting is None:
+        return ()
+    stage = None if message.stage_relative == "no_relative" else StageId(message.stage_relative)
+    return tuple(
+        Wait(
+            waiting_id=waiting,
+            waiter=message.sender_id,
+            on=receiver,
+            message_id=message.message_id,
+            task_id=message.task_id,
+            stage_id=stage,
+            since=message.sent_at,
+            thread_id=thread,
+        )
+        for receiver, waiting in zip(message.receiver, message.waiting, strict=True)
+    )

@@ -1,0 +1,303 @@
+"""Steps: the smallest unit of work, with attempts. Exactly one skill or tool each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.ids import (
+    AgentId,
+    ApprovalId,
+    BudgetId,
+    MessageId,
+    StageId,
+    StepId,
+    SubtaskId,
+    TaskId,
+    ThreadId,
+    WaitingId,
+)
+from greenroom.core.base.records import Data, evolve, record
+
+StepType = Literal["skill", "tool"]
+Effect = Literal["pure", "model", "keyed", "effectful"]
+StepWord = Literal[
+    "init",
+    "pending",
+    "awaiting_approval",
+    "awaiting_budget",
+    "running",
+    "cancelling",
+    "finished",
+    "failed",
+    "cancelled",
+    "skipped",
+    "uncertain",
+]
+StepEnd = Literal["finished", "failed", "cancelled", "skipped", "uncertain"]
+CancelThen = Literal["cancelled", "requeue"]
+
+
+@record
+class Work:
+    """What a step is to do: a skill with its goal, or a tool with its goal and (once filled) its instruction."""
+
+    type: StepType
+    executor: str
+    intention: str = ""
+    text_content: str = ""
+    instruction_content: Data | None = None
+    call_id: str | None = None
+
+
+@record
+class Prepared:
+    """A keyed effect, said before it is done, so that it is found again: a file's hashes, a process group."""
+
+    kind: str
+    key: str
+    before: str = ""
+    after: str = ""
+
+
+@record
+class Terms:
+    """Under what a step ran: effect class, what it may cost, the policy's verdict, which versions."""
+
+    effect: Effect
+    needs: Amounts = NOTHING
+    priced: bool = True
+    verdict: Literal["allow", "ask", "deny"] = "allow"
+    rule: str = ""
+    question: str = ""
+    digest: str = ""
+    spec: str = ""
+    prompt: str = ""
+    model: str = ""
+
+
+@record
+class Step:
+    """An open step. `answers` is a waiting id it owes a reply; `after` are ids it waits for itself.
+
+    `message_id` is the message that it delivers, if it delivers one.
+    """
+
+    step_id: StepId
+    agent_id: AgentId
+    thread_id: ThreadId
+    task_id: TaskId
+    stage_id: StageId | None
+    subtask_id: SubtaskId | None
+    work: Work
+    queued_at: int
+    cause: StepId | None = None
+    message_id: MessageId | None = None
+    answers: WaitingId | None = None
+    after: tuple[WaitingId, ...] = ()
+    jumped: bool = False
+    retry: int = 0
+    state: StepWord = "init"
+    attempt: int = 0
+    terms: Terms | None = None
+    reserved: Amounts = NOTHING
+    prepared: tuple[Prepared, ...] = ()
+    approval: ApprovalId | None = None
+    asked: int = 0
+    notices_seen: int = 0
+    started_at: int | None = None
+    then: CancelThen = "cancelled"
+    ended_at: int | None = None
+    result: Data | None = None
+    error: str = ""
+    spent: Amounts = NOTHING
+    blobs: tuple[str, ...] = ()
+
+    @property
+    def needs(self) -> Amounts:
+        """What starting it reserves: what its terms say, and one step."""
+        needs = self.terms.needs if self.terms else NOTHING
+        return evolve(needs, steps=needs.steps + 1)
+
+
+@record
+class StepQueued:
+    """A step stands in its agent's queue, at `place` (an index counted from the front)."""
+
+    at: int
+    step_id: StepId
+    agent_id: AgentId
+    thread_id: ThreadId
+    task_id: TaskId
+    stage_id: StageId | None
+    subtask_id: SubtaskId | None
+    work: Work
+    place: int
+    pending: bool = False
+    cause: StepId | None = None
+    message_id: MessageId | None = None
+    answers: WaitingId | None = None
+    after: tuple[WaitingId, ...] = ()
+    jumped: bool = False
+    retry: int = 0
+
+
+@record
+class StepChanged:
+    """A waiting step is to do something else, or its instruction is filled in."""
+
+    at: int
+    step_id: StepId
+    work: Work
+    pending: bool = False
+
+
+@record
+class StepBlocked:
+    """The step may not start yet: a person is asked, or a budget has no room now."""
+
+    at: int
+    step_id: StepId
+    state: Literal["awaiting_approval", "awaiting_budget"]
+    terms: Terms
+    approval: ApprovalId | None = None
+    budget: BudgetId | None = None
+
+
+@record
+class StepUnblocked:
+    """The person has answered: it may ask to start again."""
+
+    at: int
+    step_id: StepId
+
+
+@record
+class StepStarted:
+    """An attempt runs, under these terms, with this much reserved."""
+
+    at: int
+    step_id: StepId
+    attempt: int
+    terms: Terms
+    reserved: Amounts
+    notices_seen: int = 0
+
+
+@record
+class EffectPrepared:
+    """What the running attempt is about to do outside."""
+
+    at: int
+    step_id: StepId
+    attempt: int
+    prepared: tuple[Prepared, ...]
+
+
+@record
+class StepCancelling:
+    """The running effect is being ended; `then` says whether the step is over or runs again."""
+
+    at: int
+    step_id: StepId
+    attempt: int
+    then: CancelThen
+
+
+@record
+class StepInterrupted:
+    """The attempt ended without a result and the step is queued again; what it reserved counts as spent."""
+
+    at: int
+    step_id: StepId
+    attempt: int
+    why: str
+    spent: Amounts
+
+
+@record
+class StepEnded:
+    """The step is over."""
+
+    at: int
+    step_id: StepId
+    thread_id: ThreadId
+    attempt: int
+    state: StepEnd
+    result: Data | None = None
+    error: str = ""
+    spent: Amounts = NOTHING
+    blobs: tuple[str, ...] = ()
+
+
+StepEvent = (
+    StepQueued
+    | StepChanged
+    | StepBlocked
+    | StepUnblocked
+    | StepStarted
+    | EffectPrepared
+    | StepCancelling
+    | StepInterrupted
+    | StepEnded
+)
+
+
+def queued(event: StepQueued) -> Step:
+    """The step as it begins."""
+    return Step(
+        step_id=event.step_id,
+        agent_id=event.agent_id,
+        thread_id=event.thread_id,
+        task_id=event.task_id,
+        stage_id=event.stage_id,
+        subtask_id=event.subtask_id,
+        work=event.work,
+        queued_at=event.at,
+        cause=event.cause,
+        message_id=event.message_id,
+        answers=event.answers,
+        after=event.after,
+        jumped=event.jumped,
+        retry=event.retry,
+        state="pending" if event.pending else "init",
+    )
+
+
+def started(step: Step, event: StepStarted) -> Step:
+    """A new attempt runs."""
+    return evolve(
+        step,
+        state="running",
+        attempt=event.attempt,
+        terms=event.terms,
+        reserved=event.reserved,
+        notices_seen=event.notices_seen,
+        started_at=event.at,
+        approval=None,
+    )
+
+
+def blocked(step: Step, event: StepBlocked) -> Step:
+    """It waits for a person or for room."""
+    asked = step.asked + 1 if event.state == "awaiting_approval" else step.asked
+    return evolve(step, state=event.state, terms=event.terms, approval=event.approval, asked=asked)
+
+
+def interrupted(step: Step) -> Step:
+    """It is runnable again; what it had prepared stays known."""
+    return evolve(step, state="init", reserved=NOTHING, started_at=None)
+
+
+def ended(step: Step, event: StepEnded) -> Step:
+    """The step as it is kept in the archive."""
+    return evolve(
+        step,
+        state=event.state,
+        result=event.result,
+        error=event.error,
+        spent=event.spent,
+        blobs=event.blobs,
+        reserved=NOTHING,
+        ended_at=event.at,
+    )

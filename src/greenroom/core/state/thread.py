@@ -1,0 +1,94 @@
+"""Threads: an agent's conversation in one place (a task, a subtask or a call)."""
+
+from __future__ import annotations
+
+from greenroom.core.base.ids import AgentId, StageId, StepId, SubtaskId, TaskId, ThreadId
+from greenroom.core.base.records import Data, record
+
+
+@record
+class Thread:
+    """Owns the conversation window, the workspace and the notices the agent reads next.
+
+    `window_from` is the agent's step ordinal at which the window begins: clearing moves it, the log keeps all.
+    """
+
+    thread_id: ThreadId
+    agent_id: AgentId
+    task_id: TaskId
+    stage_id: StageId | None = None
+    subtask_id: SubtaskId | None = None
+    call: str | None = None
+    open_steps: int = 0
+    window_from: int = 0
+    notices: tuple[str, ...] = ()
+    workspace: Data | None = None
+
+
+@record
+class ThreadOpened:
+    """The agent begins a conversation here."""
+
+    at: int
+    thread_id: ThreadId
+    agent_id: AgentId
+    task_id: TaskId
+    stage_id: StageId | None = None
+    subtask_id: SubtaskId | None = None
+    call: str | None = None
+
+
+@record
+class ThreadClosed:
+    """Nothing more happens in this conversation."""
+
+    at: int
+    thread_id: ThreadId
+
+
+@record
+class WindowMoved:
+    """The window begins at a later step; what was before stays in the log."""
+
+    at: int
+    thread_id: ThreadId
+    window_from: int
+
+
+@record
+class WorkspaceSet:
+    """Where this thread's files are."""
+
+    at: int
+    thread_id: ThreadId
+    workspace: Data
+
+
+@record
+class Noticed:
+    """Something the agent reads next: a consequence of its step was refused, an effect is uncertain.
+
+    `about` names the refused intent; `code` is for programs.
+    """
+
+    at: int
+    thread_id: ThreadId
+    step_id: StepId
+    about: str
+    code: str
+    text: str
+
+
+ThreadEvent = ThreadOpened | ThreadClosed | WindowMoved | WorkspaceSet | Noticed
+
+
+def opened(event: ThreadOpened) -> Thread:
+    """The thread as it begins."""
+    return Thread(
+        thread_id=event.thread_id,
+        agent_id=event.agent_id,
+        task_id=event.task_id,
+        stage_id=event.stage_id,
+        subtask_id=event.subtask_id,
+        call=event.call,
+    )

@@ -1,0 +1,50 @@
+"""Timers: deadlines in the state, so they are right after a restart too."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from greenroom.core.base.ids import AgentId, TaskId, TimerId
+from greenroom.core.base.records import record
+
+Purpose = Literal["wait", "wake", "approval"]
+
+
+@record
+class Timer:
+    """At `due` something happens to `subject`: a wait or an approval ends, or an agent is woken with `text`."""
+
+    timer_id: TimerId
+    purpose: Purpose
+    subject: str
+    due: int
+    task_id: TaskId
+    agent_id: AgentId
+    text: str = ""
+
+
+@record
+class TimerSet:
+    """The clock runs."""
+
+    at: int
+    timer: Timer
+
+
+@record
+class TimerFired:
+    """Its time has come."""
+
+    at: int
+    timer_id: TimerId
+
+
+@record
+class TimerCancelled:
+    """It is not needed any more."""
+
+    at: int
+    timer_id: TimerId
+
+
+TimerEvent = TimerSet | TimerFired | TimerCancelled

@@ -1,0 +1,101 @@
+"""The world: all open work of one team, in persistent maps. A view, a snapshot and a fork are its root pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, TypeVar
+
+from immutables import Map
+
+from greenroom.core.base.ids import (
+    TEAM_BUDGET,
+    AgentId,
+    ApprovalId,
+    BudgetId,
+    MessageId,
+    StageId,
+    StepId,
+    TaskId,
+    TeamId,
+    ThreadId,
+    TimerId,
+    WaitingId,
+    agent_budget,
+    task_budget,
+)
+from greenroom.core.base.records import record
+from greenroom.core.state.agent import Ability, Agent, AgentSpec
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.budget import Budget
+from greenroom.core.state.message import Message, Wait
+from greenroom.core.state.note import Value
+from greenroom.core.state.stage import Stage
+from greenroom.core.state.step import Step
+from greenroom.core.state.task import Task
+from greenroom.core.state.team import Team
+from greenroom.core.state.thread import Thread
+from greenroom.core.state.timer import Timer
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@record
+class World:
+    """What is true now. Ended things are not here: they are in the archive beside the log.
+
+    `hungry` are the steps that wait for room in a budget: an index, so that nobody has to look for them.
+    """
+
+    team: Team
+    blueprints: Map[str, AgentSpec] = Map()
+    abilities: Map[str, Ability] = Map()
+    agents: Map[AgentId, Agent] = Map()
+    retired: Map[AgentId, str] = Map()
+    tasks: Map[TaskId, Task] = Map()
+    stages: Map[StageId, Stage] = Map()
+    threads: Map[ThreadId, Thread] = Map()
+    steps: Map[StepId, Step] = Map()
+    waits: Map[WaitingId, Wait] = Map()
+    mail: Map[MessageId, Message] = Map()
+    values: Map[str, Value] = Map()
+    budgets: Map[BudgetId, Budget] = Map()
+    approvals: Map[ApprovalId, Approval] = Map()
+    timers: Map[TimerId, Timer] = Map()
+    hungry: Map[StepId, BudgetId] = Map()
+
+    def steps_of(self, agent: AgentId) -> Iterator[Step]:
+        """The agent's open steps: the running one first, then the queue in order."""
+        owner = self.agents[agent]
+        if owner.running is not None:
+            yield self.steps[owner.running]
+        for step in owner.todo:
+            yield self.steps[step]
+
+    def active_stage(self, task: TaskId) -> Stage | None:
+        """The one stage of the task that runs."""
+        return next((self.stages[one] for one in self.tasks[task].stages if self.stages[one].state == "running"), None)
+
+    def budgets_of(self, task: TaskId, agent: AgentId) -> tuple[BudgetId, ...]:
+        """The budgets that a step of this agent in this task counts against."""
+        own = agent_budget(agent)
+        shared = (TEAM_BUDGET, task_budget(task))
+        return (*shared, own) if own in self.budgets else shared
+
+    def human(self) -> AgentId | None:
+        """The person who is asked when nobody else is named."""
+        return next((one.agent_id for one in self.agents.values() if one.spec.kind == "human"), None)
+
+
+NOWHERE: Final = World(team=Team(team_id=TeamId("")))
+"""The world before anything happened."""
+
+
+def value_key(task: TaskId, key: str) -> str:
+    """Where a board value of this task stands in the world."""
+    return f"{task}/{key}"
+
+
+def without(table: Map[K, V], key: K) -> Map[K, V]:
+    """The map without this key, whether or not it was there."""
+    return table.delete(key) if key in table else table

@@ -1,0 +1,45 @@
+"""The bus: tells of every commit, after it is durable. It makes no decisions and stores nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from greenroom.core.base.records import record
+from greenroom.core.state.archive import Archived
+from greenroom.core.state.events import Event
+from greenroom.core.state.world import World
+
+
+@record
+class Commit:
+    """What has just become true: `version` is that of the last event."""
+
+    version: int
+    events: Sequence[Event]
+    world: World
+    archived: Sequence[Archived] = ()
+
+
+Listener: TypeAlias = Callable[[Commit], None]
+
+
+class Bus:
+    """Listeners are called in the order they came; one that raises does not keep the others from hearing."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear of every commit from now on; call what is returned to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def publish(self, commit: Commit) -> None:
+        """Tell everybody."""
+        for listener in tuple(self._listeners):
+            try:
+                listener(commit)
+            except Exception:
+                logging.getLogger(__name__).exception("A listener failed on version %d", commit.version)

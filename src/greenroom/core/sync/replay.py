@@ -1,0 +1,83 @@
+"""Reading a log back: the world at any version, and the archive made anew."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from greenroom.core.base.records import record
+from greenroom.core.ports.codec import (
+    decode_event,
+    decode_world,
+    encode_archived,
+    encode_event,
+    encode_world,
+    fingerprint,
+)
+from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, Snapshot
+from greenroom.core.state.archive import archived
+from greenroom.core.state.events import Event
+from greenroom.core.state.fold import fold
+from greenroom.core.state.world import NOWHERE, World
+
+
+@record
+class Replayed:
+    """A world and the version it is of. `tail` is how many events were folded onto a snapshot."""
+
+    world: World
+    version: int
+    tail: int
+
+
+async def replay(log: Log, stream: str, upto: int | None = None, *, snapshots: bool = True) -> Replayed:
+    """The world at `upto` (or now): the newest fitting snapshot and the events after it."""
+    world, version, tail = NOWHERE, 0, 0
+    snapshot = await log.load_snapshot(stream, fingerprint(), upto) if snapshots else None
+    if snapshot is not None:
+        world, version = decode_world(snapshot.data), snapshot.version
+    async for page in log.read(stream, after=version, upto=upto):
+        for stored in page:
+            world = fold(world, decode_event(stored))
+            version = stored.version
+            tail += 1
+    return Replayed(world=world, version=version, tail=tail)
+
+
+async def append_events(log: Log, lease: Lease, version: int, events: Sequence[Event]) -> int:
+    """Put events that were decided elsewhere at the end of a stream."""
+    encoded = [encode_event(event) for event in events]
+    batch = f"{lease.epoch}.copy{version}"
+    return await log.append(
+        Append(stream=lease.stream, expected_version=version, epoch=lease.epoch, batch=batch, events=encoded)
+    )
+
+
+async def copy_events(log: Log, source: str, lease: Lease, upto: int | None) -> int:
+    """Begin an empty stream with the events of another one; returns its version."""
+    version = 0
+    async for page in log.read(source, upto=upto):
+        version = await append_events(log, lease, version, [decode_event(stored) for stored in page])
+    return version
+
+
+def snapshot_of(world: World, version: int) -> Snapshot:
+    """A snapshot to save. The world does not change, so this may run in any thread."""
+    return Snapshot(version=version, fingerprint=fingerprint(), data=encode_world(world))
+
+
+async def rebuild_archive(log: Log, stream: str) -> int:
+    """Make the query tables of a stream anew from its log; returns how many rows they have."""
+    return await log.rebuild_archive(stream, _archive_of(log, stream))
+
+
+async def _archive_of(log: Log, stream: str) -> AsyncIterator[Sequence[ArchiveRow]]:
+    world = NOWHERE
+    async for page in log.read(stream):
+        rows = []
+        for stored in page:
+            event = decode_event(stored)
+            row = archived(world, event)
+            if row is not None:
+                rows.append(encode_archived(row, stored.version))
+            world = fold(world, event)
+        yield rows

@@ -1,0 +1,219 @@
+"""The synchroniser: MAS's SyncState, the only writer of a team.
+
+It takes all waiting intents, decides each on the fold of the ones before it, appends everything in one transaction,
+then makes that world the committed one and publishes it. A failed append throws the tentative world away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from greenroom.core.base.clock import Clock
+from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, WorldFault
+from greenroom.core.ports.codec import encode_archived, encode_event, encode_outcome
+from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, TakenIntent
+from greenroom.core.rules.decide import Decided, decide
+from greenroom.core.rules.intents import Intent
+from greenroom.core.state.archive import Archived
+from greenroom.core.state.events import Event
+from greenroom.core.state.step import StepEnded
+from greenroom.core.state.world import World
+from greenroom.core.sync.bus import Bus, Commit
+
+MAX_BATCH: Final = 512
+"""How many requests go into one commit at most: more would keep the event loop too long."""
+
+Verdicts = list[Rejected | None]
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    intents: tuple[Intent, ...]
+    by: str
+    answer: asyncio.Future[Verdicts]
+    inbox_id: str | None = None
+    verdicts: Verdicts = field(default_factory=list)
+    bug: Exception | None = None
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The tentative fold of one commit."""
+
+    world: World
+    events: list[Event] = field(default_factory=list)
+    rows: list[tuple[int, Archived]] = field(default_factory=list)
+    taken: list[TakenIntent] = field(default_factory=list)
+
+    def add(self, decided: Decided) -> None:
+        base = len(self.events)
+        self.events.extend(decided.events)
+        self.rows.extend((base + index, row) for index, row in decided.archived)
+        self.world = decided.world
+
+
+class Synchroniser:
+    """One per owned team. `world` and `version` are what is committed; nobody sees anything else."""
+
+    def __init__(
+        self,
+        log: Log,
+        lease: Lease,
+        world: World,
+        version: int,
+        *,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.world = world
+        self.version = version
+        self.bus = Bus()
+        self.trouble: str | None = None
+        self._log = log
+        self._lease = lease
+        self._clock = clock
+        self._sleep = sleep
+        self._now = 0
+        self._batches = 0
+        self._waiting: list[_Request] = []
+        self._wake = asyncio.Event()
+        self._fenced: StaleOwner | None = None
+        self._writer: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._writer = asyncio.create_task(self._write(), name=f"writer {self._lease.stream}")
+
+    async def close(self) -> None:
+        """Finish what was asked for, then stop."""
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        while self._waiting and self._fenced is None and self.trouble is None:
+            await asyncio.wait([request.answer for request in self._waiting])
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+        self._refuse(self._waiting, StaleOwner(f"Team {self._lease.stream!r} is closed here."))
+
+    async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
+        """Ask for changes; see the port."""
+        return await self._ask(_Request(intents, by, asyncio.get_running_loop().create_future()))
+
+    async def take(self, inbox_id: str, intent: Intent | Rejected, by: str) -> Rejected | None:
+        """Decide an intent from the inbox: its events, its answer and its taking are one transaction."""
+        intents = () if isinstance(intent, Rejected) else (intent,)
+        request = _Request(intents, by, asyncio.get_running_loop().create_future(), inbox_id)
+        if isinstance(intent, Rejected):
+            request.verdicts.append(intent)
+        return (await self._ask(request))[0]
+
+    async def _ask(self, request: _Request) -> Verdicts:
+        if self._fenced is not None:
+            raise self._fenced
+        if self._writer is None:
+            raise StaleOwner(f"Team {self._lease.stream!r} is closed here.")
+        self._waiting.append(request)
+        self._wake.set()
+        return await asyncio.shield(request.answer)
+
+    async def _write(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting:
+                requests = self._waiting[:MAX_BATCH]
+                try:
+                    await self._commit(requests)
+                except StaleOwner as error:
+                    self._fenced = error
+                    self._refuse(self._waiting, error)
+                    return
+
+    def _refuse(self, requests: list[_Request], error: Exception) -> None:
+        for request in requests:
+            if not request.answer.done():
+                request.answer.set_exception(error)
+                request.answer.exception()
+        self._waiting = []
+
+    async def _commit(self, requests: list[_Request]) -> None:
+        self._now = max(self._now, self._clock.now())
+        batch = _Batch(world=self.world)
+        for request in requests:
+            self._decide(batch, request)
+        if batch.events or batch.taken:
+            self.version = await self._append(batch)
+            self.world = batch.world
+        del self._waiting[: len(requests)]
+        if batch.events:
+            rows = [row for _, row in batch.rows]
+            self.bus.publish(Commit(version=self.version, events=batch.events, world=batch.world, archived=rows))
+        for request in requests:
+            if request.answer.done():
+                continue
+            if request.bug is not None:
+                request.answer.set_exception(request.bug)
+                request.answer.exception()
+            else:
+                request.answer.set_result(request.verdicts)
+
+    def _decide(self, batch: _Batch, request: _Request) -> None:
+        for intent in request.intents:
+            try:
+                decided = decide(batch.world, intent, by=request.by, now=self._now)
+            except Exception as error:
+                # A rule that raises is our bug; it must cost its asker an answer, not the team its writer.
+                logging.getLogger(__name__).exception("A rule failed on %r", intent)
+                request.bug = Bug(f"The rule for {type(intent).__name__} failed: {error!r}")
+                break
+            if isinstance(decided, Rejected):
+                request.verdicts.append(decided)
+            else:
+                request.verdicts.append(None)
+                batch.add(decided)
+        if request.inbox_id is not None:
+            refused = request.verdicts[0] if request.verdicts else Rejected(code="bug", why=str(request.bug))
+            batch.taken.append(TakenIntent(intent_id=request.inbox_id, outcome=encode_outcome(refused)))
+
+    async def _append(self, batch: _Batch) -> int:
+        self._batches += 1
+        append = Append(
+            stream=self._lease.stream,
+            expected_version=self.version,
+            epoch=self._lease.epoch,
+            batch=f"{self._lease.epoch}.{self._batches}",
+            events=[encode_event(event) for event in batch.events],
+            archive=self._rows(batch),
+            taken=batch.taken,
+            blobs=[blob for event in batch.events if isinstance(event, StepEnded) for blob in event.blobs],
+        )
+        delay = 0.05
+        while True:
+            try:
+                return await self._try_append(append)
+            except StaleOwner:
+                raise
+            except WorldFault as error:
+                # The disk is full or away: what was paid for stays in memory and is written when it can be.
+                self.trouble = str(error)
+                await self._sleep(delay)
+                delay = min(delay * 2, 2.0)
+
+    async def _try_append(self, append: Append) -> int:
+        try:
+            version = await self._log.append(append)
+        except CommitUnknown:
+            head = await self._log.head(append.stream)
+            if (head.epoch, head.batch) != (append.epoch, append.batch):
+                raise
+            version = head.version
+        self.trouble = None
+        return version
+
+    def _rows(self, batch: _Batch) -> list[ArchiveRow]:
+        first = self.version + 1
+        return [encode_archived(row, first + index) for index, row in batch.rows]

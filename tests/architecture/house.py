@@ -1,0 +1,64 @@
+"""What the architecture tests read: the project's Python files and the dated list of exceptions."""
+
+import ast
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("src", "tests", "bench", "tools")
+EXCEPTIONS = Path(__file__).with_name("exceptions.toml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One Python file: its path from the root, with slashes, and its text."""
+
+    path: str
+    text: str
+
+    @property
+    def tree(self) -> ast.Module:
+        """The file as Python reads it."""
+        return ast.parse(self.text)
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """Something in a file that needs a line in the list of exceptions, if it has to stay."""
+
+    file: str
+    what: str
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    """All Python files of the project."""
+    paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    return tuple(
+        Source(path=path.relative_to(ROOT).as_posix(), text=path.read_text("utf-8")) for path in paths
+    )
+
+
+def exceptions(kind: str, listed: str | None = None) -> list[Finding]:
+    """The lines of one kind; each must say since when and why."""
+    lines = tomllib.loads(EXCEPTIONS.read_text("utf-8") if listed is None else listed).get(kind, [])
+    for line in lines:
+        if not isinstance(line.get("since"), date) or not line.get("reason"):
+            raise ValueError(f"an exception needs a date and a reason: {line}")
+    return [Finding(line["file"], line["what"]) for line in lines]
+
+
+def compare(found: Iterable[Finding], listed: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """(found but not listed, listed but not found). One line excuses one finding, not all like it."""
+    here, there = Counter(found), Counter(listed)
+    return sorted((here - there).elements()), sorted((there - here).elements())
+
+
+def listing(findings: Iterable[Finding]) -> str:
+    """One finding per line, for the message of a failing test."""
+    return "".join(f"\n    {finding.file}: {finding.what}" for finding in findings)

@@ -1,0 +1,105 @@
+"""A file holds one idea, a function fits on a screen, an argument list can be read aloud."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.architecture.house import Finding, Source, compare, exceptions, listing, sources
+
+FILE_LINES = 400
+FUNCTION_LINES = 40
+POSITIONAL = 6
+DEPTH = 3
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Block = (
+    ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try | ast.TryStar | ast.Match
+)
+
+
+def oversized(source: Source) -> Iterator[Finding]:
+    """What is too large in this file. (Complexity is ruff's part.)"""
+    lines = len(source.text.splitlines())
+    if lines >= FILE_LINES:
+        yield Finding(source.path, f"file of {FILE_LINES} lines or more")
+    for node in ast.walk(source.tree):
+        if isinstance(node, Function):
+            yield from (Finding(source.path, f"{node.name}: {fault}") for fault in faults(node))
+
+
+def faults(function: Function) -> Iterator[str]:
+    """What is too large in this function."""
+    if (function.end_lineno or function.lineno) - function.lineno + 1 >= FUNCTION_LINES:
+        yield f"{FUNCTION_LINES} lines or more"
+    if len(positional(function)) > POSITIONAL:
+        yield f"more than {POSITIONAL} positional arguments"
+    if max(map(depth, function.body)) > DEPTH:
+        yield f"more than {DEPTH} levels deep"
+
+
+def depth(node: ast.AST) -> int:
+    """How deep blocks nest here. An `elif` stands beside its `if`; a function inside counts for itself."""
+    if isinstance(node, Function | ast.ClassDef):
+        return 0
+    below = max((depth(child) - is_elif(node, child) for child in ast.iter_child_nodes(node)), default=0)
+    return below + isinstance(node, Block)
+
+
+def is_elif(node: ast.AST, child: ast.AST) -> bool:
+    """Whether this `if` is all there is in the `else` of that one."""
+    return isinstance(node, ast.If) and isinstance(child, ast.If) and node.orelse == [child]
+
+
+def positional(function: Function) -> list[str]:
+    """The names a caller may give by place."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+
+def all_oversized() -> list[Finding]:
+    return [finding for source in sources() for finding in oversized(source)]
+
+
+def test_every_file_and_function_keeps_its_size() -> None:
+    new, _ = compare(all_oversized(), exceptions("sizes"))
+    assert not new, listing(new)
+
+
+def test_every_listed_size_is_still_needed() -> None:
+    _, stale = compare(all_oversized(), exceptions("sizes"))
+    assert not stale, listing(stale)
+
+
+def findings(text: str) -> list[str]:
+    return [finding.what for finding in oversized(Source(path="sample.py", text=text))]
+
+
+def test_a_long_file_is_found() -> None:
+    assert findings("x = 1\n" * 399) == []
+    assert findings("x = 1\n" * 400) == ["file of 400 lines or more"]
+
+
+def test_a_long_function_is_found() -> None:
+    assert findings("def fits():\n" + "    x = 1\n" * 38) == []
+    method = "class A:\n    async def long(self):\n" + "        x = 1\n" * 39
+    assert findings(method) == ["long: 40 lines or more"]
+
+
+def test_a_long_argument_list_is_found() -> None:
+    assert findings("def fits(self, a, b, c, d, e, f, *, g, h): ...") == []
+    assert findings("def wide(a, b, c, /, d, e, f, g): ...") == ["wide: more than 6 positional arguments"]
+
+
+def nested(*heads: str) -> str:
+    lines = ["def deep():", *heads, "x = 1"]
+    return "\n".join("    " * level + line for level, line in enumerate(lines))
+
+
+def test_a_deep_function_is_found() -> None:
+    assert findings(nested("for a in b:", "with c:", "if d:")) == []
+    assert findings(nested("for a in b:", "with c:", "if d:", "while e:")) == [
+        "deep: more than 3 levels deep"
+    ]
+
+
+def test_a_chain_of_elif_is_not_deep() -> None:
+    chain = "".join(f"    elif a == {number}:\n        x = 1\n" for number in range(5))
+    assert findings(f"def flat(a):\n    if a:\n        x = 1\n{chain}") == []
