@@ -52,7 +52,6 @@ class Spin:
         self._steps = steps
         self.ended: list[float] = []
         self.done = asyncio.Event()
-        self.left = 0
 
     def terms(self, _: World, __: Step) -> Terms:
         """Costs nothing."""
@@ -63,9 +62,6 @@ class Spin:
         self.ended.append(time.perf_counter())
         number = int(bench.step.step_id.rpartition("#")[2])
         if number >= self._steps:
-            self.left -= 1
-            if not self.left:
-                self.done.set()
             return Outcome(result={"text": "done"})
         again = QueueSteps(agent_id=bench.step.agent_id, works=(WORK,))
         return Outcome(result={"text": f"step {number}"}, intents=(again,))
@@ -74,19 +70,17 @@ class Spin:
 async def _spin(home: Path, agents: int, steps: int) -> tuple[Spin, float, float]:
     """Let agents spin; returns the skill with its times, the wall time and the CPU time."""
     spin = Spin(steps)
-    spin.left = agents
     runtime = await Runtime.open(home, kits={"bench": lambda _: Kit(abilities=Abilities([spin]))})
     names = [AgentId(f"a{number}") for number in range(agents)]
     team = await runtime.create("bench", [(name, SPEC) for name in names], kit="bench")
     host = await runtime.start(team)
     await runtime.ask(team, AddTask(name="spin", intention="", manager=names[0], group=tuple(names), driver="manager"))
     task = next(iter(host.world.tasks))
+    host.listen(lambda commit: None if commit.world.steps else spin.done.set())
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     await runtime.ask(team, *(QueueSteps(agent_id=name, works=(WORK,), task_id=task) for name in names))
     await spin.done.wait()
-    while host.world.steps:
-        await asyncio.sleep(0)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     await runtime.close()
     return spin, wall, cpu

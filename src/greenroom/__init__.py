@@ -1,1 +1,89 @@
-"""Greenroom: a team of AI agents that you can trust with real work."""
+"""Greenroom: a team of AI agents that you can trust with real work.
+
+The public names. They are loaded when they are first used, so that `import greenroom` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from greenroom.abilities.skills.converse import Converse as Converse
+    from greenroom.app.kit import Kit as Kit
+    from greenroom.app.runtime import Runtime as Runtime
+    from greenroom.app.standing import Standing as Standing
+    from greenroom.core.base.amounts import Amounts as Amounts
+    from greenroom.core.base.amounts import Limits as Limits
+    from greenroom.core.base.errors import Bug as Bug
+    from greenroom.core.base.errors import GreenroomError as GreenroomError
+    from greenroom.core.base.errors import ModelFault as ModelFault
+    from greenroom.core.base.errors import Refused as Refused
+    from greenroom.core.base.errors import Rejected as Rejected
+    from greenroom.core.base.errors import WorldFault as WorldFault
+    from greenroom.core.ports.executor import Abilities as Abilities
+    from greenroom.core.ports.executor import Bench as Bench
+    from greenroom.core.ports.executor import Executor as Executor
+    from greenroom.core.ports.executor import Outcome as Outcome
+    from greenroom.core.rules.intents import AddAgent as AddAgent
+    from greenroom.core.rules.intents import AddStages as AddStages
+    from greenroom.core.rules.intents import AddTask as AddTask
+    from greenroom.core.rules.intents import AnswerApproval as AnswerApproval
+    from greenroom.core.rules.intents import CancelTask as CancelTask
+    from greenroom.core.rules.intents import PauseTask as PauseTask
+    from greenroom.core.rules.intents import PostNote as PostNote
+    from greenroom.core.rules.intents import QueueSteps as QueueSteps
+    from greenroom.core.rules.intents import ResumeTask as ResumeTask
+    from greenroom.core.rules.intents import SendMessage as SendMessage
+    from greenroom.core.rules.intents import SetLimits as SetLimits
+    from greenroom.core.rules.intents import StagePlan as StagePlan
+    from greenroom.core.rules.intents import SubtaskPlan as SubtaskPlan
+    from greenroom.core.state.agent import AgentSpec as AgentSpec
+    from greenroom.core.state.step import Prepared as Prepared
+    from greenroom.core.state.step import Step as Step
+    from greenroom.core.state.step import Terms as Terms
+    from greenroom.core.state.step import Work as Work
+    from greenroom.core.state.world import World as World
+
+_ROOMS: Final[dict[str, tuple[str, ...]]] = {
+    "abilities.skills.converse": ("Converse",),
+    "app.kit": ("Kit",),
+    "app.runtime": ("Runtime",),
+    "app.standing": ("Standing",),
+    "core.base.amounts": ("Amounts", "Limits"),
+    "core.base.errors": ("Bug", "GreenroomError", "ModelFault", "Refused", "Rejected", "WorldFault"),
+    "core.ports.executor": ("Abilities", "Bench", "Executor", "Outcome"),
+    "core.rules.intents": (
+        "AddAgent",
+        "AddStages",
+        "AddTask",
+        "AnswerApproval",
+        "CancelTask",
+        "PauseTask",
+        "PostNote",
+        "QueueSteps",
+        "ResumeTask",
+        "SendMessage",
+        "SetLimits",
+        "StagePlan",
+        "SubtaskPlan",
+    ),
+    "core.state.agent": ("AgentSpec",),
+    "core.state.step": ("Prepared", "Step", "Terms", "Work"),
+    "core.state.world": ("World",),
+}
+
+_HOME: Final = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = tuple(sorted(_HOME))
+
+
+def __getattr__(name: str) -> object:
+    room = _HOME.get(name)
+    if room is None:
+        raise AttributeError(f"module 'greenroom' has no attribute {name!r}")
+    return getattr(import_module(f"greenroom.{room}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

@@ -11,6 +11,7 @@ from typing import Final
 from greenroom.actors.agents.crew import Crew
 from greenroom.actors.agents.windows import Windows
 from greenroom.actors.teamwork.schedule import changed, schedule
+from greenroom.adapters.workers.processes import end_left_over
 from greenroom.app.kit import Kit
 from greenroom.app.timekeeper import Timekeeper
 from greenroom.core.base.clock import Clock
@@ -18,7 +19,7 @@ from greenroom.core.base.errors import Rejected, StaleOwner, WorldFault
 from greenroom.core.base.ids import TaskId, ThreadId
 from greenroom.core.ports.codec import decode_archived, decode_intent
 from greenroom.core.ports.log import Lease, Log
-from greenroom.core.rules.draft import SYSTEM
+from greenroom.core.rules.draft import DOOR, SYSTEM
 from greenroom.core.rules.intents import Declare, Intent, Recover
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
@@ -55,6 +56,9 @@ class Host:
         host = cls(log, lease, sync, clock, found.version - found.tail)
         sync.bus.subscribe(host._follow)
         if found.version:
+            # First the old life's processes end, then its steps are settled: nothing may still be at work.
+            left = [one for step in found.world.steps.values() for one in step.prepared]
+            await end_left_over(left)
             await sync.submit(Recover(epoch=lease.epoch, owner=lease.owner), by=SYSTEM)
         return host
 
@@ -147,7 +151,7 @@ class Host:
         with contextlib.suppress(StaleOwner):
             async for rows in self._log.arrivals(self.lease.stream):
                 for row in rows:
-                    await self.sync.take(row.intent_id, decode_intent(row.data), row.by)
+                    await self.sync.take(row.intent_id, decode_intent(row.data), f"{DOOR}:{row.by}")
 
     async def _load_window(self, thread: ThreadId) -> Sequence[Step]:
         steps: list[Step] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from greenroom.actors.teamwork.schedule import schedule
 from greenroom.core.base.ids import TaskId
 from greenroom.core.base.records import record
 from greenroom.core.rules.queue import next_step
@@ -60,9 +61,4 @@ def _moves(world: World, task_id: TaskId) -> bool:
             return True
     if any(timer.task_id == task_id for timer in world.timers.values()):
         return True
-    stage = world.active_stage(task_id) if task.state == "running" else None
-    if stage is None:
-        return task.state == "running" and bool(task.stages)
-    ready = [one for one in stage.subtasks if one.state == "init"]
-    over = all(one.state not in ("init", "running") for one in stage.subtasks)
-    return bool(ready and not any(one.state == "running" for one in stage.subtasks)) or (over and not stage.reported)
+    return bool(schedule(world, [task_id]))

@@ -34,18 +34,24 @@ ReplyMaker: TypeAlias = Reply | Callable[[ModelRequest], Reply]
 
 @record
 class Cue:
-    """When to give a reply. What is None fits anything; the most exact cue wins."""
+    """When to give a reply. What is None fits anything; the most exact cue wins.
+
+    A step that owes somebody an answer gets only `answering` cues.
+    """
 
     reply: ReplyMaker
     agent: str | None = None
     skill: str | None = None
     thread: str | None = None
     turn: int | None = None
+    answering: bool = False
 
     def fits(self, purpose: Purpose) -> bool:
         """Whether this cue is for that moment."""
         asked = ((self.agent, purpose.agent), (self.skill, purpose.skill), (self.thread, purpose.thread))
-        return all(own is None or own == theirs for own, theirs in asked) and self.turn in (None, purpose.turn)
+        if self.answering != purpose.answering or self.turn not in (None, purpose.turn):
+            return False
+        return all(own is None or own == theirs for own, theirs in asked)
 
     @property
     def exactness(self) -> int:

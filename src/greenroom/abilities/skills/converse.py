@@ -58,11 +58,14 @@ class Converse:
         if not done:
             raise ModelFault(f"{self._model.name} stopped before its answer was complete.")
         kept = [{"id": call.call_id, "name": call.name, "arguments": dict(call.arguments)} for call in calls]
-        return Outcome(result={"text": text, "calls": kept}, spent=spent, intents=consequences(bench.step, text, calls))
+        thread = bench.world.threads.get(bench.step.thread_id)
+        alone = thread is None or thread.open_steps <= 1
+        intents = consequences(bench.step, text, calls, alone=alone)
+        return Outcome(result={"text": text, "calls": kept}, spent=spent, intents=intents)
 
 
 def _purpose(bench: Bench, history: Sequence[Step]) -> Purpose:
-    turn = 1 + sum(step.work.executor == "converse" for step in history)
+    turn = 1 + sum(one.work.executor == "converse" and one.answers is None for one in history)
     step = bench.step
     return Purpose(
         agent=step.agent_id,
@@ -70,6 +73,7 @@ def _purpose(bench: Bench, history: Sequence[Step]) -> Purpose:
         step=step.step_id,
         thread=step.thread_id,
         turn=turn,
+        answering=step.answers is not None,
         attempt=step.attempt,
     )
 
@@ -96,11 +100,14 @@ def _told(step: Step) -> list[ChatMessage]:
     return [ChatMessage(role="user", content=question), answer] if question else [answer]
 
 
-def consequences(step: Step, text: str, calls: Sequence[ToolCall]) -> tuple[Consequence, ...]:
-    """What a reply asks for: messages, notes, an end; tools as steps; and another turn if there is work left."""
+def consequences(step: Step, text: str, calls: Sequence[ToolCall], *, alone: bool) -> tuple[Consequence, ...]:
+    """What a reply asks for: messages, notes, an end; tools as steps; and another turn if there is work left.
+
+    `alone` says that the thread has no other open step: a message that is read between does not begin a second chain.
+    """
     found: list[Consequence] = []
     works: list[Work] = []
-    rests = step.subtask_id is None
+    rests = step.subtask_id is None or step.answers is not None or not alone
     for call in calls:
         arguments = call.arguments
         match call.name:
@@ -143,6 +150,7 @@ def _message(step: Step, arguments: Data) -> SendMessage:
         waiting=waiting,
         return_waiting_id=WaitingId(str(returned)) if returned and not waiting else None,
         delivery="handoff" if arguments.get("handoff") else "post",
+        timeout=timeout if isinstance(timeout := arguments.get("timeout_ms"), int) else None,
     )
 
 

@@ -40,7 +40,7 @@ class Crew:
         """React to a commit: wake who may have something to do, end effects that are being cancelled."""
         self._windows.follow(events, archived)
         for event in events:
-            if isinstance(event, StepCancelling) and event.step_id in self._effects:
+            if type(event) is StepCancelling and event.step_id in self._effects:
                 self._effects[event.step_id].cancel()
         self.wake(touched(self._look(), events))
 

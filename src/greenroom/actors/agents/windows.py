@@ -32,11 +32,11 @@ class Windows:
 
     def follow(self, events: Iterable[Event], archived: Iterable[Archived]) -> None:
         """Keep up with a commit."""
-        for row in archived:
+        for row in archived if self._steps or self._missed else ():
             if isinstance(row.record, Step):
                 for table in (self._steps, self._missed):
                     if row.record.thread_id in table:
                         table[row.record.thread_id].append(row.record)
         for event in events:
-            if isinstance(event, ThreadClosed | WindowMoved):
+            if type(event) is ThreadClosed or type(event) is WindowMoved:
                 self._steps.pop(event.thread_id, None)

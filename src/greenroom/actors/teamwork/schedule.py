@@ -6,6 +6,7 @@ Run at start on all tasks and after each commit on those that changed: the same 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from greenroom.core.base.ids import TaskId, task_of, thread_id
 from greenroom.core.rules.intents import (
@@ -39,23 +40,28 @@ from greenroom.core.state.world import World
 OVER = ("finished", "failed", "skipped", "cancelled")
 
 
+_BY_TASK: Final = (TaskStarted, TaskResumed, StageEnded, WaitReleased)
+_BY_STAGE: Final = (StageAdded, StageStarted, SubtaskAssigned, SubtaskHandedOver, SubtaskEnded)
+_ALL: Final = (TeamResumed, OwnerChanged, TeamForked, AgentRemoved)
+_MOVING: Final = frozenset((*_BY_TASK, *_BY_STAGE, *_ALL, StepEnded))
+
+
 def changed(world: World, events: Iterable[Event]) -> set[TaskId]:
     """The tasks that a commit may have moved. A step's end moves its task only when its thread has no more steps."""
     found: set[TaskId] = set()
     for event in events:
-        match event:
-            case TaskStarted() | TaskResumed() | StageEnded() | WaitReleased():
-                found.add(event.task_id)
-            case StageAdded() | StageStarted() | SubtaskAssigned() | SubtaskHandedOver() | SubtaskEnded():
-                found.add(task_of(event.stage_id))
-            case StepEnded():
-                thread = world.threads.get(event.thread_id)
-                if thread is not None and not thread.open_steps:
-                    found.add(thread.task_id)
-            case TeamResumed() | OwnerChanged() | TeamForked() | AgentRemoved():
-                return set(world.tasks)
-            case _:
-                pass
+        if type(event) not in _MOVING:
+            continue
+        if isinstance(event, StepEnded):
+            thread = world.threads.get(event.thread_id)
+            if thread is not None and not thread.open_steps:
+                found.add(thread.task_id)
+        elif isinstance(event, _BY_TASK):
+            found.add(event.task_id)
+        elif isinstance(event, _BY_STAGE):
+            found.add(task_of(event.stage_id))
+        else:
+            found.update(world.tasks)
     return found
 
 

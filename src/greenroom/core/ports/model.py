@@ -12,13 +12,17 @@ from greenroom.core.base.records import Data, record
 
 @record
 class Purpose:
-    """Who asks, in which skill and step: scripts match on this, providers never see it."""
+    """Who asks, in which skill and step: scripts match on this, providers never see it.
+
+    `answering` says that somebody waits for the answer; other turns of the thread are counted by `turn`.
+    """
 
     agent: AgentId
     skill: str
     step: StepId
     thread: ThreadId
     turn: int
+    answering: bool = False
     attempt: int = 1
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_manager, unknown
-from greenroom.core.rules.endings import cancel_steps
+from greenroom.core.base.ids import AgentId
+from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
+from greenroom.core.rules.endings import cancel_steps, settle
 from greenroom.core.rules.intents import AddAgent, AddParticipants, RemoveAgent, UpdateWorkingMemory
-from greenroom.core.rules.waits import release_where
-from greenroom.core.state.agent import AgentAdded, AgentRemoved, Duty, DutyTaken
+from greenroom.core.rules.waits import release
+from greenroom.core.state.agent import Agent, AgentAdded, AgentRemoved, Duty, DutyTaken
 from greenroom.core.state.task import ParticipantsAdded
 from greenroom.core.state.thread import ThreadClosed
+from greenroom.core.state.timer import TimerCancelled
+from greenroom.core.state.world import World, ordered
 
 AGENT_NAME = re.compile(r"[^\s#@>:!?/,]{1,64}")
 """Ids of steps, threads and messages are made from an agent's id and these signs, so it may not hold them."""
@@ -33,8 +36,8 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
     spec = intent.spec if intent.spec is not None else world.blueprints.get(intent.blueprint or "")
     if spec is None:
         return unknown("blueprint", str(intent.blueprint), tuple(world.blueprints))
-    if spec.manager and not is_trusted(world, by):
-        return not_manager(by, "make another manager")
+    if (spec.manager or spec.kind != "llm") and not is_trusted(world, by):
+        return not_manager(by, "make a manager, a person or a part of the house")
     draft.emit(AgentAdded(at=draft.now, agent_id=intent.agent_id, spec=spec, made_by=by))
     return None
 
@@ -47,38 +50,55 @@ def remove_agent(draft: Draft, intent: RemoveAgent, by: str) -> Verdict:
     agent = world.agents.get(intent.agent_id)
     if agent is None:
         return unknown("agent", intent.agent_id, tuple(world.agents))
+    refused = _needed(world, agent)
+    if refused is not None:
+        return refused
+    _clear_desk(draft, intent.agent_id)
+    draft.emit(AgentRemoved(at=draft.now, agent_id=intent.agent_id, why=intent.why))
+    return None
+
+
+def _needed(world: World, agent: Agent) -> Verdict:
+    name = agent.agent_id
     if agent.running is not None:
         return Rejected(
             code="agent_busy",
-            why=f"{intent.agent_id!r} runs step {agent.running!r}.",
+            why=f"{name!r} runs step {agent.running!r}.",
             hint="Pause its task now, then remove it.",
         )
-    if any(task.manager == intent.agent_id for task in world.tasks.values()):
-        return Rejected(
-            code="agent_manages", why=f"{intent.agent_id!r} manages an open task.", hint="End the task first."
-        )
+    if any(task.manager == name for task in world.tasks.values()):
+        return Rejected(code="agent_manages", why=f"{name!r} manages an open task.", hint="End the task first.")
     if any(
-        one.agent == intent.agent_id and one.state in ("init", "running")
+        one.agent == name and one.state in ("init", "running")
         for stage in world.stages.values()
         for one in stage.subtasks
     ):
         return Rejected(
-            code="agent_allotted",
-            why=f"{intent.agent_id!r} has open subtasks.",
-            hint="End or hand over its subtasks first.",
+            code="agent_allotted", why=f"{name!r} has open subtasks.", hint="End or hand over its subtasks first."
         )
-    cancel_steps(draft, list(world.steps_of(intent.agent_id)), "skipped")
-    release_where(draft, "agent_gone", lambda wait: intent.agent_id in (wait.on, wait.waiter))
-    for thread in [one for one in draft.world.threads.values() if one.agent_id == intent.agent_id]:
-        draft.emit(ThreadClosed(at=draft.now, thread_id=thread.thread_id))
-    draft.emit(AgentRemoved(at=draft.now, agent_id=intent.agent_id, why=intent.why))
     return None
+
+
+def _clear_desk(draft: Draft, name: AgentId) -> None:
+    """Nothing that is open points to the agent any more: waits, steps, letters, timers, threads."""
+    for wait in ordered(draft.world.waits):
+        if name in (wait.on, wait.waiter):
+            release(draft, wait.waiting_id, "agent_gone", silent=wait.waiter == name)
+    cancel_steps(draft, list(draft.world.steps_of(name)), "skipped")
+    for message in ordered(draft.world.mail):
+        settle(draft, message, message.receiver if message.sender_id == name else (name,))
+    for timer in ordered(draft.world.timers):
+        if timer.agent_id == name:
+            draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
+    for thread in ordered(draft.world.threads):
+        if thread.agent_id == name:
+            draft.emit(ThreadClosed(at=draft.now, thread_id=thread.thread_id))
 
 
 def add_participants(draft: Draft, intent: AddParticipants, by: str) -> Verdict:
     """Add agents to a task's group."""
     task = draft.world.tasks.get(intent.task_id)
-    if task is None:
+    if task is None or task.state == "cancelling":
         return unknown("task", intent.task_id, tuple(draft.world.tasks))
     if by != task.manager and not is_trusted(draft.world, by):
         return not_manager(by, f"add agents to task {task.task_id!r}")
@@ -96,10 +116,13 @@ def update_working_memory(draft: Draft, intent: UpdateWorkingMemory, by: str) ->
         return not_manager(by, f"change the working memory of {intent.agent_id!r}")
     if intent.agent_id not in world.agents:
         return unknown("agent", intent.agent_id, tuple(world.agents))
-    if intent.task_id not in world.tasks:
+    task = world.tasks.get(intent.task_id)
+    if task is None:
         return unknown("task", intent.task_id, tuple(world.tasks))
-    if intent.stage_id is not None and intent.stage_id not in world.tasks[intent.task_id].stages:
-        return unknown("stage", intent.stage_id, world.tasks[intent.task_id].stages)
+    if intent.agent_id not in task.group:
+        return not_in_group(intent.agent_id, task)
+    if intent.stage_id is not None and intent.stage_id not in task.stages:
+        return unknown("stage", intent.stage_id, task.stages)
     duty = Duty(task_id=intent.task_id, stage_id=intent.stage_id)
     draft.emit(DutyTaken(at=draft.now, agent_id=intent.agent_id, duty=duty))
     return None

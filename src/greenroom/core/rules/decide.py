@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.records import record
 from greenroom.core.rules import agents, board, endings, intents, messages, permits, stages, steps, tasks, team
 from greenroom.core.rules.draft import Draft, Rule
 from greenroom.core.state.archive import Archived
@@ -60,8 +59,7 @@ RULES: Final[dict[type, Rule]] = {
 }
 
 
-@record
-class Decided:
+class Decided(NamedTuple):
     """What happens: the events, the rows they move to the archive (by event index), and the world after them."""
 
     events: Sequence[Event]

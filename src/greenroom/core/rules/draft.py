@@ -11,6 +11,7 @@ from greenroom.core.state.archive import Archived, archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
 from greenroom.core.state.step import Step
+from greenroom.core.state.task import Task
 from greenroom.core.state.world import World
 
 SYSTEM: Final = "system"
@@ -74,6 +75,15 @@ def unknown(noun: str, name: str, known: object = ()) -> Rejected:
     names = sorted(str(one) for one in known) if isinstance(known, list | tuple | set | frozenset) else []
     hint = f"Known: {', '.join(names[:12])}." if names else "It may have ended, or never existed."
     return Rejected(code=f"unknown_{noun}", why=f"There is no open {noun} {name!r}.", hint=hint)
+
+
+def not_in_group(agent: str, task: Task) -> Rejected:
+    """Only its group works in a task."""
+    return Rejected(
+        code="not_in_group",
+        why=f"{agent!r} is not in the group of task {task.task_id!r}.",
+        hint=f"The group: {', '.join(task.group)}.",
+    )
 
 
 def not_manager(by: str, what: str) -> Rejected:

@@ -111,17 +111,22 @@ def _another_go(draft: Draft, step: Step) -> None:
 def _obligation(draft: Draft, step: Step, locks: tuple[WaitingId, ...]) -> None:
     """A step that owed an answer: when it asked somebody else first it answers later; else the waiter is let go."""
     owed = step.answers
-    if owed is None or owed not in draft.world.waits:
+    if owed is None or not _owes(draft, step):
         return
     agent = draft.world.agents[step.agent_id]
-    if any(draft.world.steps[name].answers == owed for name in agent.todo):
-        return
     asked = tuple(one for one in agent.step_lock if one not in locks)
     if asked and step.thread_id in draft.world.threads:
         place = next_place(draft.world, agent)
         enqueue(draft, step.thread_id, step.work, place=place, answers=owed, after=asked, jumped=True)
     else:
         release(draft, owed, "unanswered")
+
+
+def _owes(draft: Draft, step: Step) -> bool:
+    """Whether an answer is still awaited that no other step of the agent is going to give."""
+    if step.answers is None or step.answers not in draft.world.waits:
+        return False
+    return not any(other.answers == step.answers for other in draft.world.steps_of(step.agent_id))
 
 
 def release_step(draft: Draft, intent: ReleaseStep, by: str) -> Verdict:
@@ -148,7 +153,7 @@ def give_up(draft: Draft, step: Step, why: str) -> None:
     else:
         draft.emit(StepInterrupted(at=draft.now, step_id=step.step_id, attempt=step.attempt, why=why, spent=spent))
         return
-    if step.answers is not None and step.answers in draft.world.waits:
+    if step.answers is not None and _owes(draft, step):
         release(draft, step.answers, "unanswered")
 
 
@@ -213,7 +218,7 @@ def end_step(
     if person is not None:
         settle_question(draft, person.approval_id)
     if settle:
-        if step.answers is not None and step.answers in draft.world.waits:
+        if step.answers is not None and _owes(draft, step):
             release(draft, step.answers, "unanswered")
         after_end(draft, step)
 

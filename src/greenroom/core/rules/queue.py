@@ -49,7 +49,7 @@ def _may_run(world: World, agent: Agent, step: Step) -> bool:
     task = world.tasks[step.task_id]
     if task.state != "running" or task.paused is not None:
         return False
-    if agent.step_lock and step.answers is None:
+    if agent.step_lock and step.answers not in world.waits:
         return False
     return not any(waiting in world.waits for waiting in step.after)
 
@@ -63,10 +63,18 @@ def _has_room(world: World, step: Step) -> bool:
 
 def next_place(world: World, agent: Agent) -> int:
     """Where a step goes that jumps the queue: before all others, but behind those that jumped before it."""
-    place = 0
-    while place < len(agent.todo) and world.steps[agent.todo[place]].jumped:
-        place += 1
-    return place
+    for place in range(len(agent.todo), 0, -1):
+        if world.steps[agent.todo[place - 1]].jumped:
+            return place
+    return 0
+
+
+def is_open(world: World, name: ThreadId | None) -> bool:
+    """Whether anything may still begin in this conversation: it is there, and neither its stage nor its task is over."""
+    thread = world.threads.get(name) if name is not None else None
+    if thread is None or world.tasks[thread.task_id].state == "cancelling":
+        return False
+    return thread.stage_id is None or thread.stage_id in world.stages
 
 
 def enqueue(
@@ -82,7 +90,10 @@ def enqueue(
     jumped: bool = False,
     retry: int = 0,
 ) -> StepId:
-    """Put a step into the queue of the thread's agent (at the end unless told where)."""
+    """Put a step into the queue of the thread's agent (at the end unless told where).
+
+    It belongs to `stage` when that is an open stage of the thread's task, else to the thread's own stage, if any.
+    """
     home = draft.world.threads[thread]
     agent = draft.world.agents[home.agent_id]
     new = step_id(home.agent_id, agent.steps_made + 1)
@@ -93,7 +104,7 @@ def enqueue(
             agent_id=home.agent_id,
             thread_id=thread,
             task_id=home.task_id,
-            stage_id=stage if stage is not None else home.stage_id,
+            stage_id=stage if stage in draft.world.tasks[home.task_id].stages else home.stage_id,
             subtask_id=home.subtask_id,
             work=work,
             place=len(agent.todo) if place is None else place,

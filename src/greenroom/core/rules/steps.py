@@ -44,9 +44,12 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
     thread = _thread_for(draft, intent)
     if isinstance(thread, Rejected):
         return thread
-    place = next_place(draft.world, agent) if intent.place == "next" else None
+    owed = draft.cause.answers if draft.cause is not None and by == intent.agent_id else None
+    owed = owed if owed in draft.world.waits else None
+    place = next_place(draft.world, agent) if intent.place == "next" or owed else None
     for offset, work in enumerate(intent.works):
-        enqueue(draft, thread, work, place=None if place is None else place + offset, stage=intent.stage_id)
+        at = None if place is None else place + offset
+        enqueue(draft, thread, work, place=at, stage=intent.stage_id, answers=owed, jumped=owed is not None)
     return None
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, WaitingId, timer_id
 from greenroom.core.rules.draft import Draft
-from greenroom.core.rules.queue import enqueue, next_place, open_thread
+from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread
 from greenroom.core.state.message import MessageSettled, ReleaseWhy, Wait, WaitReleased
 from greenroom.core.state.step import Work
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerSet
-from greenroom.core.state.world import World
+from greenroom.core.state.world import World, ordered
 
 _REASONS = {
     "timeout": "did not answer in time",
@@ -72,7 +72,7 @@ def set_timeout(draft: Draft, wait: Wait, timeout: int | None) -> None:
     draft.emit(TimerSet(at=draft.now, timer=timer))
 
 
-def release(draft: Draft, waiting: WaitingId, why: ReleaseWhy) -> None:
+def release(draft: Draft, waiting: WaitingId, why: ReleaseWhy, *, silent: bool = False) -> None:
     """The id is back, or will never come: then the waiter is told so."""
     wait = draft.world.waits[waiting]
     draft.emit(WaitReleased(at=draft.now, task_id=wait.task_id, waiting_id=waiting, why=why))
@@ -81,20 +81,27 @@ def release(draft: Draft, waiting: WaitingId, why: ReleaseWhy) -> None:
         draft.emit(TimerCancelled(at=draft.now, timer_id=timer))
     if wait.message_id in draft.world.mail and why != "reply":
         draft.emit(MessageSettled(at=draft.now, message_id=wait.message_id, agent_id=wait.on))
-    if why in _REASONS:
-        tell(draft, wait.waiter, wait, f"{wait.on} {_REASONS[why]} (message {wait.message_id}).")
+    if why in _REASONS and not silent:
+        _tell(draft, wait, why)
 
 
-def tell(draft: Draft, agent_id: AgentId, wait: Wait, text: str) -> None:
-    """A step, next in the queue, in which the agent reads `text`."""
-    agent = draft.world.agents.get(agent_id)
-    if agent is None or agent.spec.kind == "human" or wait.task_id not in draft.world.tasks:
+def _tell(draft: Draft, wait: Wait, why: ReleaseWhy) -> None:
+    """A step, next in the queue, in which the waiter reads that no answer comes; none when its work is over too."""
+    agent = draft.world.agents[wait.waiter]
+    if agent.spec.kind == "human":
         return
-    known = wait.thread_id is not None and wait.thread_id in draft.world.threads and agent_id == wait.waiter
-    thread = wait.thread_id if known and wait.thread_id else open_thread(draft, agent_id, wait.task_id)
-    work = Work(type="skill", executor=reader(agent.spec.style), intention="Read a notice.", text_content=text)
-    place = next_place(draft.world, draft.world.agents[agent_id])
-    enqueue(draft, thread, work, place=place, jumped=True)
+    thread = wait.thread_id
+    if thread is None or not is_open(draft.world, thread):
+        if why == "stage_over" or draft.world.tasks[wait.task_id].state == "cancelling":
+            return
+        thread = open_thread(draft, wait.waiter, wait.task_id)
+    work = Work(
+        type="skill",
+        executor=reader(agent.spec.style),
+        intention="Read a notice.",
+        text_content=f"{wait.on} {_REASONS[why]} (message {wait.message_id}).",
+    )
+    enqueue(draft, thread, work, place=next_place(draft.world, agent), jumped=True)
 
 
 def reader(style: str) -> str:
@@ -104,5 +111,6 @@ def reader(style: str) -> str:
 
 def release_where(draft: Draft, why: ReleaseWhy, matches: Callable[[Wait], bool]) -> None:
     """Release every wait that `matches`: its stage, task or agent is over."""
-    for wait in [wait for wait in draft.world.waits.values() if matches(wait)]:
-        release(draft, wait.waiting_id, why)
+    for wait in ordered(draft.world.waits):
+        if matches(wait):
+            release(draft, wait.waiting_id, why)

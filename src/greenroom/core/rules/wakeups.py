@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from greenroom.core.base.ids import AgentId, agent_of, waiter_of
 from greenroom.core.state.budget import LimitsSet
@@ -18,21 +19,48 @@ def touched(world: World, events: Iterable[Event]) -> set[AgentId]:
     """The agents whose next step may have become another one. All that became runnable are among them."""
     found: set[AgentId] = set()
     for event in events:
-        match event:
-            case StepQueued() | StepChanged() | StepUnblocked():
-                found.add(agent_of(event.step_id))
-            case StepEnded() | StepInterrupted():
-                found.add(agent_of(event.step_id))
-                found.update(agent_of(step) for step in world.hungry)
-            case LimitsSet():
-                found.update(agent_of(step) for step in world.hungry)
-            case WaitReleased():
-                found.add(waiter_of(event.waiting_id))
-            case TaskResumed() | TaskStarted():
-                task = world.tasks.get(event.task_id)
-                found.update(task.group if task else ())
-            case TeamResumed() | OwnerChanged() | TeamForked():
-                found.update(world.agents)
-            case _:
-                pass
+        look = _LOOKS.get(type(event))
+        if look is not None:
+            found.update(look(world, event))
     return found
+
+
+def _own(_: World, event: StepQueued | StepChanged | StepUnblocked) -> tuple[AgentId, ...]:
+    return (agent_of(event.step_id),)
+
+
+def _over(world: World, event: StepEnded | StepInterrupted) -> tuple[AgentId, ...]:
+    return (agent_of(event.step_id), *_hungry(world, event)) if world.hungry else (agent_of(event.step_id),)
+
+
+def _hungry(world: World, _: object) -> tuple[AgentId, ...]:
+    return tuple(agent_of(step) for step in world.hungry)
+
+
+def _waiter(_: World, event: WaitReleased) -> tuple[AgentId, ...]:
+    return (waiter_of(event.waiting_id),)
+
+
+def _group(world: World, event: TaskResumed | TaskStarted) -> tuple[AgentId, ...]:
+    task = world.tasks.get(event.task_id)
+    return task.group if task else ()
+
+
+def _all(world: World, _: object) -> Iterable[AgentId]:
+    return world.agents.keys()
+
+
+_LOOKS: Final[dict[type, Callable[[World, Any], Iterable[AgentId]]]] = {
+    StepQueued: _own,
+    StepChanged: _own,
+    StepUnblocked: _own,
+    StepEnded: _over,
+    StepInterrupted: _over,
+    LimitsSet: _hungry,
+    WaitReleased: _waiter,
+    TaskResumed: _group,
+    TaskStarted: _group,
+    TeamResumed: _all,
+    OwnerChanged: _all,
+    TeamForked: _all,
+}

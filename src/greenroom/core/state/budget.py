@@ -54,8 +54,10 @@ BudgetEvent = LimitsSet | Spent | LimitReached
 
 def room(budget: Budget, needs: Amounts) -> Room:
     """Whether `needs` fit now, may fit once others settle, or can never fit."""
+    if budget.limits is UNLIMITED:
+        return "room"
     wanted = budget.spent.plus(needs)
-    if budget.limits is UNLIMITED or budget.limits.exceeded_by(wanted.plus(budget.reserved)) is None:
+    if budget.limits.exceeded_by(wanted.plus(budget.reserved)) is None:
         return "room"
     return "later" if budget.limits.exceeded_by(wanted) is None else "never"
 

@@ -279,9 +279,10 @@ def started(step: Step, event: StepStarted) -> Step:
 
 
 def blocked(step: Step, event: StepBlocked) -> Step:
-    """It waits for a person or for room."""
-    asked = step.asked + 1 if event.state == "awaiting_approval" else step.asked
-    return evolve(step, state=event.state, terms=event.terms, approval=event.approval, asked=asked)
+    """It waits for a person or for room. What a person has allowed stays allowed while it waits for room."""
+    if event.state == "awaiting_budget":
+        return evolve(step, state=event.state, terms=event.terms)
+    return evolve(step, state=event.state, terms=event.terms, approval=event.approval, asked=step.asked + 1)
 
 
 def interrupted(step: Step) -> Step:

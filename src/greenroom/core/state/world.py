@@ -37,6 +37,7 @@ from greenroom.core.state.thread import Thread
 from greenroom.core.state.timer import Timer
 
 K = TypeVar("K")
+N = TypeVar("N", bound=str)
 V = TypeVar("V")
 
 
@@ -84,7 +85,7 @@ class World:
 
     def human(self) -> AgentId | None:
         """The person who is asked when nobody else is named."""
-        return next((one.agent_id for one in self.agents.values() if one.spec.kind == "human"), None)
+        return min((one.agent_id for one in self.agents.values() if one.spec.kind == "human"), default=None)
 
 
 NOWHERE: Final = World(team=Team(team_id=TeamId("")))
@@ -94,6 +95,11 @@ NOWHERE: Final = World(team=Team(team_id=TeamId("")))
 def value_key(task: TaskId, key: str) -> str:
     """Where a board value of this task stands in the world."""
     return f"{task}/{key}"
+
+
+def ordered(table: Map[N, V]) -> list[V]:
+    """The rows by key. A map's own order changes from process to process, and the same run must make the same ids."""
+    return [table[key] for key in sorted(table)]
 
 
 def without(table: Map[K, V], key: K) -> Map[K, V]:

@@ -118,7 +118,8 @@ class Synchroniser:
             raise StaleOwner(f"Team {self._lease.stream!r} is closed here.")
         self._waiting.append(request)
         self._wake.set()
-        return await asyncio.shield(request.answer)
+        # A caller that is cancelled here only stops listening: the request is in the queue and will be decided.
+        return await request.answer
 
     async def _write(self) -> None:
         while True:

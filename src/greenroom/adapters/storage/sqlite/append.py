@@ -13,6 +13,7 @@ from typing import Final
 
 from greenroom.adapters.storage.sqlite.blobs import BlobFiles
 from greenroom.adapters.storage.sqlite.head import Mark
+from greenroom.adapters.storage.sqlite.tickets import Appending
 from greenroom.core.base.errors import Bug, StaleOwner, StoreFault, WorldFault
 from greenroom.core.ports.log import Append
 
@@ -56,59 +57,64 @@ class Appender:
         self._clock = clock
         self._ids: dict[str, int] = {}
 
-    def write(self, db: sqlite3.Connection, batches: Sequence[Append]) -> list[Mark | WorldFault]:
+    def write(self, db: sqlite3.Connection, jobs: Sequence[Appending]) -> None:
         """Write what may be written. A stale batch is answered and leaves no trace; any other error raises."""
-        answers: list[Mark | WorldFault] = []
         events: list[Value] = []
         archive: list[Value] = []
-        for batch in batches:
-            stream = self._fence(db, batch)
-            if isinstance(stream, WorldFault):
-                answers.append(stream)
-                continue
-            first = (stream << 40) + batch.expected_version + 1
-            for row, event in enumerate(batch.events, first):
-                events += (row, event.at, event.type, event.data)
-            for moved in batch.archive:
-                archive += (stream, moved.kind, moved.key, moved.owner, moved.version, moved.data)
+        for job in jobs:
+            batch = job.batch
+            stream = self._ids.get(batch.stream) or self._id(db, batch.stream)
+            written = self._write(db, job, stream, events, archive)
+            if not written and stream != (newer := self._id(db, batch.stream)):
+                # The name was forgotten and given again since we looked its number up.
+                written = self._write(db, job, newer, events, archive)
+            if not written:
+                job.fail(refusal(db, batch))
+        if events:
+            insert(db, EVENTS, 4, events)
+        if archive:
+            insert(db, ARCHIVE, 6, archive)
+
+    def _write(
+        self, db: sqlite3.Connection, job: Appending, stream: int, events: list[Value], archive: list[Value]
+    ) -> bool:
+        """Let the batch through the fence, and add its rows to those that all batches of the group write together."""
+        batch = job.batch
+        row = (stream << 40) + batch.expected_version
+        event_bytes = archive_bytes = 0
+        fresh: list[Value] = []
+        for event in batch.events:
+            row += 1
+            fresh += (row, event.at, event.type, event.data)
+            event_bytes += len(event.data)
+        moved: list[Value] = []
+        for old in batch.archive:
+            moved += (stream, old.kind, old.key, old.owner, old.version, old.data)
+            archive_bytes += len(old.data)
+        head = (stream, batch.expected_version, batch.epoch)
+        if db.execute(FENCE, (len(batch.events), batch.batch, event_bytes, archive_bytes, *head)).rowcount != 1:
+            return False
+        if batch.taken:
             self._take(db, stream, batch)
+        if batch.blobs:
             self._refer(db, stream, batch)
-            version = batch.expected_version + len(batch.events)
-            answers.append(Mark(stream, version, batch.epoch))
-        insert(db, EVENTS, 4, events)
-        insert(db, ARCHIVE, 6, archive)
-        return answers
+        events += fresh
+        archive += moved
+        job.mark = Mark(stream, batch.expected_version + len(batch.events), batch.epoch)
+        return True
 
     def committed(self, batch: Append) -> None:
         """The events that name these blobs are durable now."""
         for digest in batch.blobs:
-            self._blobs.unnamed.pop(digest, None)
-
-    def forget(self, stream: str) -> None:
-        """The stream's id may not be what it was: look it up again."""
-        self._ids.pop(stream, None)
-
-    def _fence(self, db: sqlite3.Connection, batch: Append) -> int | WorldFault:
-        stream = self._id(db, batch.stream)
-        event_bytes = sum([len(event.data) for event in batch.events])
-        archive_bytes = sum([len(row.data) for row in batch.archive])
-        head = (stream, batch.expected_version, batch.epoch)
-        written = db.execute(FENCE, (len(batch.events), batch.batch, event_bytes, archive_bytes, *head))
-        if written.rowcount == 1:
-            return stream
-        self.forget(batch.stream)
-        return refusal(db, batch)
+            self._blobs.named(digest)
 
     def _id(self, db: sqlite3.Connection, stream: str) -> int:
-        known = self._ids.get(stream)
-        if known is None:
-            row = db.execute("SELECT id FROM streams WHERE stream = ?", (stream,)).fetchone()
-            known = self._ids[stream] = 0 if row is None else int(row[0])
-        return known
+        """The stream's number; 0, which none has, when there is no such stream."""
+        row = db.execute("SELECT id FROM streams WHERE stream = ?", (stream,)).fetchone()
+        self._ids[stream] = 0 if row is None else int(row[0])
+        return self._ids[stream]
 
     def _take(self, db: sqlite3.Connection, stream: int, batch: Append) -> None:
-        if not batch.taken:
-            return
         now = int(self._clock() * 1000)
         for taken in batch.taken:
             if db.execute(TAKE, (taken.outcome, now, stream, taken.intent_id)).rowcount != 1:
@@ -117,13 +123,11 @@ class Appender:
                 )
 
     def _refer(self, db: sqlite3.Connection, stream: int, batch: Append) -> None:
-        if not batch.blobs:
-            return
         values: list[Value] = []
         for digest in dict.fromkeys(batch.blobs):
             size = self._blobs.size(digest)
             if size is None:
-                raise Bug(f"Batch {batch.batch!r} names the blob {digest!r}, which was never put.")
+                raise Bug(f"Batch {batch.batch!r} names the blob {digest!r}, which was never put, or not lately.")
             values += (digest, stream, size)
         added = 0
         for start in range(0, len(values), 3 * ROWS):

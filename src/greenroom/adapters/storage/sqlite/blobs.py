@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ from greenroom.adapters.storage.sqlite.disk import flush, flush_folder
 from greenroom.core.base.errors import StoreFault
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+FRESH: Final = 1800.0
+"""Seconds for which we need not look whether a blob that was put is still there: none is collected before an hour."""
 
 
 class BlobFiles:
@@ -23,8 +26,7 @@ class BlobFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.unnamed: dict[str, int] = {}
-        """Size by digest of what was put here and no event names yet: spares the append a look at the disk."""
+        self._fresh: dict[str, tuple[int, float]] = {}
 
     def put(self, data: bytes) -> str:
         """Keep the bytes durably; returns their SHA-256."""
@@ -33,7 +35,7 @@ class BlobFiles:
         if not self._renew(path):
             self._write(path, data)
         flush_folder(path.parent)
-        self.unnamed[digest] = len(data)
+        self._fresh[digest] = (len(data), time.monotonic())
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -51,16 +53,19 @@ class BlobFiles:
 
     def size(self, digest: str) -> int | None:
         """How large the blob is; None when it is not there."""
-        try:
-            return self.unnamed[digest]
-        except KeyError:
-            pass
+        size, put_at = self._fresh.get(digest, (0, -FRESH))
+        if time.monotonic() - put_at < FRESH:
+            return size
         if not DIGEST.fullmatch(digest):
             return None
         try:
             return self._path(digest).stat().st_size
         except FileNotFoundError:
             return None
+
+    def named(self, digest: str) -> None:
+        """An event names the blob now: nobody needs to remember it here."""
+        self._fresh.pop(digest, None)
 
     def old(self, before: float) -> Iterator[Sequence[str]]:
         """The digests that nobody put since then, folder by folder. (What is half written is swept up on the way.)"""
@@ -69,7 +74,7 @@ class BlobFiles:
             for path in aged:
                 if path.suffix:
                     path.unlink(missing_ok=True)
-            yield [path.name for path in aged if not path.suffix and path.name not in self.unnamed]
+            yield [path.name for path in aged if not path.suffix]
 
     def remove(self, digest: str, before: float) -> int:
         """Delete a blob that nothing names, unless somebody put it again meanwhile; returns the bytes freed."""
@@ -82,6 +87,7 @@ class BlobFiles:
             if found.st_mtime >= before:
                 return 0
             path.unlink()
+            self._fresh.pop(digest, None)
             return found.st_size
 
     def _renew(self, path: Path) -> bool:

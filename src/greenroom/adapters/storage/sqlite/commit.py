@@ -45,12 +45,14 @@ class Committer:
         """Write them all in one transaction; each gets its own answer."""
         self._db.execute("BEGIN IMMEDIATE")
         if len(jobs) == 1:
-            self._write(jobs)
+            self._appender.write(self._db, jobs)
         else:
             self._write_group(jobs)
         newest = None
         for job in jobs:
-            newest = job.mark or newest
+            if job.mark is not None:
+                newest = job.mark
+                self._pages += 3 + len(job.batch.events) // 8 + len(job.batch.archive)
         if newest is None:
             self._db.execute("ROLLBACK")
             return
@@ -84,16 +86,12 @@ class Committer:
             return translate(error, self._path)
         return translate_os(error, self._path) if isinstance(error, OSError) else error
 
-    @property
-    def wants_checkpoint(self) -> bool:
-        """Whether the WAL has grown long."""
-        return self._pages >= CHECKPOINT
-
-    def checkpoint(self) -> None:
-        """Copy the WAL into the database. A failure costs nothing: all of it is durable where it is."""
-        self._pages = 0
-        with suppress(sqlite3.Error):
-            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    def tidy(self) -> None:
+        """Copy the WAL into the database once in a while."""
+        if self._pages >= CHECKPOINT:
+            self._pages = 0
+            with suppress(sqlite3.Error):  # costs nothing: all of it is durable where it is
+                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def close(self) -> None:
         """Let the connection go."""
@@ -102,7 +100,7 @@ class Committer:
 
     def _write_group(self, jobs: Sequence[Appending]) -> None:
         with Caught() as caught:
-            self._write(jobs)
+            self._appender.write(self._db, jobs)
         if caught.error is None:
             return
         if concerns_all(caught.error):
@@ -116,19 +114,13 @@ class Committer:
         """One of the group is at fault: a savepoint around each."""
         self._db.execute("SAVEPOINT batch")
         with Caught() as caught:
-            self._write((job,))
+            self._appender.write(self._db, (job,))
         if caught.error is not None:
             if concerns_all(caught.error):
                 raise caught.error
             self._db.execute("ROLLBACK TO batch")
             job.fail(self.translated(caught.error))
         self._db.execute("RELEASE batch")
-
-    def _write(self, jobs: Sequence[Appending]) -> None:
-        answers = self._appender.write(self._db, [job.batch for job in jobs])
-        for job, answer in zip(jobs, answers, strict=True):
-            job.answer(answer)
-            self._pages += 3 + len(job.batch.events) // 8 + len(job.batch.archive)
 
     def _commit(self, mark: Mark | None) -> None:
         try:

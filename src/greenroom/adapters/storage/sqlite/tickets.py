@@ -89,13 +89,6 @@ class Appending:
         self._future = future
         self._error: Exception | None = None
 
-    def answer(self, answer: Mark | Exception) -> None:
-        """Note where the stream stands now, or why it does not."""
-        if isinstance(answer, Exception):
-            self.fail(answer)
-        else:
-            self.mark = answer
-
     def fail(self, error: Exception) -> None:
         """Note that it did not work."""
         self.mark = None

@@ -88,8 +88,8 @@ class Writer:
                     for job in group:
                         job.fail(self._committer.translated(caught.error))
                 self._deliver(group)
-                if self._committer.wants_checkpoint and self._queue.empty():
-                    self._committer.checkpoint()
+                if self._queue.empty():
+                    self._committer.tidy()
         finally:
             self._end()
 

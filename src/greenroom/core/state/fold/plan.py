@@ -121,8 +121,7 @@ def _task_ended(world: World, event: tasks.TaskEnded) -> World:
 def _released(world: World, names: tuple[AgentId, ...], task: TaskId, stage: StageId | None) -> Map[AgentId, Agent]:
     table = world.agents
     for name in names:
-        if name in table:
-            table = table.set(name, agents.without_duties(table[name], task, stage))
+        table = table.set(name, agents.without_duties(table[name], task, stage))
     return table
 
 
@@ -140,19 +139,17 @@ def _stage_started(world: World, event: stages.StageStarted) -> World:
 
 
 def _stage_ended(world: World, event: stages.StageEnded) -> World:
-    stage = world.stages[event.stage_id]
     task = world.tasks[event.task_id]
     task = evolve(
         task,
         stages=tuple(one for one in task.stages if one != event.stage_id),
         failed_stages=task.failed_stages + (event.state == "failed"),
     )
-    names = tuple(member.agent_id for member in stage.members)
     return evolve(
         world,
         stages=world.stages.delete(event.stage_id),
         tasks=world.tasks.set(event.task_id, task),
-        agents=_released(world, names, event.task_id, event.stage_id),
+        agents=_released(world, task.group, event.task_id, event.stage_id),
     )
 
 

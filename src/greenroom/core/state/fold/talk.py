@@ -47,11 +47,12 @@ def _message_settled(world: World, event: messages.MessageSettled) -> World:
 
 
 def _wait_released(world: World, event: messages.WaitReleased) -> World:
-    wait = world.waits[event.waiting_id]
-    table = world.agents
-    if wait.waiter in table:
-        table = table.set(wait.waiter, agents.unlocked(table[wait.waiter], event.waiting_id))
-    return evolve(world, waits=world.waits.delete(event.waiting_id), agents=table)
+    waiter = agents.unlocked(world.agents[world.waits[event.waiting_id].waiter], event.waiting_id)
+    return evolve(
+        world,
+        waits=world.waits.delete(event.waiting_id),
+        agents=world.agents.set(waiter.agent_id, waiter),
+    )
 
 
 def _approval_requested(world: World, event: approvals.ApprovalRequested) -> World:

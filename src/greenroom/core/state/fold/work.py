@@ -8,7 +8,7 @@ from typing import Any, Final
 from immutables import Map
 
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
-from greenroom.core.base.ids import BudgetId
+from greenroom.core.base.ids import BudgetId, agent_budget
 from greenroom.core.base.records import evolve
 from greenroom.core.state import agent as agents
 from greenroom.core.state import budget as budgets
@@ -34,10 +34,16 @@ def _agent_added(world: World, event: agents.AgentAdded) -> World:
 
 
 def _agent_removed(world: World, event: agents.AgentRemoved) -> World:
+    table = world.tasks
+    for name, task in world.tasks.items():
+        if event.agent_id in task.group:
+            table = table.set(name, evolve(task, group=tuple(one for one in task.group if one != event.agent_id)))
     return evolve(
         world,
         agents=world.agents.delete(event.agent_id),
         retired=world.retired.set(event.agent_id, event.why),
+        tasks=table,
+        budgets=without(world.budgets, agent_budget(event.agent_id)),
     )
 
 
@@ -93,7 +99,7 @@ def _with_step(world: World, step: Step) -> World:
 def _step_blocked(world: World, event: steps.StepBlocked) -> World:
     world = _with_step(world, steps.blocked(world.steps[event.step_id], event))
     if event.budget is None:
-        return world
+        return evolve(world, hungry=without(world.hungry, event.step_id))
     return evolve(world, hungry=world.hungry.set(event.step_id, event.budget))
 
 

@@ -1,0 +1,90 @@
+"""What a person types as an ID: a team's id or the beginning of it, `last`, or TEAM/TASK."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.ids import TaskId, TeamId
+from greenroom.core.base.records import record
+
+LAST: Final = "last"
+SHOWN: Final = 5
+"""How many ids a refusal lists."""
+
+
+@record
+class Found:
+    """What was meant. Without a task it is the whole team."""
+
+    team: TeamId
+    task: TaskId | None = None
+
+    def __str__(self) -> str:
+        return self.team if self.task is None else f"{self.team}/{self.task}"
+
+
+async def find(runtime: Runtime, text: str) -> Found:
+    """The team (and task) that `text` names; `Refused` says what there is instead."""
+    head, slash, tail = text.strip().partition("/")
+    team = pick([TeamId(info.stream) for info in await runtime.log.streams()], head)
+    if not slash:
+        return Found(team=team)
+    return Found(team=team, task=await _task(runtime, team, tail))
+
+
+def pick(teams: Sequence[TeamId], text: str) -> TeamId:
+    """The one team of these (oldest first) that `text` names."""
+    if not teams:
+        raise _refused("no_teams", f"There is no team {text!r}: nothing has run here yet.", "Try `greenroom demo`.")
+    if text == LAST:
+        return teams[-1]
+    if text in teams:
+        return TeamId(text)
+    found = [team for team in teams if text and team.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise _refused("ambiguous_id", f"{text!r} may be {_listed(found)}.", "Type more of it.")
+    raise _refused("unknown_id", f"There is no team {text!r}.", f"The newest: {_listed(teams)}. `last` is the newest.")
+
+
+async def _task(runtime: Runtime, team: TeamId, text: str) -> TaskId:
+    known = [*(await runtime.world(team)).tasks, *(task.task_id for task in await runtime.ended_tasks(team))]
+    if text in known:
+        return TaskId(text)
+    there = ", ".join(sorted(known, key=_ordinal)) or "none"
+    raise _refused("unknown_task", f"Team {team!r} has no task {text!r}.", f"Its tasks: {there}.")
+
+
+def _ordinal(task: TaskId) -> tuple[int, str]:
+    return (len(task), task)
+
+
+def _listed(teams: Sequence[TeamId]) -> str:
+    newest = list(reversed(teams))[:SHOWN]
+    more = len(teams) - len(newest)
+    return ", ".join(newest) + (f" and {more} more" if more else "")
+
+
+def _refused(code: str, why: str, hint: str) -> Refused:
+    return Refused(Rejected(code=code, why=why, hint=hint))
+
+
+def shortest(teams: Sequence[TeamId], *, least: int = 3) -> dict[TeamId, str]:
+    """For each team the shortest beginning that names it alone."""
+    ordered = sorted(teams)
+    found: dict[TeamId, str] = {}
+    for place, team in enumerate(ordered):
+        beside = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
+        size = max((_shared(team, other) + 1 for other in beside), default=0)
+        found[team] = team[: max(size, least)]
+    return found
+
+
+def _shared(one: str, other: str) -> int:
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )

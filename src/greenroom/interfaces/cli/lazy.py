@@ -1,0 +1,96 @@
+"""Commands that are loaded when they are used: `--help` must not wait for what it does not run."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from greenroom.core.base.errors import WorldFault
+from greenroom.interfaces.cli.setup import shared
+from greenroom.interfaces.cli.table import ROOM, SECTIONS, Entry
+
+if TYPE_CHECKING:
+    # typer 0.29 carries its own copy of click and shows its classes nowhere else.
+    from typer._click import Command, Context, HelpFormatter, Parameter
+
+WINDOWS: Final = (
+    "Greenroom runs on Linux and macOS. On Windows use WSL2: run `wsl --install`, then install Greenroom inside it."
+)
+SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def on_windows() -> bool:
+    """Whether this is a system without what the log needs."""
+    return os.name == "nt"
+
+
+def load(entry: Entry) -> Callable[..., int]:
+    """The function of a command."""
+    module = importlib.import_module(f"{ROOM}.{entry.module}")
+    return cast("Callable[..., int]", getattr(module, entry.name))
+
+
+def options() -> list[Parameter]:
+    """The shared options, made anew for each command."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(shared)
+    return get_command(app).params
+
+
+class LazyCommand(TyperCommand):
+    """A name and a line of help; the real command takes over when it is called."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry.name, help=entry.help, short_help=entry.help, rich_markup_mode=None)
+        self._entry = entry
+
+    def real(self) -> Command:
+        """The real command, with its own options and the shared ones."""
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(self._entry.name, context_settings=SETTINGS)(load(self._entry))
+        command = get_command(app)
+        command.params.extend(options())
+        return command
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: Context | None = None,
+        **extra: Any,
+    ) -> Context:
+        """Hand over."""
+        if on_windows():
+            raise WorldFault(WINDOWS)
+        return self.real().make_context(info_name, args, parent, **extra)
+
+
+class Sections(TyperGroup):
+    """A group whose help lists its commands by what people want to do."""
+
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """What one can do comes before how."""
+        self.format_commands(ctx, formatter)
+        records = (param.get_help_record(ctx) for param in self.get_params(ctx))
+        with formatter.section(bold("Options")):
+            formatter.write_dl([record for record in records if record is not None])
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """One list per section, all with the same columns."""
+        width = max(len(name) for name in self.commands)
+        for title, entries in SECTIONS:
+            with formatter.section(bold(title)):
+                formatter.write_dl([(entry.name.ljust(width), entry.help) for entry in entries])
+
+
+def bold(text: str) -> str:
+    """For a terminal that wants it."""
+    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return cast("str", typer.style(text, bold=True)) if wanted else text

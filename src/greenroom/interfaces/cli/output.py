@@ -1,0 +1,83 @@
+"""The answer, on stdout: text for people, one JSON object, or a line of JSON per thing that is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from rich.console import Console as RichConsole
+from rich.console import RenderableType
+from rich.text import Text
+
+from greenroom.app.runtime import Told
+from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.schema import VERSION, Json, event_fields, line
+from greenroom.interfaces.cli.setup import Format
+
+WIDE = 160
+"""Columns when nobody looks: a pipe does not cut lines."""
+
+
+class Console(RichConsole):
+    """A console that lets a broken pipe be an error like any other."""
+
+    def on_broken_pipe(self) -> None:
+        """Let whoever prints decide."""
+        raise BrokenPipeError
+
+
+class Output:
+    """One per command. In text, `show` prints; in JSON, `item` and `event` do, and `result` always comes last."""
+
+    def __init__(self, output_format: Format) -> None:
+        self.format = output_format
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="replace")
+        self.console = Console(highlight=False)
+        if not self.console.is_terminal:
+            self.console = Console(highlight=False, width=WIDE)
+        self._items: dict[str, list[Json]] = {}
+        self._begun = False
+        self._ended = False
+
+    @property
+    def text(self) -> bool:
+        """Whether a person reads this."""
+        return self.format == "text"
+
+    def begin(self, **fields: object) -> None:
+        """The first line of a stream."""
+        if self.format == "stream-json" and not self._begun:
+            self._write({"type": "init", "schema_version": VERSION, **fields})
+        self._begun = True
+
+    def show(self, *what: RenderableType) -> None:
+        """Print for people."""
+        if self.text:
+            for one in what:
+                self.console.print(one, soft_wrap=isinstance(one, str | Text))
+
+    def item(self, kind: str, fields: Json, *, many: str = "") -> None:
+        """One of several things of a kind."""
+        if self.format == "stream-json":
+            self._write({"type": kind, **fields})
+        elif self.format == "json":
+            self._items.setdefault(many or f"{kind}s", []).append(fields)
+
+    def stream(self, team: str, told: Told) -> None:
+        """One event of the log, in a stream."""
+        if self.format == "stream-json":
+            self._write(event_fields(team, told))
+
+    def result(self, status: str, code: Exit, **fields: object) -> Exit:
+        """The end of it, always printed in JSON; returns the code."""
+        if not self.text and not self._ended:
+            self.begin()
+            rest: Mapping[str, object] = self._items if self.format == "json" else {}
+            self._write({"type": "result", "status": status, "exit_code": int(code), **fields, **rest})
+        self._ended = True
+        return code
+
+    def _write(self, fields: Json) -> None:
+        sys.stdout.write(line(fields) + "\n")
+        sys.stdout.flush()

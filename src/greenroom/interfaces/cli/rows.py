@@ -1,0 +1,122 @@
+"""The live picture of a team: its task and stage, and a row per agent. Made from what is committed, nothing else."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from greenroom.core.base.amounts import NOTHING
+from greenroom.core.state.agent import Agent
+from greenroom.core.state.stage import Stage
+from greenroom.core.state.world import World
+from greenroom.interfaces.cli.telling import Teller
+from greenroom.interfaces.cli.words import shorten, step_words
+
+COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
+SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+SUBTASKS: Final = {
+    "init": ("○", "dim"),
+    "running": ("●", "bold"),
+    "finished": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "skipped": ("–", "dim"),
+    "cancelled": ("✗", "dim"),
+}
+STATES: Final = {"working": "bold", "waiting": "yellow", "asking": "yellow", "paused": "yellow", "idle": "dim"}
+
+
+def colour(world: World, agent: str) -> str:
+    """An agent keeps its colour as long as nobody before it leaves."""
+    names = sorted(world.agents)
+    return COLOURS[names.index(agent) % len(COLOURS)] if agent in names else ""
+
+
+def doing(world: World, agent: Agent) -> tuple[str, str, str]:
+    """What the agent does in words, its step, and its state in a word."""
+    if agent.running is not None:
+        step = world.steps[agent.running]
+        again = f" (attempt {step.attempt})" if step.attempt > 1 else ""
+        return f"{step_words(step)}{again}", step.step_id, "working" if step.state == "running" else step.state
+    asked = [one for one in world.approvals.values() if one.agent_id == agent.agent_id and one.state == "pending"]
+    if asked:
+        return f"asks you: {shorten(asked[0].question, 60)}", asked[0].step_id, "asking"
+    if agent.step_lock:
+        names = ", ".join(dict.fromkeys(world.waits[one].on for one in agent.step_lock if one in world.waits))
+        return f"waits for {names}", "", "waiting"
+    if agent.todo:
+        paused = world.team.paused is not None
+        return f"{len(agent.todo)} steps to do", agent.todo[0], "paused" if paused else "working"
+    if agent.spec.kind == "human":
+        return "a person", "", "idle"
+    return "", "", "idle"
+
+
+def worked(teller: Teller, agent: Agent) -> int:
+    """Milliseconds of work, with what runs now."""
+    spent = teller.spent.get(agent.agent_id, NOTHING).millis
+    step = teller.world.steps.get(agent.running) if agent.running else None
+    running = int(time.time() * 1000) - step.started_at if step and step.started_at else 0
+    return spent + max(running, 0)
+
+
+def agents_table(teller: Teller, *, moving: bool = False) -> Table:
+    """A row per agent. `moving` adds a sign of life to who works."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=moving)
+    table.add_column("agent", no_wrap=True)
+    table.add_column("role", no_wrap=True, style="dim")
+    table.add_column("doing", no_wrap=True, overflow="ellipsis", ratio=1 if moving else None)
+    table.add_column("step", no_wrap=True, style="dim", min_width=7)
+    table.add_column("state", no_wrap=True, min_width=9)
+    table.add_column("tokens", no_wrap=True, justify="right", min_width=6)
+    table.add_column("time", no_wrap=True, justify="right", min_width=6)
+    world = teller.world
+    for name in sorted(world.agents):
+        agent = world.agents[name]
+        what, step, state = doing(world, agent)
+        sign = f"{SPINNER[int(time.time() * 10) % len(SPINNER)]} " if moving and agent.running else ""
+        table.add_row(
+            Text(name, style=colour(world, name)),
+            agent.spec.role,
+            what,
+            step,
+            Text(f"{sign}{state}", style=STATES.get(state, "")),
+            f"{teller.spent.get(name, NOTHING).tokens:,}",
+            seconds(worked(teller, agent)),
+        )
+    return table
+
+
+def seconds(millis: int) -> str:
+    """A length of time, as short as it can be said."""
+    if millis < 60_000:
+        return f"{millis / 1000:.1f}s"
+    minutes, rest = divmod(millis // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
+
+
+def stage_line(stage: Stage) -> Text:
+    """A stage and how its subtasks stand."""
+    line = Text(f"{stage.stage_id} {stage.intention}  ", style="bold" if stage.state == "running" else "dim")
+    for subtask in stage.subtasks:
+        sign, style = SUBTASKS[subtask.state]
+        line.append(f" {sign} {subtask.name} ", style=f"not bold {style}")
+    return line
+
+
+def picture(teller: Teller, trouble: str | None = None) -> RenderableType:
+    """The live area: tasks, stages, agents."""
+    world = teller.world
+    parts: list[RenderableType] = [Text("")]
+    for task in world.tasks.values():
+        head = Text(f"{task.task_id} {task.name}", style="bold")
+        head.append(f"  team {world.team.team_id} · version {teller.version}", style="not bold dim")
+        parts += [head, *(stage_line(world.stages[name]) for name in task.stages)]
+    if trouble:
+        parts.append(Text(trouble, style="bold red"))
+    parts += [Text(""), agents_table(teller, moving=True)]
+    return Group(*parts)

@@ -1,0 +1,128 @@
+"""Running a team here and following it to its end: the same for a new run and for one that is taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.app.host import Host
+from greenroom.app.standing import Standing
+from greenroom.core.base.ids import TaskId, TeamId
+from greenroom.core.base.records import record
+from greenroom.interfaces.cli.exits import Exit, of_standings
+from greenroom.interfaces.cli.rows import seconds
+from greenroom.interfaces.cli.session import Door
+from greenroom.interfaces.cli.telling import Teller
+
+LONG: Final = 50_000
+"""Events. A longer log is not read again only to say what each agent spent before."""
+
+GRACE: Final = 0.3
+"""Seconds. That nobody has anything to do may be true between two commits: look again."""
+
+
+@record
+class Ending:
+    """How a run ended: how each task stands, and what was told."""
+
+    standings: Sequence[tuple[TaskId, Standing]]
+    teller: Teller
+
+    @property
+    def code(self) -> Exit:
+        """The worst of them, as an exit code."""
+        return of_standings(standing.word for _, standing in self.standings)
+
+    @property
+    def status(self) -> str:
+        """The word that the exit code stands for."""
+        words = [standing.word for _, standing in self.standings]
+        return next((word for word in words if of_standings([word]) == self.code), "finished")
+
+
+async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
+    """Own the team, let it work, tell what happens until every task stands still, and let it go again."""
+    teller = Teller() if new else await _so_far(door, team)
+    door.progress.begin(teller)
+    listener = asyncio.create_task(tell(door, team, teller))
+    try:
+        tasks = await _work(door, team)
+    except asyncio.CancelledError:
+        door.progress.note("Stopping: what runs is ended and written down. Again to end at once.", style="yellow")
+        await door.runtime.stop(team)
+        door.progress.end()
+        door.progress.note(f"Stopped. Go on with: {command(door, 'resume', team)}")
+        raise
+    finally:
+        await door.runtime.stop(team)
+        await hush(listener)
+        await tell(door, team, teller, follow=False)
+        door.progress.end()
+    return Ending(standings=[(task, await door.runtime.stands(team, task)) for task in tasks], teller=teller)
+
+
+async def hush(listener: asyncio.Task[None]) -> None:
+    """Stop telling; what went wrong while telling is raised here."""
+    listener.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await listener
+
+
+def command(door: Door, *words: str) -> str:
+    """A command to type, for the same home."""
+    home = ("--home", shlex.quote(str(door.setup.home))) if door.setup.home else ()
+    return " ".join(("greenroom", *home, *words))
+
+
+async def _work(door: Door, team: TeamId) -> tuple[TaskId, ...]:
+    """Let the agents work until nothing more happens by itself; returns the tasks they worked on."""
+    host = await door.runtime.start(team)
+    watcher = asyncio.create_task(_watch(door, host))
+    try:
+        return await _settled(door, team, tuple(host.world.tasks))
+    finally:
+        watcher.cancel()
+
+
+async def _so_far(door: Door, team: TeamId) -> Teller:
+    """What was told before, without telling it again."""
+    head = (await door.runtime.log.head(team)).version
+    if head > LONG:
+        return Teller(world=await door.runtime.world(team, head), version=head)
+    teller = Teller()
+    async for told in door.runtime.events(team):
+        teller.tell(told)
+    return teller
+
+
+async def tell(door: Door, team: TeamId, teller: Teller, *, follow: bool = True) -> None:
+    """Tell everything after what `teller` knows; with `follow` without end."""
+    async for told in door.runtime.events(team, after=teller.version, follow=follow):
+        line = teller.tell(told)
+        door.progress.line(teller, line)
+        door.out.stream(team, told)
+
+
+async def _settled(door: Door, team: TeamId, tasks: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
+    """Wait until every task, also those that came up meanwhile, is over or stands still; returns all of them."""
+    while True:
+        for task in tasks:
+            await door.runtime.wait(team, task)
+        tasks = tuple(dict.fromkeys((*tasks, *(await door.runtime.world(team)).tasks)))
+        found = [await door.runtime.stands(team, task) for task in tasks]
+        if all(one.settled and one.word != "idle" for one in found):
+            return tasks
+        before = (await door.runtime.log.head(team)).version
+        await asyncio.sleep(GRACE)
+        if before == (await door.runtime.log.head(team)).version and all(one.settled for one in found):
+            return tasks
+
+
+async def _watch(door: Door, host: Host) -> None:
+    """Say when the disk is full or away, and when it is back: the host tries again by itself."""
+    while True:
+        door.progress.trouble(host.sync.trouble)
+        await asyncio.sleep(0.25)

@@ -1,0 +1,70 @@
+"""What every command is told: where the home is, how to print, how much to say. Options for it stand on every command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+
+Format = Literal["text", "json", "stream-json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The shared options; `home` is None when none was named."""
+
+    home: Path | None = None
+    output_format: Format = "text"
+    quiet: bool = False
+    verbose: bool = False
+
+
+def setup_of(context: typer.Context) -> Setup:
+    """The setup of this invocation."""
+    found = context.find_root().obj
+    return found if isinstance(found, Setup) else Setup()
+
+
+def _remember(context: typer.Context, param: typer.CallbackParam, value: object) -> None:
+    """An option given before or after the command's name counts the same."""
+    if value is not None and value is not False and not context.resilient_parsing:
+        context.find_root().obj = replace(setup_of(context), **{cast("str", param.name): value})
+    elif param.name == "home" and value is not None:
+        context.find_root().obj = replace(setup_of(context), home=cast("Path", value))
+
+
+def shared(
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            "--home",
+            metavar="PATH",
+            help="Where the log is. [default: $GREENROOM_HOME, else your data folder]",
+            callback=_remember,
+            expose_value=False,
+            show_default=False,
+        ),
+    ] = None,
+    output_format: Annotated[
+        Format | None,
+        typer.Option(
+            "--output-format",
+            metavar="FORMAT",
+            help="text, json (one object) or stream-json (a line per event). [default: text]",
+            callback=_remember,
+            expose_value=False,
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="No progress, only the answer.", callback=_remember, expose_value=False),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Every event; tracebacks.", callback=_remember, expose_value=False),
+    ] = False,
+) -> None:
+    """The options that every command has."""

@@ -1,0 +1,65 @@
+"""Telling a run as it goes by: each event in words, the world it leads to, and what every agent has spent so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from greenroom.app.runtime import Told
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.ids import AgentId, agent_of
+from greenroom.core.base.records import record
+from greenroom.core.state.events import Event
+from greenroom.core.state.fold import fold
+from greenroom.core.state.message import MessageSent
+from greenroom.core.state.step import StepEnded, StepInterrupted, StepStarted
+from greenroom.core.state.world import NOWHERE, World
+from greenroom.interfaces.cli.words import Said, say
+
+
+@record
+class Line:
+    """What one event says, with its place and time."""
+
+    version: int
+    at: int
+    said: Said
+
+
+@dataclass(slots=True)
+class Teller:
+    """Folds what it is told. `spent` counts what went by here, which is everything when it began at version 0."""
+
+    world: World = NOWHERE
+    version: int = 0
+    spent: dict[AgentId, Amounts] = field(default_factory=dict)
+    messages: int = 0
+    began_at: int = 0
+    at: int = 0
+
+    def tell(self, told: Told) -> Line:
+        """Take one more event."""
+        line = Line(version=told.version, at=told.event.at, said=say(self.world, told.event))
+        self._count(told.event)
+        self.world = fold(self.world, told.event)
+        self.version, self.at = told.version, told.event.at
+        self.began_at = self.began_at or told.event.at
+        return line
+
+    def _count(self, event: Event) -> None:
+        match event:
+            case StepEnded() | StepInterrupted():
+                agent = agent_of(event.step_id)
+                self.spent[agent] = self.spent.get(agent, NOTHING).plus(event.spent)
+            case MessageSent():
+                self.messages += 1
+            case StepStarted():
+                self.spent.setdefault(agent_of(event.step_id), NOTHING)
+            case _:
+                pass
+
+    def total(self) -> Amounts:
+        """What all agents spent together."""
+        total = NOTHING
+        for one in self.spent.values():
+            total = total.plus(one)
+        return total

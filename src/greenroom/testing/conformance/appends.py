@@ -1,0 +1,241 @@
+"""What every log must do with streams and appends."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from greenroom.core.base.errors import Bug, StaleOwner, StoreFault
+from greenroom.core.ports.log import Head, Lease, Log, StoredEvent
+from greenroom.testing.conformance.store import (
+    STREAM,
+    OpenLog,
+    Store,
+    StoreCase,
+    batch,
+    everything,
+    finish,
+    intent,
+    moved,
+    own,
+    soon,
+)
+
+
+class AppendsConformance(StoreCase):
+    """Streams, versions, the fence, atomicity, reading and following."""
+
+    async def test_a_stream_is_created_once(self, log: Store) -> None:
+        assert await log.create("team-2", 2) is True
+        assert await log.create("team-2", 3) is False
+
+    async def test_a_new_stream_is_at_version_0(self, log: Store) -> None:
+        assert await log.head(STREAM) == Head(version=0, epoch=0, batch="")
+        assert await everything(log) == []
+
+    async def test_an_unknown_stream_is_a_clear_fault(self, log: Store) -> None:
+        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+            await log.head("team-9")
+        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+            await everything(log, "team-9")
+        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+            await log.acquire("team-9", "me")
+        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+            await log.put("team-9", intent("i"))
+        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+            await log.append(batch(Lease(stream="team-9", owner="me", epoch=1), 0))
+
+    async def test_versions_count_from_1_without_holes(self, log: Store, lease: Lease) -> None:
+        assert await log.append(batch(lease, 0, 3)) == 3
+        assert await log.append(batch(lease, 3, 2)) == 5
+        assert [event.version for event in await everything(log)] == [1, 2, 3, 4, 5]
+
+    async def test_an_event_comes_back_as_it_went_in(self, log: Store, lease: Lease) -> None:
+        await log.append(batch(lease, 0, 1, text="ünï\x00"))
+        assert await everything(log) == [StoredEvent(version=1, at=1000, type="Tested", data="ünï\x000".encode())]
+
+    async def test_the_head_tells_version_epoch_and_batch_of_the_newest_append(self, log: Store, lease: Lease) -> None:
+        await log.append(batch(lease, 0, 2, name="first"))
+        await log.append(batch(lease, 2, 1, name="second"))
+        assert await log.head(STREAM) == Head(version=3, epoch=lease.epoch, batch="second")
+
+    async def test_the_head_keeps_the_epoch_that_wrote_it_when_the_owner_changes(
+        self, log: Store, lease: Lease
+    ) -> None:
+        await log.append(batch(lease, 0, name="first"))
+        await own(log, owner="other", force=True)
+        assert await log.head(STREAM) == Head(version=1, epoch=lease.epoch, batch="first")
+
+    async def test_a_batch_without_events_is_a_batch(self, log: Store, lease: Lease) -> None:
+        await log.put(STREAM, intent("i1"))
+        assert await log.append(batch(lease, 0, 0, name="answer", taken=["i1"])) == 0
+        assert (await log.head(STREAM)).batch == "answer"
+
+    async def test_a_stale_epoch_is_refused(self, log: Store, lease: Lease) -> None:
+        newer = await own(log, owner="other", force=True)
+        with pytest.raises(StaleOwner, match=f"'other' with epoch {newer.epoch}"):
+            await log.append(batch(lease, 0))
+        assert await log.append(batch(newer, 0)) == 1
+
+    async def test_an_epoch_that_nobody_has_yet_is_refused(self, log: Store, lease: Lease) -> None:
+        with pytest.raises(StaleOwner):
+            await log.append(batch(Lease(stream=STREAM, owner="me", epoch=lease.epoch + 1), 0))
+
+    async def test_nobody_appends_without_a_lease(self, log: Store) -> None:
+        with pytest.raises(StaleOwner):
+            await log.append(batch(Lease(stream=STREAM, owner="me", epoch=0), 0))
+
+    @pytest.mark.parametrize("expected", [0, 1, 3])
+    async def test_a_stale_version_is_refused(self, log: Store, lease: Lease, expected: int) -> None:
+        await log.append(batch(lease, 0, 2))
+        with pytest.raises(StaleOwner, match=f"at version 2, not {expected}"):
+            await log.append(batch(lease, expected))
+
+    async def test_nothing_of_a_refused_batch_is_visible(self, log: Store, lease: Lease) -> None:
+        digest = await log.put_blob(b"large")
+        await log.put(STREAM, intent("i1"))
+        await log.append(batch(lease, 0, 1, name="good"))
+        with pytest.raises(StaleOwner):
+            await log.append(batch(lease, 0, 3, archive=[moved("s1", 1)], taken=["i1"], blobs=[digest]))
+        assert len(await everything(log)) == 1
+        assert (await log.head(STREAM)).batch == "good"
+        assert await log.find(STREAM, "step", "s1") is None
+        assert await log.outcome(STREAM, "i1") is None
+        assert [info.blob_bytes for info in await log.streams()] == [0]
+
+    async def test_events_archive_and_taken_rows_are_one_transaction(self, log: Store, lease: Lease) -> None:
+        await log.put(STREAM, intent("i1"))
+        with pytest.raises(Bug):
+            await log.append(batch(lease, 0, 2, archive=[moved("s1", 1)], taken=["i1", "never put"]))
+        assert await everything(log) == []
+        assert await log.find(STREAM, "step", "s1") is None
+        assert await log.outcome(STREAM, "i1") is None
+        assert await log.append(batch(lease, 0, 2, archive=[moved("s1", 1)], taken=["i1"])) == 2
+        assert await log.find(STREAM, "step", "s1") == moved("s1", 1)
+        assert await log.outcome(STREAM, "i1") == b"done i1"
+
+    async def test_one_bad_append_does_not_hurt_the_others_of_its_group(self, log: Store) -> None:
+        leases = []
+        for n in range(9):
+            await log.create(f"s{n}", n)
+            leases.append(await own(log, f"s{n}"))
+        batches = [batch(lease, 0, 2, archive=[moved("s", 1)]) for lease in leases]
+        batches[2] = batch(leases[2], 7, 2)
+        batches[5] = batch(leases[5], 0, 2, archive=[moved("s", 1)], taken=["never put"])
+        answers = await asyncio.gather(*(log.append(one) for one in batches), return_exceptions=True)
+        assert [type(answer) for answer in answers] == [int, int, StaleOwner, int, int, Bug, int, int, int]
+        for n, lease in enumerate(leases):
+            good = n not in {2, 5}
+            assert len(await everything(log, lease.stream)) == (2 if good else 0)
+            assert (await log.find(lease.stream, "step", "s") is not None) is good
+
+    async def test_many_streams_grow_side_by_side(self, log: Store) -> None:
+        async def grow(n: int) -> None:
+            await log.create(f"s{n}", n)
+            lease = await own(log, f"s{n}")
+            for expected in range(0, 30, 3):
+                await log.append(batch(lease, expected, 3, text=f"{n}-{expected}-"))
+
+        await soon(asyncio.gather(*(grow(n) for n in range(40))))
+        for n in range(40):
+            found = await everything(log, f"s{n}")
+            assert [event.version for event in found] == list(range(1, 31))
+            assert found[4].data == f"{n}-3-1".encode()
+
+    async def test_of_two_appends_at_the_same_version_one_is_refused(self, log: Store, lease: Lease) -> None:
+        answers = await asyncio.gather(
+            log.append(batch(lease, 0, 1, text="a")), log.append(batch(lease, 0, 1, text="b")), return_exceptions=True
+        )
+        assert sorted(type(answer).__name__ for answer in answers) == ["StaleOwner", "int"]
+        assert len(await everything(log)) == 1
+
+    async def test_a_cancelled_append_leaves_all_of_it_or_nothing(self, log: Store, lease: Lease) -> None:
+        task = asyncio.create_task(log.append(batch(lease, 0, 3)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await log.put(STREAM, intent("barrier"))  # whatever was on its way has arrived
+        version = (await log.head(STREAM)).version
+        assert version in {0, 3}
+        assert await log.append(batch(lease, version, 1)) == version + 1
+
+    async def test_a_large_batch_is_written_and_read_in_pages(self, log: Store, lease: Lease) -> None:
+        rows = [moved(f"s{n}", n) for n in range(1, 1201)]
+        assert await log.append(batch(lease, 0, 3001, archive=rows)) == 3001
+        pages = [page async for page in log.read(STREAM)]
+        assert len(pages) > 1
+        assert [event.version for page in pages for event in page] == list(range(1, 3002))
+        assert len(await log.archived(STREAM, "step", limit=5000)) == 1200
+
+    async def test_reading_keeps_to_its_bounds(self, log: Store, lease: Lease) -> None:
+        await log.append(batch(lease, 0, 700))
+        assert [event.version for event in await everything(log, after=2, upto=5)] == [3, 4, 5]
+        assert [event.version for event in await everything(log, after=698)] == [699, 700]
+        assert len(await everything(log, upto=600)) == 600
+        assert await everything(log, after=700) == []
+        assert await everything(log, after=5, upto=5) == []
+        assert await everything(log, upto=0) == []
+
+    async def test_a_stream_reads_only_its_own_events(self, log: Store, lease: Lease) -> None:
+        await log.create("team-2", 2)
+        other = await own(log, "team-2")
+        await log.append(batch(other, 0, 2, text="other"))
+        await log.append(batch(lease, 0, 1, text="mine"))
+        assert [event.data for event in await everything(log)] == [b"mine0"]
+        assert [event.data for event in await everything(log, "team-2")] == [b"other0", b"other1"]
+
+    async def test_a_tail_reads_what_is_there_and_then_what_comes(self, log: Store, lease: Lease) -> None:
+        await log.append(batch(lease, 0, 2))
+        tail = log.tail(STREAM, after=1)
+        assert [event.version for event in await soon(anext(tail))] == [2]
+        following = asyncio.ensure_future(anext(tail))
+        await log.append(batch(lease, 2, 2))
+        assert [event.version for event in await soon(following)] == [3, 4]
+        await finish(tail)
+
+    async def test_a_tail_sees_what_another_instance_commits(self, open_log: OpenLog, log: Store) -> None:
+        watcher = await open_log()
+        lease = await own(log)
+        seen = asyncio.create_task(self._follow(watcher, 20))
+        for expected in range(20):
+            await log.append(batch(lease, expected))
+        assert await soon(seen) == list(range(1, 21))
+
+    @staticmethod
+    async def _follow(log: Log, upto: int) -> list[int]:
+        versions: list[int] = []
+        async for page in log.tail(STREAM):
+            versions += [event.version for event in page]
+            if versions[-1] >= upto:
+                return versions
+        return versions
+
+    async def test_two_tails_see_the_same(self, log: Store, lease: Lease) -> None:
+        tails = [asyncio.create_task(self._follow(log, 5)) for _ in range(2)]
+        for expected in range(5):
+            await log.append(batch(lease, expected))
+        assert await soon(asyncio.gather(*tails)) == [[1, 2, 3, 4, 5]] * 2
+
+    async def test_what_was_acknowledged_is_there_when_it_is_opened_again(self, open_log: OpenLog, log: Store) -> None:
+        lease = await own(log)
+        await log.append(batch(lease, 0, 4, name="last"))
+        await log.close()
+        again = await open_log()
+        assert await again.head(STREAM) == Head(version=4, epoch=lease.epoch, batch="last")
+        assert len(await everything(again)) == 4
+
+    async def test_a_closed_log_says_so(self, log: Store, lease: Lease) -> None:
+        await log.close()
+        await log.close()
+        for call in (log.append(batch(lease, 0)), log.head(STREAM), log.streams(), log.put_blob(b"x")):
+            with pytest.raises(StoreFault, match="was closed"):
+                await call
+
+    async def test_closing_ends_a_tail_with_a_clear_fault(self, log: Store) -> None:
+        following = asyncio.create_task(self._follow(log, 1))
+        await asyncio.sleep(0)
+        await log.close()
+        with pytest.raises(StoreFault, match="was closed"):
+            await soon(following)

@@ -1,0 +1,69 @@
+"""A harness: a team in memory with a scripted model. The shortest way to test one's own agents and tools."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from greenroom.abilities.skills.converse import Converse
+from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.app.standing import Standing
+from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.ports.codec import decode_archived
+from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.rules.intents import AddTask, StagePlan
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
+from greenroom.core.state.events import Event
+from greenroom.core.state.world import World
+from greenroom.testing.scripted import Cue, ScriptedModel
+
+LEAD = AgentId("lead")
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """A running team, with an agent `lead` that manages its tasks."""
+
+    runtime: Runtime
+    team: TeamId
+    model: ScriptedModel
+
+    async def do(self, *stages: StagePlan, name: str = "task") -> Standing:
+        """Do a task of these stages and wait until it is over or stands still."""
+        before = (await self.world()).team.tasks_made
+        await self.runtime.ask(self.team, AddTask(name=name, intention=name, manager=LEAD, stages=stages))
+        return await self.runtime.wait(self.team, TaskId(f"t{before + 1}"))
+
+    async def world(self) -> World:
+        """What is true."""
+        return await self.runtime.world(self.team)
+
+    async def events(self) -> Sequence[Event]:
+        """Everything that happened."""
+        return [told.event async for told in self.runtime.events(self.team)]
+
+    async def archived(self, kind: ArchiveKind) -> Sequence[ArchivedRecord]:
+        """Ended steps, stages and tasks, sent messages, posted notes."""
+        return [decode_archived(row) for row in await self.runtime.log.archived(self.team, kind)]
+
+
+@asynccontextmanager
+async def harness(
+    agents: Iterable[AgentSpec], cues: Iterable[Cue], *, executors: Iterable[Executor] = ()
+) -> AsyncIterator[Harness]:
+    """A team of these agents (their names are their ids) that follows a script."""
+    model = ScriptedModel(cues)
+    kit = Kit(abilities=Abilities([Converse(model), *executors]))
+    runtime = Runtime(MemoryLog(), kits={"harness": lambda _: kit})
+    members = [(LEAD, AgentSpec(name="lead", role="manager", manager=True))]
+    members += [(AgentId(spec.name), spec) for spec in agents]
+    try:
+        team = await runtime.create("harness", members, kit="harness")
+        await runtime.start(team)
+        yield Harness(runtime=runtime, team=team, model=model)
+    finally:
+        await runtime.close()

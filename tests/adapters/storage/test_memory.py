@@ -1,0 +1,20 @@
+"""The log in memory."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.testing.conformance.log import LogConformance, Store
+
+
+class TestMemoryLog(LogConformance):
+    async def open_store(self, folder: Path, clock: Callable[[], float]) -> Store:
+        if not hasattr(self, "memory"):
+            self.memory = Memory()
+        return MemoryLog(self.memory, clock=clock)
+
+
+async def test_a_twin_shares_the_memory() -> None:
+    log = MemoryLog()
+    await log.create("team", 1)
+    assert [info.stream for info in await log.twin().streams()] == ["team"]

@@ -1,0 +1,348 @@
+"""The running house, through its facade: work, talk, pause, cancel, fork, crash, two processes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_budget
+from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.rules.intents import (
+    AddTask,
+    AnswerApproval,
+    CancelTask,
+    PauseTask,
+    PauseTeam,
+    QueueSteps,
+    ResumeTask,
+    ResumeTeam,
+    SendMessage,
+    SetLimits,
+    SetTimer,
+)
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.message import Message
+from greenroom.core.state.step import Step, Work
+from greenroom.core.state.task import Task
+from greenroom.testing.harness import LEAD, Harness, harness
+from greenroom.testing.scripted import Cue
+from greenroom.testing.tools import CountWords, Ledger
+from tests.app.team import BOB, Held, call, finishes, says, spec, stage
+
+T1 = TaskId("t1")
+
+
+async def begin(house: Harness, *agents: str) -> asyncio.Task[object]:
+    """Start a task and let it run in the background."""
+    task: asyncio.Task[object] = asyncio.create_task(house.do(stage(*agents)))
+    return task
+
+
+async def test_agents_do_their_parts_and_the_task_says_so() -> None:
+    cues = [says("ann", 1, call("count_words", text="a b c")), finishes("ann", 2), finishes("bob")]
+    async with harness([spec("ann", "count_words"), spec("bob")], cues, executors=[CountWords()]) as house:
+        found = await house.do(stage("ann", "bob"))
+        assert found.word == "finished"
+        tools = [step for step in await house.archived("step") if isinstance(step, Step) and step.work.type == "tool"]
+        assert [step.result for step in tools] == [{"output": 3}]
+        (task,) = await house.archived("task")
+        assert isinstance(task, Task)
+        assert task.evidence == ("seen", "seen")
+
+
+async def test_a_subtask_begins_only_when_what_it_needs_is_done() -> None:
+    async with harness([spec("ann"), spec("bob")], [finishes("ann"), finishes("bob")]) as house:
+        await house.do(stage("ann", "bob", chain=True))
+        assert [purpose.agent for purpose in house.model.asked] == ["ann", "bob"]
+
+
+async def test_what_needs_a_failed_subtask_is_skipped_and_the_task_fails() -> None:
+    async with harness([spec("ann"), spec("bob")], [finishes("ann", status="failed")]) as house:
+        found = await house.do(stage("ann", "bob", chain=True))
+        assert found.word == "failed"
+        assert "bob: skipped" in found.why
+
+
+async def test_an_uncovered_turn_fails_its_subtask_and_says_which() -> None:
+    async with harness([spec("ann")], []) as house:
+        found = await house.do(stage("ann"))
+        assert found.word == "failed"
+        (step,) = await house.archived("step")
+        assert isinstance(step, Step)
+        assert "no reply for 'ann'" in step.error
+
+
+@pytest.mark.req("MAS-26", "MAS-268", "MAS-270", "MAS-272")
+async def test_an_agent_that_waits_goes_on_when_it_is_answered() -> None:
+    cues = [
+        says("ann", 1, call("send_message", receiver=["bob"], message="when?", waiting=True)),
+        finishes("ann", 2),
+        says("bob", None, text="now", answering=True),
+        finishes("bob"),
+    ]
+    async with harness([spec("ann"), spec("bob")], cues) as house:
+        found = await house.do(stage("ann", "bob"))
+        assert found.word == "finished"
+        sent = [one for one in await house.archived("message") if isinstance(one, Message) and one.kind != "instruction"]
+        assert [(one.sender_id, one.message) for one in sent] == [("ann", "when?"), ("bob", "now")]
+        assert sent[1].return_waiting_id == sent[0].waiting[0] if sent[0].waiting else False
+
+
+async def test_a_refused_message_costs_neither_the_reply_nor_the_run() -> None:
+    cues = [
+        says("ann", 1, call("send_message", receiver=["nobody"], message="hello"), call("post_note", content="kept")),
+        finishes("ann", 2),
+    ]
+    async with harness([spec("ann")], cues) as house:
+        found = await house.do(stage("ann"))
+        assert found.word == "finished"
+        assert len(await house.archived("note")) == 1
+
+
+async def test_pause_starts_nothing_new_and_resume_goes_on() -> None:
+    tool = Held()
+    cues = [says("ann", 1, call("held")), finishes("ann", 2)]
+    async with harness([spec("ann", "held")], cues, executors=[tool]) as house:
+        work = await begin(house, "ann")
+        await tool.begun.wait()
+        await house.runtime.ask(house.team, PauseTask(task_id=T1))
+        tool.let_go.set()
+        assert (await house.runtime.wait(house.team, T1)).word == "paused"
+        assert len(house.model.asked) == 1, "the running step ended, and no other began"
+        await house.runtime.ask(house.team, ResumeTask(task_id=T1))
+        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        work.cancel()
+
+
+async def test_pause_now_ends_the_effect_and_resume_runs_a_pure_step_again() -> None:
+    tool = Held()
+    cues = [says("ann", 1, call("held")), finishes("ann", 2)]
+    async with harness([spec("ann", "held")], cues, executors=[tool]) as house:
+        work = await begin(house, "ann")
+        await tool.begun.wait()
+        begin_at = time.monotonic()
+        await house.runtime.ask(house.team, PauseTeam(now=True))
+        assert (await house.runtime.wait(house.team, T1)).word == "paused"
+        assert tool.dead.is_set()
+        assert time.monotonic() - begin_at < 1
+        tool.let_go.set()
+        await house.runtime.ask(house.team, ResumeTeam())
+        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert tool.runs == 2
+        work.cancel()
+
+
+async def test_an_effectful_step_that_is_cut_off_is_uncertain_and_never_run_again() -> None:
+    tool = Held(effect="effectful")
+    cues = [says("ann", 1, call("held")), finishes("ann", 2)]
+    async with harness([spec("ann", "held")], cues, executors=[tool]) as house:
+        work = await begin(house, "ann")
+        await tool.begun.wait()
+        await house.runtime.ask(house.team, PauseTask(task_id=T1, now=True))
+        await house.runtime.wait(house.team, T1)
+        await house.runtime.ask(house.team, ResumeTask(task_id=T1))
+        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert tool.runs == 1
+        (task,) = await house.archived("task")
+        assert isinstance(task, Task)
+        assert len(task.uncertain) == 1
+        work.cancel()
+
+
+async def test_cancel_sees_running_effects_dead_and_ends_the_task() -> None:
+    tool = Held()
+    async with harness([spec("ann", "held")], [says("ann", 1, call("held"))], executors=[tool]) as house:
+        work = await begin(house, "ann")
+        await tool.begun.wait()
+        begin_at = time.monotonic()
+        await house.runtime.ask(house.team, CancelTask(task_id=T1))
+        assert (await house.runtime.wait(house.team, T1)).word == "cancelled"
+        assert tool.dead.is_set()
+        assert time.monotonic() - begin_at < 1
+        world = await house.world()
+        assert not world.steps
+        assert not world.threads
+        work.cancel()
+
+
+async def test_a_limit_pauses_the_task_and_a_higher_one_lets_it_go_on() -> None:
+    cues = [says("ann", turn, call("count_words", text="a")) for turn in (1, 2)] + [finishes("ann", 3)]
+    async with harness([spec("ann", "count_words")], cues, executors=[CountWords()]) as house:
+        task = AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),), limits=Limits(steps=3))
+        await house.runtime.ask(house.team, task)
+        found = await house.runtime.wait(house.team, T1)
+        assert (found.word, found.why) == ("limit", "limit: task:t1 steps")
+        await house.runtime.ask(house.team, SetLimits(budget_id=task_budget(T1), limits=Limits(steps=30)))
+        await house.runtime.ask(house.team, ResumeTask(task_id=T1))
+        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+
+
+async def test_a_step_waits_for_a_person_and_runs_when_they_agree(tmp_path: Path) -> None:
+    cues = [says("ann", 1, call("ledger", line="x")), finishes("ann", 2)]
+    tool = Ledger(tmp_path / "ledger", ask=True)
+    people = [spec("ann", "ledger"), AgentSpec(name="pat", kind="human")]
+    async with harness(people, cues, executors=[tool]) as house:
+        found = await house.do(stage("ann"))
+        assert found.word == "waiting"
+        assert not (tmp_path / "ledger").exists()
+        (approval,) = (await house.world()).approvals.values()
+        assert approval.asked_of == "pat"
+        await house.runtime.ask(house.team, AnswerApproval(approval_id=approval.approval_id, answer="approved"))
+        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert (tmp_path / "ledger").read_text().count("\n") == 1
+
+
+async def test_a_denied_step_fails_and_its_agent_reads_why(tmp_path: Path) -> None:
+    cues = [says("ann", 1, call("ledger", line="x")), finishes("ann", 2)]
+    async with harness([spec("ann", "ledger")], cues, executors=[Ledger(tmp_path / "ledger", ask=True)]) as house:
+        await house.do(stage("ann"))
+        (approval,) = (await house.world()).approvals.values()
+        deny = AnswerApproval(approval_id=approval.approval_id, answer="denied", reason="Too early.")
+        await house.runtime.ask(house.team, deny)
+        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert not (tmp_path / "ledger").exists()
+        errors = [one.error for one in await house.archived("step") if isinstance(one, Step) and one.error]
+        assert errors == ["Denied by door. Too early."]
+
+
+async def test_a_timer_wakes_an_agent() -> None:
+    async with harness([spec("ann")], [Cue(agent="lead", reply=says("lead", 1, text="up").reply)]) as house:
+        plan = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
+        await house.runtime.ask(house.team, plan, SetTimer(agent_id=LEAD, task_id=T1, name="nap", due=1, text="wake up"))
+        assert (await house.runtime.wait(house.team, T1)).word == "idle"
+        assert [purpose.agent for purpose in house.model.asked] == ["lead"]
+
+
+async def test_a_person_answers_a_waiting_question_through_a_door() -> None:
+    cues = [says("ann", 1, call("send_message", receiver=["pat"], message="colour?", waiting=True)), finishes("ann", 2)]
+    people = [spec("ann"), AgentSpec(name="pat", kind="human")]
+    async with harness(people, cues) as house:
+        task = AddTask(name="t", intention="t", manager=LEAD, group=(AgentId("pat"),), stages=(stage("ann"),))
+        await house.runtime.ask(house.team, task)
+        assert (await house.runtime.wait(house.team, T1)).word == "waiting"
+        (question,) = (await house.world()).mail.values()
+        assert question.waiting is not None
+        answer = SendMessage(
+            task_id=T1, receiver=(AgentId("ann"),), message="green", return_waiting_id=question.waiting[0]
+        )
+        await house.runtime.ask(house.team, answer)
+        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+
+
+async def test_a_fork_goes_its_own_way_and_leaves_the_old_team_alone() -> None:
+    tool = Held()
+    cues = [says("ann", 1, call("held")), finishes("ann", 2)]
+    async with harness([spec("ann", "held")], cues, executors=[tool]) as house:
+        work = await begin(house, "ann")
+        await tool.begun.wait()
+        before = (await house.runtime.log.head(house.team)).version
+        new = await house.runtime.fork(house.team)
+        assert (await house.runtime.log.head(house.team)).version == before
+        tool.let_go.set()
+        await house.runtime.start(new)
+        assert (await house.runtime.wait(new, T1)).word == "finished"
+        assert tool.runs == 2, "the fork runs the interrupted step itself"
+        world = await house.runtime.world(new)
+        assert world.team.origin is not None
+        assert world.team.origin.team_id == house.team
+        await house.runtime.wait(house.team, T1)
+        work.cancel()
+
+
+async def test_a_fork_at_a_version_that_is_not_there_is_refused() -> None:
+    async with harness([], []) as house:
+        with pytest.raises(Refused, match="has versions 1 to"):
+            await house.runtime.fork(house.team, 10_000)
+
+
+async def test_the_world_of_the_past_can_be_seen() -> None:
+    async with harness([spec("ann")], [finishes("ann")]) as house:
+        await house.do(stage("ann"))
+        assert T1 not in (await house.world()).tasks
+        head = (await house.runtime.log.head(house.team)).version
+        tasks = [set((await house.runtime.world(house.team, at)).tasks) for at in range(1, head + 1)]
+        assert {T1} in tasks
+
+
+def reopened(memory: Memory, *executors: Executor) -> Runtime:
+    """Another process, as far as the log can tell."""
+    kit = Kit(abilities=Abilities(executors))
+    return Runtime(MemoryLog(memory), kits={"harness": lambda _: kit})
+
+
+async def test_another_process_asks_through_the_inbox_and_hears_a_refusal(tmp_path: Path) -> None:
+    first = Runtime(await SqliteLog.open(tmp_path), kits={"": lambda _: Kit(abilities=Abilities([]))})
+    second = Runtime(await SqliteLog.open(tmp_path))
+    try:
+        team = await first.create("two", [(LEAD, AgentSpec(name="lead", manager=True))])
+        await first.start(team)
+        await second.ask(team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
+        assert T1 in (await first.world(team)).tasks
+        with pytest.raises(Refused, match="There is no open task 't9'"):
+            await second.ask(team, CancelTask(task_id=TaskId("t9")))
+        with pytest.raises(WorldFault, match="runs already"):
+            await second.start(team)
+    finally:
+        await second.close()
+        await first.close()
+
+
+async def test_a_team_that_nobody_runs_can_be_changed_in_passing(tmp_path: Path) -> None:
+    first = Runtime(await SqliteLog.open(tmp_path))
+    team = await first.create("idle", [(LEAD, AgentSpec(name="lead", manager=True))])
+    await first.close()
+    second = Runtime(await SqliteLog.open(tmp_path))
+    await second.ask(team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
+    assert T1 in (await second.world(team)).tasks
+    assert await second.log.holder(team) is None
+    await second.close()
+
+
+async def test_a_fenced_owner_stops_and_the_new_one_goes_on(tmp_path: Path) -> None:
+    tool, other = Held(), Held()
+    other.let_go.set()
+    first = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([tool]))})
+    second = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([other]))})
+    try:
+        team = await _held_team(first)
+        await tool.begun.wait()
+        await second.start(team, take_over=True)
+        await other.begun.wait()
+        tool.let_go.set()
+        while (await second.world(team)).steps:
+            await asyncio.sleep(0.01)
+        with pytest.raises(WorldFault, match="no longer owns"):
+            await first.ask(team, PauseTeam())
+        assert other.runs == 1
+    finally:
+        await second.close()
+        await first.close()
+
+
+async def _held_team(runtime: Runtime) -> TeamId:
+    team = await runtime.create(
+        "fence", [(LEAD, AgentSpec(name="lead", manager=True)), (BOB, spec("bob", "held"))], kit="k"
+    )
+    await runtime.start(team)
+    await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, group=(BOB,), driver="manager"))
+    work = Work(type="tool", executor="held", instruction_content={})
+    await runtime.ask(team, QueueSteps(agent_id=BOB, works=(work,), task_id=T1))
+    return team
+
+
+async def test_a_team_whose_kit_is_not_installed_can_be_seen_but_not_run() -> None:
+    memory = Memory()
+    runtime = reopened(memory)
+    team = await runtime.create("strange", [], kit="elsewhere")
+    with pytest.raises(WorldFault, match="which is not installed here"):
+        await runtime.start(team)
+    await runtime.close()

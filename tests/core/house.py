@@ -1,0 +1,294 @@
+"""A small house on a table: intents go in, the world after them comes out, and time stands still until told otherwise.
+
+Every accepted intent is checked against `invariants.py`, so each example test is a test of the invariants too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+
+from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, TeamId, ThreadId, WaitingId
+from greenroom.core.base.records import Data
+from greenroom.core.rules.decide import Decided, decide
+from greenroom.core.rules.intents import (
+    AddAgent,
+    AddTask,
+    AssignSubtask,
+    Consequence,
+    CreateTeam,
+    FinishStep,
+    Intent,
+    QueueSteps,
+    ReleaseStep,
+    SendMessage,
+    StagePlan,
+    StartStage,
+    StartStep,
+    SubtaskPlan,
+)
+from greenroom.core.rules.queue import next_step
+from greenroom.core.state.agent import Agent, AgentSpec
+from greenroom.core.state.archive import ArchivedRecord
+from greenroom.core.state.events import Event
+from greenroom.core.state.message import Message, MessageSent, WaitReleased
+from greenroom.core.state.step import Effect, Step, StepEnded, Terms, Work
+from greenroom.core.state.task import Task
+from greenroom.core.state.world import NOWHERE, World
+from tests.core.invariants import check
+
+E = TypeVar("E")
+
+BOSS, ANN, BOB, CY = AgentId("boss"), AgentId("ann"), AgentId("bob"), AgentId("cy")
+PIA = AgentId("pia")
+HUE = AgentId("hue")
+"""The manager; three who converse; one who plans; a person."""
+
+T1, T2 = TaskId("t1"), TaskId("t2")
+S1, S2 = StageId("t1.s1"), StageId("t1.s2")
+DOOR, SYSTEM = "door", "system"
+MINUTE = 60_000
+
+SPECS = {
+    BOSS: AgentSpec(name="Boss", role="lead", profile="plans", manager=True),
+    ANN: AgentSpec(name="Ann", role="writer", profile="writes", tools=("shell", "patch"), skills=("merge",)),
+    BOB: AgentSpec(name="Bob", role="tester", profile="tests"),
+    CY: AgentSpec(name="Cy", role="reader"),
+    PIA: AgentSpec(name="Pia", role="planner", style="plan", tools=("crawl",)),
+    HUE: AgentSpec(name="Hue", role="person", kind="human"),
+}
+
+
+def skill(executor: str = "converse", text: str = "", intention: str = "") -> Work:
+    """Something a model does."""
+    return Work(type="skill", executor=executor, text_content=text, intention=intention)
+
+
+def tool(executor: str = "shell", instruction: Data | None = None, intention: str = "") -> Work:
+    """Something that touches the world outside; without an instruction it is pending."""
+    return Work(type="tool", executor=executor, instruction_content=instruction, intention=intention)
+
+
+def plan(*duties: tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], goal: str = "a goal") -> StagePlan:
+    """A stage from (name, agent) or (name, agent, needs)."""
+    subtasks = tuple(
+        SubtaskPlan(name=one[0], duty=f"do {one[0]}", agent=one[1], needs=one[2] if len(one) == 3 else ())
+        for one in duties
+    )
+    return StagePlan(intention=goal, subtasks=subtasks)
+
+
+def thread(agent: AgentId, place: str) -> ThreadId:
+    """The agent's conversation in this place."""
+    return ThreadId(f"{agent}@{place}")
+
+
+class House:
+    """One team, its log so far, and the clock."""
+
+    def __init__(self) -> None:
+        self.world: World = NOWHERE
+        self.replayed: World = NOWHERE
+        self.now = 1_000_000
+        self.log: list[Event] = []
+        self.fresh: Sequence[Event] = ()
+        self.archive: list[ArchivedRecord] = []
+
+    @classmethod
+    def furnished(
+        cls,
+        *,
+        stages: tuple[StagePlan, ...] = (),
+        limits: Limits = UNLIMITED,
+        team_limits: Limits = UNLIMITED,
+        waiting_timeout: int | None = MINUTE,
+    ) -> House:
+        """A team of six with one running task, in which all of them take part."""
+        house = cls()
+        house.do(CreateTeam(team_id=TeamId("team"), name="Team", limits=team_limits, waiting_timeout=waiting_timeout))
+        house.do(*(AddAgent(agent_id=name, spec=spec) for name, spec in SPECS.items()))
+        return house.do(
+            AddTask(
+                name="job", intention="do the job", manager=BOSS, group=tuple(SPECS), stages=stages, limits=limits
+            )
+        )
+
+    # ------------------------------------------------------------------------------------------ asking
+
+    def ask(self, intent: Intent, by: str = DOOR) -> Decided | Rejected:
+        """Decide, and let it have happened when it is accepted."""
+        before = self.world
+        decided = decide(before, intent, by=by, now=self.now)
+        assert decide(before, intent, by=by, now=self.now) == decided, "the same question got another answer"
+        assert self.world is before
+        self.fresh = ()
+        if isinstance(decided, Decided):
+            self.replayed = check(before, self.replayed, decided)
+            self.world = decided.world
+            self.fresh = decided.events
+            self.log += decided.events
+            self.archive += [row.record for _, row in decided.archived]
+        return decided
+
+    def do(self, *intents: Intent, by: str = DOOR) -> House:
+        """Ask for something that must be accepted; `fresh` are then the events of the last one."""
+        for intent in intents:
+            decided = self.ask(intent, by)
+            assert isinstance(decided, Decided), decided
+        return self
+
+    def refused(self, code: str, intent: Intent, by: str = DOOR) -> Rejected:
+        """Ask for something that must be refused, with this code and without a trace."""
+        before = self.world
+        rejected = self.ask(intent, by)
+        assert isinstance(rejected, Rejected), f"{intent} was accepted"
+        assert rejected.code == code, rejected
+        assert self.world is before
+        return rejected
+
+    def later(self, millis: int) -> House:
+        """Let time pass."""
+        self.now += millis
+        return self
+
+    # ------------------------------------------------------------------------------------------ steps
+
+    def queue(
+        self,
+        agent: AgentId,
+        *works: Work,
+        place: Literal["last", "next"] = "last",
+        task: TaskId = T1,
+        stage: StageId | None = None,
+    ) -> House:
+        """Give an agent steps."""
+        return self.do(QueueSteps(agent_id=agent, works=works or (skill(),), task_id=task, place=place, stage_id=stage))
+
+    def start(self, agent: AgentId, effect: Effect = "pure", terms: Terms | None = None) -> Step:
+        """Start the agent's next step and give it back as it stands then (running, or waiting for somebody)."""
+        step = next_step(self.world, agent)
+        assert step is not None, f"{agent} has nothing to start"
+        self.do(StartStep(step_id=step.step_id, terms=terms or Terms(effect=effect)), by=agent)
+        return self.world.steps.get(step.step_id, step)
+
+    def finish(
+        self,
+        agent: AgentId,
+        *intents: Consequence,
+        outcome: Literal["finished", "failed", "uncertain"] = "finished",
+        spent: Amounts = NOTHING,
+        result: Data | None = None,
+    ) -> House:
+        """Finish what the agent runs, with these consequences."""
+        step = self.running(agent)
+        return self.do(
+            FinishStep(
+                step_id=step.step_id,
+                attempt=step.attempt,
+                outcome=outcome,
+                intents=intents,
+                spent=spent,
+                result=result,
+            ),
+            by=agent,
+        )
+
+    def run(self, agent: AgentId, *intents: Consequence, effect: Effect = "pure") -> House:
+        """Start the agent's next step and finish it with these consequences."""
+        self.start(agent, effect)
+        return self.finish(agent, *intents)
+
+    def release(self, agent: AgentId) -> House:
+        """What the agent ran is dead and left no result."""
+        step = self.running(agent)
+        return self.do(ReleaseStep(step_id=step.step_id, attempt=step.attempt), by=agent)
+
+    def assign(self, stage: StageId = S1) -> House:
+        """Start the stage if need be, and let every subtask begin that is ready."""
+        if self.world.stages[stage].state == "init":
+            self.do(StartStage(stage_id=stage), by=SYSTEM)
+        done = {one.subtask_id for one in self.world.stages[stage].subtasks if one.state == "finished"}
+        for subtask in self.world.stages[stage].subtasks:
+            if subtask.state == "init" and set(subtask.needs) <= done:
+                self.do(AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage), by=SYSTEM)
+        return self
+
+    def ask_agent(self, sender: AgentId, *receivers: AgentId, timeout: int | None = None) -> tuple[WaitingId, ...]:
+        """Let a step of `sender` ask these and wait for them; returns the waiting ids."""
+        self.queue(sender).run(sender, question(*receivers, timeout=timeout))
+        return self.said().waiting or ()
+
+    # ------------------------------------------------------------------------------------------ looking
+
+    def agent(self, name: AgentId) -> Agent:
+        """The agent as it is now."""
+        return self.world.agents[name]
+
+    def task(self, name: TaskId = T1) -> Task:
+        """The open task as it is now."""
+        return self.world.tasks[name]
+
+    def running(self, agent: AgentId) -> Step:
+        """The step that the agent runs."""
+        name = self.agent(agent).running
+        assert name is not None, f"{agent} runs nothing"
+        return self.world.steps[name]
+
+    def next(self, agent: AgentId) -> StepId | None:
+        """The step the agent may start now."""
+        step = next_step(self.world, agent)
+        return step.step_id if step else None
+
+    def todo(self, agent: AgentId) -> list[str]:
+        """What stands in the agent's queue: the executors, in order."""
+        return [self.world.steps[one].work.executor for one in self.agent(agent).todo]
+
+    def texts(self, agent: AgentId) -> list[str]:
+        """What the agent's queued steps are about, in order."""
+        return [self.world.steps[one].work.text_content for one in self.agent(agent).todo]
+
+    def last(self, agent: AgentId) -> Step:
+        """The last step in the agent's queue."""
+        return self.world.steps[self.agent(agent).todo[-1]]
+
+    def happened(self, kind: type[E]) -> list[E]:
+        """The events of this kind that the last accepted intent caused."""
+        return [one for one in self.fresh if isinstance(one, kind)]
+
+    def said(self) -> Message:
+        """The newest message."""
+        return next(one.message for one in reversed(self.log) if isinstance(one, MessageSent))
+
+    def ended(self, step: StepId) -> StepEnded:
+        """How this step ended."""
+        return next(one for one in self.log if isinstance(one, StepEnded) and one.step_id == step)
+
+    def released(self, waiting: WaitingId) -> str | None:
+        """Why this waiting id was released."""
+        return next((e.why for e in self.log if isinstance(e, WaitReleased) and e.waiting_id == waiting), None)
+
+    def archived(self, kind: type[E]) -> list[E]:
+        """The records of this kind that left the world, oldest first."""
+        return [one for one in self.archive if isinstance(one, kind)]
+
+
+def question(
+    *receivers: AgentId, timeout: int | None = None, stage: StageId | None = None, task: TaskId = T1
+) -> SendMessage:
+    """A message whose sender waits until everybody answered."""
+    return SendMessage(
+        task_id=task,
+        receiver=receivers,
+        message="how?",
+        need_reply=True,
+        waiting=True,
+        timeout=timeout,
+        stage_relative=stage or "no_relative",
+    )
+
+
+def reply(waiting: WaitingId, receiver: AgentId, task: TaskId = T1) -> SendMessage:
+    """The answer to a question."""
+    return SendMessage(task_id=task, receiver=(receiver,), message="so", return_waiting_id=waiting, kind="response")

@@ -1,0 +1,212 @@
+"""What must be true after every decision, whatever was asked, by whom and when."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
+from greenroom.core.base.ids import TEAM_BUDGET, TaskId, agent_budget, task_budget, timer_id
+from greenroom.core.ports.codec import decode_event, decode_world, encode_event, encode_world
+from greenroom.core.ports.log import StoredEvent
+from greenroom.core.rules.decide import Decided
+from greenroom.core.rules.queue import next_step
+from greenroom.core.rules.wakeups import touched
+from greenroom.core.state.budget import Budget, LimitsSet
+from greenroom.core.state.events import Event
+from greenroom.core.state.fold import fold_all
+from greenroom.core.state.step import Step
+from greenroom.core.state.world import World
+
+RUNNING = ("running", "cancelling")
+LIMITED = ("money", "tokens", "steps", "hops")
+
+
+def check(before: World, replayed: World, decided: Decided) -> World:
+    """Hold a decision against everything that must be true; returns the world that replaying the log gives."""
+    world = decided.world
+    replayed = fold_all(replayed, [through_the_log(event) for event in decided.events])
+    assert replayed == world, "replay does not equal live"
+    assert decode_world(encode_world(world)) == world, "a snapshot does not equal the world"
+    holds(world)
+    caps_hold(before, decided)
+    nobody_sleeps(before, decided)
+    return replayed
+
+
+def through_the_log(event: Event) -> Event:
+    """The event as it is read back."""
+    new = encode_event(event)
+    return decode_event(StoredEvent(version=1, at=new.at, type=new.type, data=new.data))
+
+
+def holds(world: World) -> None:
+    """Every invariant of a world by itself."""
+    queues(world)
+    stages(world)
+    threads(world)
+    waits(world)
+    questions(world)
+    budgets(world)
+    references(world)
+    duties(world)
+
+
+def queues(world: World) -> None:
+    """Every open step is in exactly one place: running (at most one per agent) or once in its agent's queue."""
+    places = Counter(step for agent in world.agents.values() for step in agent.todo)
+    places.update(agent.running for agent in world.agents.values() if agent.running is not None)
+    assert set(places) == set(world.steps), "a step is lost, or a queue holds a ghost"
+    assert not places or max(places.values()) == 1, "a step is in two places"
+    for agent in world.agents.values():
+        assert all(world.steps[name].agent_id == agent.agent_id for name in agent.todo)
+        assert all(world.steps[name].state not in RUNNING for name in agent.todo)
+        if agent.running is not None:
+            assert world.steps[agent.running].state in RUNNING
+    assert all(step.ended_at is None and step.result is None for step in world.steps.values())
+
+
+def stages(world: World) -> None:
+    """At most one stage of a task runs, it is the first, and every open stage is listed by its open task."""
+    listed = Counter(name for task in world.tasks.values() for name in task.stages)
+    assert set(listed) == set(world.stages)
+    assert not listed or max(listed.values()) == 1
+    for task in world.tasks.values():
+        states = [world.stages[name].state for name in task.stages]
+        assert states.count("running") <= 1
+        assert all(state == "init" for state in states[1:])
+        assert all(state in ("init", "running") for state in states)
+        assert task.state in ("init", "running", "cancelling")
+        assert not task.stages or task.state != "cancelling"
+    for stage in world.stages.values():
+        assert stage.state == "running" or all(one.state == "init" for one in stage.subtasks)
+
+
+def threads(world: World) -> None:
+    """A thread counts its open steps; a call without steps is over; nothing is kept for what is gone."""
+    counted = Counter(step.thread_id for step in world.steps.values())
+    for name, thread in world.threads.items():
+        assert thread.open_steps == counted[name], f"{name} counts {thread.open_steps}, not {counted[name]}"
+        assert thread.call is None or thread.open_steps
+        assert thread.stage_id is None or thread.stage_id in world.stages or thread.open_steps
+    for step in world.steps.values():
+        thread = world.threads[step.thread_id]
+        assert (thread.agent_id, thread.task_id) == (step.agent_id, step.task_id)
+
+
+def waits(world: World) -> None:
+    """A lock is a wait and a wait is a lock; somebody still owes the answer, and a clock runs where one should."""
+    locked = Counter((agent.agent_id, name) for agent in world.agents.values() for name in agent.step_lock)
+    assert set(locked) == {(wait.waiter, name) for name, wait in world.waits.items()}
+    assert not locked or max(locked.values()) == 1
+    owed = {step.answers for step in world.steps.values()}
+    clocks = set()
+    for name, wait in world.waits.items():
+        clock = timer_id(name, "wait")
+        clocks.add(clock)
+        person = world.agents[wait.on].spec.kind == "human"
+        assert person or name in owed, f"nobody is going to answer {name}"
+        assert not person or wait.message_id in world.mail
+        assert person or world.team.waiting_timeout is None or clock in world.timers, f"{name} has no timeout"
+    assert clocks >= {name for name, timer in world.timers.items() if timer.purpose == "wait"}
+
+
+def questions(world: World) -> None:
+    """A pending approval is a step that waits for it, and the other way round; hunger is known."""
+    pending = {one.approval_id for one in world.approvals.values() if one.state == "pending"}
+    assert pending == {step.approval for step in world.steps.values() if step.state == "awaiting_approval"}
+    for name, approval in world.approvals.items():
+        assert approval.state in ("pending", "approved")
+        assert world.steps[approval.step_id].approval == name
+    asked = [m.data["approval_id"] for m in world.mail.values() if m.data and "approval_id" in m.data]
+    assert not {str(one) for one in asked if str(one).count("?") == 1} - set(pending)
+    hungry = {name for name, step in world.steps.items() if step.state == "awaiting_budget"}
+    assert set(world.hungry) == hungry
+
+
+def budgets(world: World) -> None:
+    """What is reserved under a limit is the sum of what running steps reserved, nothing less and nothing more."""
+    busy = [step for step in world.steps.values() if step.state in RUNNING]
+    assert all(step.reserved == NOTHING for step in world.steps.values() if step.state not in RUNNING)
+    for name, budget in world.budgets.items():
+        mine = [step.reserved for step in busy if name in world.budgets_of(step.task_id, step.agent_id)]
+        kept = NOTHING if budget.limits == UNLIMITED else total(mine)
+        assert budget.reserved == kept, f"{name} has {budget.reserved} reserved, not {kept}"
+        assert (budget.limits is UNLIMITED) == (budget.limits == UNLIMITED)
+    for step in world.steps.values():
+        assert set(world.budgets_of(step.task_id, step.agent_id)) <= set(world.budgets)
+
+
+def total(amounts: list[Amounts]) -> Amounts:
+    """The sum."""
+    found = NOTHING
+    for one in amounts:
+        found = found.plus(one)
+    return found
+
+
+def references(world: World) -> None:
+    """Nothing points to an agent, task, stage or thread that is gone."""
+    people = set(world.agents)
+    assert not people & set(world.retired)
+    for task in world.tasks.values():
+        assert set(task.group) <= people
+        assert task.manager in task.group
+    for step in world.steps.values():
+        placed(world, step)
+    for wait in world.waits.values():
+        assert {wait.on, wait.waiter} <= people
+        assert wait.task_id in world.tasks
+        assert wait.stage_id is None or wait.stage_id in world.tasks[wait.task_id].stages
+    for message in world.mail.values():
+        assert {message.sender_id, *message.receiver} <= people
+        assert message.task_id in world.tasks
+    for timer in world.timers.values():
+        assert timer.agent_id in world.tasks[timer.task_id].group
+    for thread in world.threads.values():
+        assert thread.agent_id in world.tasks[thread.task_id].group
+    for stage in world.stages.values():
+        allotted = {one.agent for one in stage.subtasks if one.state in ("init", "running")}
+        assert allotted <= set(world.tasks[stage.task_id].group)
+    assert all(value.task_id in world.tasks for value in world.values.values())
+    shared = {TEAM_BUDGET, *(task_budget(name) for name in world.tasks)} if world.team.team_id else set()
+    assert shared <= set(world.budgets) <= shared | {agent_budget(name) for name in people}
+
+
+def placed(world: World, step: Step) -> None:
+    """A step belongs to its agent's group, and to an open stage of its own task unless it is being ended."""
+    task = world.tasks[step.task_id]
+    assert step.agent_id in task.group
+    assert step.stage_id is None or step.stage_id in task.stages or step.state == "cancelling"
+    assert task.state != "cancelling" or step.state == "cancelling", f"{step.step_id} keeps a dead task alive"
+
+
+def duties(world: World) -> None:
+    """An agent remembers open work only, and only where it takes part."""
+    for agent in world.agents.values():
+        for duty in agent.duties:
+            assert agent.agent_id in world.tasks[duty.task_id].group
+            assert duty.stage_id is None or duty.stage_id in world.tasks[duty.task_id].stages
+        mine: set[TaskId] = {duty.task_id for duty in agent.duties}
+        assert mine == {name for name, task in world.tasks.items() if agent.agent_id in task.group}
+
+
+def caps_hold(before: World, decided: Decided) -> None:
+    """No limit is exceeded, or exceeded further after somebody lowered it below what is spent."""
+    lowered = {event.budget_id for event in decided.events if isinstance(event, LimitsSet)}
+    for name, budget in decided.world.budgets.items():
+        old = before.budgets.get(name, Budget(budget_id=name))
+        for amount in LIMITED:
+            limit = getattr(budget.limits, amount)
+            if limit is None or name in lowered:
+                continue
+            now, then = (getattr(one.spent, amount) + getattr(one.reserved, amount) for one in (budget, old))
+            assert now <= max(limit, then), f"{name}: {amount} is {now} of {limit}"
+
+
+def nobody_sleeps(before: World, decided: Decided) -> None:
+    """Whoever has another step to start than before is woken; looking at the whole house would wake nobody else."""
+    woken = touched(decided.world, decided.events)
+    for name in decided.world.agents:
+        then, now = next_step(before, name), next_step(decided.world, name)
+        if now is not None and (then is None or then.step_id != now.step_id):
+            assert name in woken, f"{name} could start {now.step_id} and sleeps"

@@ -1,0 +1,186 @@
+"""Wishes about the team, its agents, tasks, stages and subtasks."""
+
+from __future__ import annotations
+
+from random import Random
+
+from greenroom.core.base.amounts import UNLIMITED, Limits
+from greenroom.core.base.ids import StageId, SubtaskId, TeamId
+from greenroom.core.rules.intents import (
+    AddAgent,
+    AddParticipants,
+    AddStages,
+    AddTask,
+    AssignSubtask,
+    CancelTask,
+    CreateTeam,
+    Declare,
+    FinishStage,
+    FinishSubtask,
+    FinishTask,
+    ForkTeam,
+    PauseTask,
+    PauseTeam,
+    Recover,
+    RemoveAgent,
+    ReportStage,
+    ResumeTask,
+    ResumeTeam,
+    StagePlan,
+    StartStage,
+    StartTask,
+    SubtaskPlan,
+    UpdateStageAgentCompletion,
+    UpdateStageAgentState,
+    UpdateWorkingMemory,
+)
+from greenroom.core.state.agent import Ability, AgentSpec
+from greenroom.core.state.team import Origin
+from greenroom.core.state.world import World
+from tests.core.wishes import words
+
+SPEC = AgentSpec(name="guest", role="helper", tools=("shell",))
+
+
+def create_team(rng: Random, _: World) -> CreateTeam:
+    return CreateTeam(team_id=TeamId("again"), name="again")
+
+
+def fork_team(rng: Random, world: World) -> ForkTeam:
+    return ForkTeam(team_id=TeamId(f"fork{rng.randrange(3)}"), origin=Origin(team_id=world.team.team_id, version=1))
+
+
+def recover(rng: Random, world: World) -> Recover:
+    return Recover(epoch=world.team.epoch + rng.randint(0, 2), owner="somebody")
+
+
+def declare(rng: Random, _: World) -> Declare:
+    ability = Ability(name="shell", type="tool", description=rng.choice(("a shell", "a better shell")))
+    return Declare(blueprints=(SPEC,) if rng.randrange(2) else (), abilities=(ability,))
+
+
+def pause_team(rng: Random, _: World) -> PauseTeam:
+    return PauseTeam(now=rng.random() < 0.5)
+
+
+def resume_team(_: Random, __: World) -> ResumeTeam:
+    return ResumeTeam()
+
+
+def add_agent(rng: Random, _: World) -> AddAgent:
+    name = rng.choice(words.NAMES)
+    kind = rng.choice(("llm", "llm", "human", "system"))
+    spec = AgentSpec(
+        name=str(name),
+        kind=kind,
+        style=rng.choice(("plan", "converse")),
+        manager=rng.randrange(4) == 0,
+        tools=("shell",),
+    )
+    return rng.choice((AddAgent(agent_id=name, spec=spec), AddAgent(agent_id=name, blueprint="guest")))
+
+
+def remove_agent(rng: Random, world: World) -> RemoveAgent:
+    return RemoveAgent(agent_id=words.agent(rng, world))
+
+
+def add_participants(rng: Random, world: World) -> AddParticipants:
+    return AddParticipants(task_id=words.task(rng, world), agents=(words.agent(rng, world), words.agent(rng, world)))
+
+
+def update_working_memory(rng: Random, world: World) -> UpdateWorkingMemory:
+    stage = rng.choice((None, words.stage(rng, world)))
+    return UpdateWorkingMemory(agent_id=words.agent(rng, world), task_id=words.task(rng, world), stage_id=stage)
+
+
+def stage_plan(rng: Random, world: World) -> StagePlan:
+    names = ("one", "two", "three")[: rng.randint(0 if rng.randrange(8) == 0 else 1, 3)]
+    subtasks = tuple(
+        SubtaskPlan(
+            name=name,
+            duty=f"do {name}",
+            agent=words.agent(rng, world),
+            needs=tuple(rng.sample(names, k=1)) if rng.randrange(3) == 0 else (),
+        )
+        for name in names
+    )
+    return StagePlan(intention="get on", subtasks=subtasks, on_failure=rng.choice(("stop", "continue", "escalate")))
+
+
+def add_task(rng: Random, world: World) -> AddTask:
+    limits = Limits(money=20, tokens=40, hops=rng.randint(0, 6)) if rng.randrange(3) == 0 else UNLIMITED
+    return AddTask(
+        name="more",
+        intention="do more",
+        manager=words.agent(rng, world),
+        group=words.some(rng, world.agents, 4),
+        stages=tuple(stage_plan(rng, world) for _ in range(rng.randrange(3))),
+        limits=limits,
+        start=rng.randrange(4) > 0,
+        driver=rng.choice(("auto", "manager")),
+    )
+
+
+def start_task(rng: Random, world: World) -> StartTask:
+    return StartTask(task_id=words.task(rng, world))
+
+
+def finish_task(rng: Random, world: World) -> FinishTask:
+    return FinishTask(task_id=words.task(rng, world), state=rng.choice(("finished", "failed")))
+
+
+def pause_task(rng: Random, world: World) -> PauseTask:
+    return PauseTask(task_id=words.task(rng, world), now=rng.random() < 0.5)
+
+
+def resume_task(rng: Random, world: World) -> ResumeTask:
+    return ResumeTask(task_id=words.task(rng, world))
+
+
+def cancel_task(rng: Random, world: World) -> CancelTask:
+    return CancelTask(task_id=words.task(rng, world))
+
+
+def add_stages(rng: Random, world: World) -> AddStages:
+    plans = tuple(stage_plan(rng, world) for _ in range(rng.randint(1, 2)))
+    return AddStages(task_id=words.task(rng, world), stages=plans)
+
+
+def start_stage(rng: Random, world: World) -> StartStage:
+    first = [task.stages[0] for _, task in sorted(world.tasks.items()) if task.stages]
+    return StartStage(stage_id=rng.choice(first) if first and rng.randrange(4) else words.stage(rng, world))
+
+
+def finish_stage(rng: Random, world: World) -> FinishStage:
+    return FinishStage(stage_id=words.stage(rng, world), state=rng.choice(("finished", "failed")))
+
+
+def report_stage(rng: Random, world: World) -> ReportStage:
+    return ReportStage(stage_id=words.stage(rng, world))
+
+
+def subtask(rng: Random, world: World) -> tuple[StageId, SubtaskId]:
+    known = [(name, one.subtask_id) for name, stage in sorted(world.stages.items()) for one in stage.subtasks]
+    return rng.choice(known) if known and rng.randrange(10) else (words.stage(rng, world), SubtaskId(words.GHOST))
+
+
+def assign_subtask(rng: Random, world: World) -> AssignSubtask:
+    stage, name = subtask(rng, world)
+    return AssignSubtask(stage_id=stage, subtask_id=name)
+
+
+def finish_subtask(rng: Random, world: World) -> FinishSubtask:
+    stage, name = subtask(rng, world)
+    state = rng.choice(("finished", "failed", "skipped", "cancelled"))
+    return FinishSubtask(stage_id=stage, subtask_id=name, state=state, summary=rng.choice(("", "done")))
+
+
+def update_stage_agent_state(rng: Random, world: World) -> UpdateStageAgentState:
+    state = rng.choice(("idle", "working", "finished", "failed"))
+    return UpdateStageAgentState(stage_id=words.stage(rng, world), agent_id=words.agent(rng, world), state=state)
+
+
+def update_stage_agent_completion(rng: Random, world: World) -> UpdateStageAgentCompletion:
+    return UpdateStageAgentCompletion(
+        stage_id=words.stage(rng, world), agent_id=words.agent(rng, world), completion_summary="my part"
+    )

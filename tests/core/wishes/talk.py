@@ -1,0 +1,117 @@
+"""Wishes about messages, the board, questions, approvals and timers."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import get_args
+
+from greenroom.core.base.ids import AgentId, ApprovalId, TimerId
+from greenroom.core.rules.intents import (
+    AnswerApproval,
+    AskInfo,
+    CancelTimer,
+    FireTimer,
+    NeedToolDecision,
+    PostNote,
+    Query,
+    SendMessage,
+    SetTimer,
+    SetValue,
+)
+from greenroom.core.state.step import Step
+from greenroom.core.state.world import World
+from tests.core.wishes import words
+
+
+def send_message(rng: Random, world: World) -> SendMessage:
+    """Anything: mostly a message that could be sent."""
+    task = words.task(rng, world)
+    group = world.tasks[task].group if task in world.tasks else ()
+    waiting = rng.random() < 0.5
+    delivery = rng.choice(("post", "post", "call", "handoff"))
+    stages = world.tasks[task].stages if task in world.tasks else ()
+    return SendMessage(
+        task_id=task,
+        receiver=words.some(rng, group or world.agents, 1 if delivery == "handoff" else 3),
+        message=rng.choice(("hello", "hello", "hello", " ")),
+        stage_relative=rng.choice(("no_relative", words.stage(rng, world), *stages)),
+        need_reply=waiting or (delivery != "handoff" and rng.random() < 0.3),
+        waiting=waiting and delivery != "handoff",
+        return_waiting_id=rng.choice((None, None, None, words.waiting(rng, world))),
+        delivery=delivery,
+        timeout=rng.choice((None, None, 0, 500)),
+        handoff_summary=rng.choice((None, "half done")),
+        sender=rng.choice((None, None, words.agent(rng, world))),
+    )
+
+
+def answer(rng: Random, world: World, step: Step) -> SendMessage:
+    """The reply that a step owes."""
+    wait = world.waits.get(step.answers) if step.answers else None
+    return SendMessage(
+        task_id=wait.task_id if wait else step.task_id,
+        receiver=(wait.waiter if wait else AgentId(words.GHOST),),
+        message="because",
+        return_waiting_id=step.answers,
+        need_reply=rng.randrange(6) == 0,
+    )
+
+
+def persons_answer(rng: Random, world: World) -> SendMessage:
+    """What a person replies to a message that waits for them."""
+    mine = [one for _, one in sorted(world.waits.items()) if world.agents[one.on].spec.kind == "human"]
+    if not mine:
+        return send_message(rng, world)
+    wait = rng.choice(mine)
+    return SendMessage(
+        task_id=wait.task_id,
+        receiver=(wait.waiter,),
+        message="yes",
+        return_waiting_id=wait.waiting_id,
+        sender=wait.on,
+    )
+
+
+def ask_info(rng: Random, world: World) -> AskInfo:
+    about = rng.choice(((), (words.task(rng, world),), (words.stage(rng, world),), (words.agent(rng, world),)))
+    return AskInfo(query=rng.choice(get_args(Query)), task_id=words.task(rng, world), about=about)
+
+
+def need_tool_decision(rng: Random, world: World) -> NeedToolDecision:
+    return NeedToolDecision(
+        agent_id=words.agent(rng, world),
+        task_id=words.task(rng, world),
+        stage_id=rng.choice((None, words.stage(rng, world))),
+        tool_name="crawl",
+    )
+
+
+def post_note(rng: Random, world: World) -> PostNote:
+    return PostNote(task_id=words.task(rng, world), content="note well")
+
+
+def set_value(rng: Random, world: World) -> SetValue:
+    return SetValue(task_id=words.task(rng, world), key=rng.choice("ab"), content="so")
+
+
+def answer_approval(rng: Random, world: World) -> AnswerApproval:
+    name = words.one(rng, world.approvals, ApprovalId("ghost#1?1"))
+    return AnswerApproval(approval_id=name, answer=rng.choice(("approved", "approved", "denied")))
+
+
+def set_timer(rng: Random, world: World, now: int) -> SetTimer:
+    return SetTimer(
+        agent_id=words.agent(rng, world),
+        task_id=words.task(rng, world),
+        name=rng.choice(("tea", "bread")),
+        due=now + rng.choice((-10, 100, 5000)),
+        text="time!",
+    )
+
+
+def cancel_timer(rng: Random, world: World) -> CancelTimer:
+    return CancelTimer(timer_id=words.one(rng, world.timers, TimerId("ghost!tea")))
+
+
+def fire_timer(rng: Random, world: World) -> FireTimer:
+    return FireTimer(timer_id=words.one(rng, world.timers, TimerId("ghost!tea")))

@@ -1,0 +1,128 @@
+"""Wishes about steps, their threads and their budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from greenroom.core.base.amounts import NOTHING, Amounts, Limits
+from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, agent_budget, task_budget
+from greenroom.core.rules.intents import (
+    Consequence,
+    FinishStep,
+    ModifyStep,
+    MoveWindow,
+    PrepareEffect,
+    QueueSteps,
+    ReleaseStep,
+    RemoveStep,
+    SetLimits,
+    SetWorkspace,
+    StartStep,
+)
+from greenroom.core.state.step import Prepared, Step, Terms, Work
+from greenroom.core.state.world import World
+from tests.core.wishes import words
+
+SKILLS = ("converse", "planning", "reflection", "summary", "send_message", "tool_decision", "merge", "unheard_of")
+
+
+def work(rng: Random) -> Work:
+    if rng.randrange(3) == 0:
+        instruction = {"command": "ls"} if rng.randrange(4) else None
+        return Work(type="tool", executor=rng.choice(("shell", "crawl")), instruction_content=instruction)
+    return Work(type="skill", executor=rng.choice(SKILLS), text_content="go on")
+
+
+def queue_steps(rng: Random, world: World) -> QueueSteps:
+    return QueueSteps(
+        agent_id=words.agent(rng, world),
+        works=tuple(work(rng) for _ in range(rng.randrange(4))),
+        place=rng.choice(("last", "next")),
+        task_id=rng.choice((None, words.task(rng, world), words.task(rng, world))),
+        stage_id=rng.choice((None, None, words.stage(rng, world))),
+        thread_id=rng.choice((None, None, None, words.thread(rng, world))),
+    )
+
+
+def modify_step(rng: Random, world: World) -> ModifyStep:
+    return ModifyStep(step_id=words.step(rng, world), work=work(rng))
+
+
+def remove_step(rng: Random, world: World) -> RemoveStep:
+    return RemoveStep(step_id=words.step(rng, world))
+
+
+def terms(rng: Random) -> Terms:
+    return Terms(
+        effect=rng.choice(("pure", "model", "keyed", "effectful")),
+        needs=rng.choice((NOTHING, Amounts(money=rng.randint(0, 5), tokens=rng.randint(0, 10)))),
+        priced=rng.randrange(8) > 0,
+        verdict=rng.choice(("allow", "allow", "allow", "allow", "ask", "deny")),
+        digest=rng.choice(("this", "that")),
+        question="may I?",
+    )
+
+
+def start_step(rng: Random, world: World) -> StartStep:
+    ready = words.startable(world)
+    name = rng.choice(ready).step_id if ready and rng.randrange(10) else words.step(rng, world)
+    return StartStep(step_id=name, terms=terms(rng))
+
+
+def attempt(rng: Random, world: World) -> tuple[StepId, int, Step | None]:
+    """A running attempt; now and then one that does not run."""
+    busy = words.busy(world)
+    if busy and rng.randrange(10):
+        step = rng.choice(busy)
+        return step.step_id, step.attempt + (rng.randrange(10) == 0), step
+    return words.step(rng, world), rng.randrange(3), None
+
+
+def prepare_effect(rng: Random, world: World) -> PrepareEffect:
+    name, number, _ = attempt(rng, world)
+    return PrepareEffect(step_id=name, attempt=number, prepared=(Prepared(kind="file", key="a.py", after="1f"),))
+
+
+def release_step(rng: Random, world: World) -> ReleaseStep:
+    name, number, _ = attempt(rng, world)
+    return ReleaseStep(step_id=name, attempt=number)
+
+
+def finish_step(rng: Random, world: World, consequences: Callable[[Step], tuple[Consequence, ...]]) -> FinishStep:
+    name, number, step = attempt(rng, world)
+    reserved = step.reserved if step else NOTHING
+    spent = Amounts(money=rng.randint(0, reserved.money), tokens=rng.randint(0, reserved.tokens))
+    return FinishStep(
+        step_id=name,
+        attempt=number,
+        outcome=rng.choice(("finished", "finished", "finished", "failed", "uncertain")),
+        spent=spent,
+        result={"text": "done"},
+        intents=consequences(step) if step else (),
+    )
+
+
+def set_limits(rng: Random, world: World) -> SetLimits:
+    known = (
+        TEAM_BUDGET,
+        task_budget(words.task(rng, world)),
+        agent_budget(words.agent(rng, world)),
+        BudgetId("team:other"),
+    )
+    limits = Limits(
+        money=rng.choice((None, rng.randint(0, 20))),
+        tokens=rng.choice((None, rng.randint(0, 40))),
+        steps=rng.choice((None, None, rng.randint(0, 20))),
+        hops=rng.choice((None, None, rng.randint(0, 8))),
+        depth=rng.choice((None, 1)),
+    )
+    return SetLimits(budget_id=rng.choice(known), limits=limits)
+
+
+def move_window(rng: Random, world: World) -> MoveWindow:
+    return MoveWindow(thread_id=words.thread(rng, world), window_from=rng.randrange(5))
+
+
+def set_workspace(rng: Random, world: World) -> SetWorkspace:
+    return SetWorkspace(thread_id=words.thread(rng, world), workspace={"path": "/tmp/x"})

@@ -1,0 +1,141 @@
+"""Lives: one process each, run by a fork server so that a kill -9 is a real one and a start is quick."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing as mp
+import os
+import signal
+from collections.abc import AsyncIterator
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Literal
+
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.log import Append, StoredEvent
+from greenroom.testing.tools import Ledger, WriteFile
+from tests.crash.scenario import begin, kits, play
+
+Moment = Literal["before", "after"]
+Spot = Literal["file_half", "file_done", "ledger_before", "ledger_done"]
+UNFINISHED = 99
+
+
+def die() -> None:
+    """As `kill -9` does it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingLog(SqliteLog):
+    """A log whose process dies just before or just after its n-th append becomes durable."""
+
+    at = 0
+    moment: Moment = "before"
+    appends = 0
+
+    async def append(self, batch: Append) -> int:
+        """Append, or die."""
+        type(self).appends += 1
+        if self.appends == self.at and self.moment == "before":
+            die()
+        version = await super().append(batch)
+        if self.appends == self.at and self.moment == "after":
+            die()
+        return version
+
+
+def _break_tools(spot: Spot | None) -> None:
+    """Make a tool die inside its effect."""
+    if spot in ("file_half", "file_done"):
+        whole = WriteFile._replace
+
+        def replace(self: WriteFile, path: Path, content: bytes) -> None:
+            if spot == "file_half":
+                self._root.mkdir(parents=True, exist_ok=True)
+                path.with_name(f".{path.name}.tmp").write_bytes(content[: len(content) // 2])
+                die()
+            whole(self, path, content)
+            die()
+
+        WriteFile._replace = replace  # type: ignore[method-assign]
+    if spot in ("ledger_before", "ledger_done"):
+        run = Ledger.run
+
+        async def dying(self: Ledger, bench: object) -> object:
+            if spot == "ledger_done":
+                await run(self, bench)  # type: ignore[arg-type]
+            die()
+            return None
+
+        Ledger.run = dying  # type: ignore[assignment,method-assign]
+
+
+async def _life(home: Path, at: int, moment: Moment, pace: float) -> str:
+    DyingLog.at, DyingLog.moment = at, moment
+    log = await DyingLog.open(home)
+    runtime = Runtime(log, kits=kits(home / "work", pace))  # type: ignore[arg-type]
+    teams = await log.streams()
+    mine = TeamId(teams[0].stream) if teams else None
+    if mine is None or not (await runtime.world(mine)).team.tasks_made:
+        # The last life ended before the job was asked for: nobody has been promised anything yet.
+        if mine is not None:
+            await log.forget(mine)
+        mine = await begin(runtime)
+    word = await asyncio.wait_for(play(runtime, mine), 30)
+    await runtime.close()
+    return word
+
+
+def _main(home: str, at: int, moment: Moment, spot: Spot | None, pace: float) -> None:
+    _break_tools(spot)
+    word = asyncio.run(_life(Path(home), at, moment, pace))
+    os._exit(0 if word == "finished" else UNFINISHED)
+
+
+def fork_server() -> ForkServerContext:
+    """A server that has imported everything once."""
+    context = mp.get_context("forkserver")
+    context.set_forkserver_preload(["tests.crash.lives"])
+    return context
+
+
+def live(
+    home: Path,
+    *,
+    at: int = 0,
+    moment: Moment = "before",
+    spot: Spot | None = None,
+    pace: float = 0.0,
+    kill_after: float | None = None,
+) -> int:
+    """One life on this home; returns its exit code, negative for the signal that ended it."""
+    process = fork_server().Process(target=_main, args=(str(home), at, moment, spot, pace))
+    process.start()
+    process.join(kill_after if kill_after is not None else 60)
+    if process.exitcode is None:
+        process.kill()
+        process.join(10)
+        if kill_after is None:
+            raise AssertionError("a life did not end within a minute")
+    code = process.exitcode
+    process.close()
+    return code if code is not None else UNFINISHED
+
+
+async def events_of(home: Path) -> tuple[str, list[StoredEvent]]:
+    """The team of a home and all its events."""
+    log = await SqliteLog.open(home)
+    try:
+        team = (await log.streams())[0].stream
+        found = [stored async for stored in _all(log, team)]
+    finally:
+        await log.close()
+    return team, found
+
+
+async def _all(log: SqliteLog, team: str) -> AsyncIterator[StoredEvent]:
+    async for page in log.read(team):
+        for stored in page:
+            yield stored
