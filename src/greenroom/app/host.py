@@ -18,26 +18,30 @@ from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Rejected, StaleOwner, WorldFault
 from greenroom.core.base.ids import TaskId, ThreadId
 from greenroom.core.ports.codec import decode_archived, decode_intent
-from greenroom.core.ports.log import Lease, Log
+from greenroom.core.ports.log import Blobs, Lease, Store
 from greenroom.core.rules.draft import DOOR, SYSTEM
 from greenroom.core.rules.intents import Declare, Intent, Recover
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
-from greenroom.core.sync.bus import Commit, Listener
+from greenroom.core.sync.bus import Commit, Listener, TroubleListener
 from greenroom.core.sync.replay import replay, snapshot_of
 from greenroom.core.sync.synchroniser import Synchroniser
 
 SNAPSHOT_EVERY: Final = 20_000
 """Events between two snapshots: folding that many takes about half a second at the next start."""
 
+SNAPSHOT_AT_CLOSE: Final = 1_000
+"""Events since the last snapshot that make one worth its while when the team is closed."""
+
 
 class Host:
     """Opened, it is the owner and has recovered what its predecessor left; `run` lets the agents work."""
 
-    def __init__(self, log: Log, lease: Lease, sync: Synchroniser, clock: Clock, snapshot_at: int) -> None:
+    def __init__(self, log: Store, lease: Lease, sync: Synchroniser, clock: Clock, snapshot_at: int) -> None:
         self.sync = sync
         self.lease = lease
         self._log = log
+        self._blobs: Blobs = log
         self._clock = clock
         self._crew: Crew | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -48,7 +52,7 @@ class Host:
         self._closing: Callable[[], None] | None = None
 
     @classmethod
-    async def open(cls, log: Log, lease: Lease, *, clock: Clock) -> Host:
+    async def open(cls, log: Store, lease: Lease, *, clock: Clock) -> Host:
         """Read the team back, become its writer, and settle what ran when the last owner ended."""
         found = await replay(log, lease.stream)
         sync = Synchroniser(log, lease, found.world, found.version, clock=clock)
@@ -75,6 +79,10 @@ class Host:
         """Hear of every commit."""
         return self.sync.bus.subscribe(listener)
 
+    def listen_trouble(self, listener: TroubleListener) -> None:
+        """Hear when nothing can be written, and when it can again. Nothing is lost while the process lives."""
+        self.sync.bus.subscribe_trouble(listener)
+
     async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
         """Ask for changes."""
         return await self.sync.submit(*intents, by=by)
@@ -84,7 +92,7 @@ class Host:
         declare = Declare(blueprints=kit.blueprints, abilities=kit.abilities.described())
         await self.submit(declare, by=SYSTEM)
         self._closing = kit.closing
-        self._crew = Crew(self, self.look, kit.abilities, Windows(self._load_window))
+        self._crew = Crew(self, self.look, kit.abilities, Windows(self._load_window), self._blobs)
         timers = Timekeeper(self, self.look, self._clock)
         self.listen(lambda commit: timers.follow(commit.events))
         self._moved = set(self.world.tasks)
@@ -107,6 +115,8 @@ class Host:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._snapshot is not None:
             await asyncio.gather(self._snapshot, return_exceptions=True)
+        if self.sync.version - self._snapshot_at >= SNAPSHOT_AT_CLOSE:
+            await self._save(self.world, self.sync.version)
         await self.sync.close()
         await self._log.release(self.lease)
         if self._closing is not None:

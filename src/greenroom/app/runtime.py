@@ -20,12 +20,13 @@ from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import record
-from greenroom.core.ports.codec import decode_archived, decode_event, decode_outcome, encode_intent
-from greenroom.core.ports.log import Held, InboxRow, Lease, Log
+from greenroom.core.ports.codec import decode_archived, decode_event, decode_intent, decode_outcome, encode_intent
+from greenroom.core.ports.log import Held, InboxRow, Lease, Store
 from greenroom.core.rules.decide import decide
 from greenroom.core.rules.draft import DOOR, SYSTEM
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
 from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
 from greenroom.core.state.events import Event
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
@@ -44,7 +45,7 @@ class Told:
 class Runtime:
     """Teams in one home. What this process owns runs here; everything else is read, or asked through the inbox."""
 
-    def __init__(self, log: Log, *, kits: Mapping[str, KitMaker] | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, log: Store, *, kits: Mapping[str, KitMaker] | None = None, clock: Clock | None = None) -> None:
         self.log = log
         self._kits = dict(kits or {})
         self._clock = clock or SystemClock()
@@ -113,10 +114,17 @@ class Runtime:
             return host.world
         return (await replay(self.log, team, at)).world
 
+    async def archive(self, team: TeamId, kind: ArchiveKind) -> AsyncIterator[ArchivedRecord]:
+        """What has left the world (ended tasks, stages and steps; messages; notes), oldest first."""
+        after = 0
+        while rows := await self.log.archived(team, kind, after=after):
+            for row in rows:
+                yield decode_archived(row)
+            after = rows[-1].version
+
     async def ended_tasks(self, team: TeamId) -> Sequence[Task]:
         """The tasks that are over, oldest first."""
-        rows = await self.log.archived(team, "task")
-        return [task for row in rows if isinstance(task := decode_archived(row), Task)]
+        return [task async for task in self.archive(team, "task") if isinstance(task, Task)]
 
     async def events(self, team: TeamId, *, after: int = 0, follow: bool = False) -> AsyncIterator[Told]:
         """The team's events, oldest first; with `follow`, then the new ones as they come."""
@@ -192,20 +200,31 @@ class Runtime:
 
     async def _through_inbox(self, team: TeamId, intent: Intent, timeout: float) -> None:
         name = f"{self._owner}.{secrets.token_hex(6)}"
-        row = InboxRow(intent_id=name, by="cli", data=encode_intent(intent), put_at=self._clock.now())
+        row = InboxRow(intent_id=name, by=f"{DOOR}:inbox", data=encode_intent(intent), put_at=self._clock.now())
         await self.log.put(team, row)
         async with asyncio.timeout(timeout):
             while (outcome := await self.log.outcome(team, name)) is None:
                 await asyncio.sleep(0.05)
+                await self._serve_orphan(team)
         refused = decode_outcome(outcome)
         if refused is not None:
             raise Refused(refused)
+
+    async def _serve_orphan(self, team: TeamId) -> None:
+        """An owner that ended with somebody's intent in its inbox will not take it: take it here."""
+        if await self.log.holder(team) is not None:
+            return
+        lease = await self.log.acquire(team, self._owner)
+        if isinstance(lease, Lease):
+            async with _Visit(self.log, lease, self._clock) as visitor:
+                for row in await self.log.waiting(team):
+                    await visitor.sync.take(row.intent_id, decode_intent(row.data), row.by)
 
 
 class _Visit:
     """A team that nobody runs, owned for as long as it takes to change something."""
 
-    def __init__(self, log: Log, lease: Lease, clock: Clock) -> None:
+    def __init__(self, log: Store, lease: Lease, clock: Clock) -> None:
         self._log, self._lease, self._clock = log, lease, clock
         self._host: Host | None = None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.errors import StaleOwner
+from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.intents import PrepareEffect
 from greenroom.core.state.agent import Agent
@@ -22,6 +23,7 @@ class StepBench:
     look: Callable[[], World]
     submit: Submit
     windows: Windows
+    blobs: Blobs
 
     @property
     def world(self) -> World:
@@ -44,6 +46,10 @@ class StepBench:
         (refused,) = await self.submit.submit(intent, by=self.step.agent_id)
         if refused is not None:
             raise StaleOwner(f"The effect was not begun. {refused}")
+
+    async def blob(self, digest: str) -> bytes:
+        """A large result, whole."""
+        return await self.blobs.get_blob(digest)
 
     async def history(self) -> Sequence[Step]:
         """The thread's window: ended steps from where it begins."""

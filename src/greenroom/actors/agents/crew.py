@@ -10,10 +10,12 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from greenroom.actors.agents.bench import StepBench
+from greenroom.actors.agents.payload import lighten
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.errors import ModelFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, step_id
 from greenroom.core.ports.executor import Abilities, Outcome
+from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.intents import Consequence, FinishStep, QueueSteps, ReleaseStep, StartStep
 from greenroom.core.rules.queue import next_step
@@ -27,11 +29,19 @@ from greenroom.core.state.world import World
 class Crew:
     """All actors of a team; a task per agent only while it has something to do."""
 
-    def __init__(self, submit: Submit, look: Callable[[], World], abilities: Abilities, windows: Windows) -> None:
+    def __init__(
+        self,
+        submit: Submit,
+        look: Callable[[], World],
+        abilities: Abilities,
+        windows: Windows,
+        blobs: Blobs,
+    ) -> None:
         self._submit = submit
         self._look = look
         self._abilities = abilities
         self._windows = windows
+        self._blobs = blobs
         self._actors: dict[AgentId, asyncio.Task[None]] = {}
         self._effects: dict[StepId, asyncio.Task[None]] = {}
         self._closing = False
@@ -133,7 +143,8 @@ class Crew:
             return None
         self._effects[step.step_id] = me
         try:
-            return await executor.run(StepBench(step, self._look, self._submit, self._windows))
+            bench = StepBench(step, self._look, self._submit, self._windows, self._blobs)
+            return await lighten(await executor.run(bench), self._blobs)
         except asyncio.CancelledError:
             me.uncancel()
             return None

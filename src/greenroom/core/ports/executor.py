@@ -52,6 +52,10 @@ class Bench(Protocol):
         """Make known what is about to be done outside; returns when that is durable."""
         ...
 
+    async def blob(self, digest: str) -> bytes:
+        """A large result of an earlier step, whole: its `blob` names it."""
+        ...
+
     async def history(self) -> Sequence[Step]:
         """The ended steps of this thread's window, oldest first."""
         ...

@@ -224,3 +224,7 @@ class Blobs(Protocol):
     async def get_blob(self, digest: str) -> bytes:
         """The bytes; `StoreFault` when they are missing or not what the digest says."""
         ...
+
+
+class Store(Log, Blobs, Protocol):
+    """Both in one place."""

@@ -7,7 +7,7 @@ import re
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
-from greenroom.core.rules.endings import cancel_steps, settle
+from greenroom.core.rules.endings import cancel_steps, settle_mail
 from greenroom.core.rules.intents import AddAgent, AddParticipants, RemoveAgent, UpdateWorkingMemory
 from greenroom.core.rules.waits import release
 from greenroom.core.state.agent import Agent, AgentAdded, AgentRemoved, Duty, DutyTaken
@@ -86,7 +86,7 @@ def _clear_desk(draft: Draft, name: AgentId) -> None:
             release(draft, wait.waiting_id, "agent_gone", silent=wait.waiter == name)
     cancel_steps(draft, list(draft.world.steps_of(name)), "skipped")
     for message in ordered(draft.world.mail):
-        settle(draft, message, message.receiver if message.sender_id == name else (name,))
+        settle_mail(draft, message, message.receiver if message.sender_id == name else (name,))
     for timer in ordered(draft.world.timers):
         if timer.agent_id == name:
             draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import AgentId, WaitingId
 from greenroom.core.state.archive import Archived, archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
@@ -25,15 +25,16 @@ Rule: TypeAlias = "Callable[[Draft, Any, str], Verdict]"
 
 
 class Draft:
-    """What would be true. `cause` is the step whose consequences are being decided."""
+    """What would be true. `cause` is the step whose consequences are being decided, `locks` its agent's before them."""
 
-    __slots__ = ("archived", "cause", "events", "now", "rules", "world")
+    __slots__ = ("archived", "cause", "events", "locks", "now", "rules", "world")
 
     def __init__(self, world: World, now: int, rules: Mapping[type, Rule]) -> None:
         self.world = world
         self.now = now
         self.rules = rules
         self.cause: Step | None = None
+        self.locks: tuple[WaitingId, ...] = ()
         self.events: list[Event] = []
         self.archived: list[tuple[int, Archived]] = []
 
@@ -44,6 +45,10 @@ class Draft:
             self.archived.append((len(self.events), row))
         self.events.append(event)
         self.world = fold(self.world, event)
+
+    def asked(self, agent: AgentId) -> tuple[WaitingId, ...]:
+        """What the agent has begun to wait for in the step whose consequences are being decided."""
+        return tuple(one for one in self.world.agents[agent].step_lock if one not in self.locks)
 
     def apply(self, intent: object, by: str) -> Verdict:
         """Decide an intent on what is true so far; a refusal leaves no trace."""

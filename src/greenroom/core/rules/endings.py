@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import StepId, TaskId, ThreadId, WaitingId
+from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId, WaitingId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, unknown
 from greenroom.core.rules.intents import FinishStep, Recover, ReleaseStep
-from greenroom.core.rules.queue import enqueue, next_place
+from greenroom.core.rules.queue import enqueue, is_open, next_place
 from greenroom.core.rules.waits import release, release_where
-from greenroom.core.state.approval import ApprovalVoided
-from greenroom.core.state.message import MessageSettled
+from greenroom.core.state.message import Message, MessageSettled
 from greenroom.core.state.step import CancelThen, Step, StepCancelling, StepEnd, StepEnded, StepInterrupted
 from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.team import OwnerChanged
 from greenroom.core.state.thread import Noticed, ThreadClosed
 from greenroom.core.state.timer import TimerCancelled
-from greenroom.core.state.world import World
+from greenroom.core.state.world import World, ordered
 
 RETRIES = 3
 """How often in a row an agent whose consequences were refused is given another go."""
@@ -42,7 +43,7 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
     step = _running(draft, intent.step_id, intent.attempt, by)
     if isinstance(step, Rejected):
         return step
-    locks = draft.world.agents[step.agent_id].step_lock
+    draft.locks = draft.world.agents[step.agent_id].step_lock
     spent = evolve(intent.spent, steps=1, millis=_worked(draft, step))
     draft.emit(
         StepEnded(
@@ -61,7 +62,7 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
         _doubt(draft, step)
     if step.state == "running" or step.then == "requeue":
         _consequences(draft, step, intent)
-    _obligation(draft, step, locks)
+    _obligation(draft, step)
     after_end(draft, step)
     return None
 
@@ -101,25 +102,37 @@ def _notice(draft: Draft, step: Step, about: str, code: str, text: str) -> None:
 
 def _another_go(draft: Draft, step: Step) -> None:
     """An agent that reads a refusal and has nothing queued is asked once more."""
-    thread = draft.world.threads.get(step.thread_id)
-    if thread is None or thread.open_steps or step.work.type != "skill" or step.retry >= RETRIES:
+    if not is_open(draft.world, step.thread_id) or draft.world.threads[step.thread_id].open_steps:
         return
-    if draft.world.tasks[step.task_id].state == "running":
-        enqueue(draft, step.thread_id, step.work, stage=step.stage_id, answers=step.answers, retry=step.retry + 1)
+    if step.work.type == "skill" and step.retry < RETRIES:
+        _again(draft, step, retry=step.retry + 1)
 
 
-def _obligation(draft: Draft, step: Step, locks: tuple[WaitingId, ...]) -> None:
+def _again(draft: Draft, step: Step, *, after: tuple[WaitingId, ...] = (), retry: int = 0) -> None:
+    """The same work once more; next in the queue when somebody waits for it."""
+    owed = step.answers if step.answers in draft.world.waits else None
+    enqueue(
+        draft,
+        step.thread_id,
+        step.work,
+        place=None if owed is None else next_place(draft.world, draft.world.agents[step.agent_id]),
+        answers=owed,
+        after=after,
+        stage=step.stage_id,
+        jumped=owed is not None,
+        retry=retry,
+    )
+
+
+def _obligation(draft: Draft, step: Step) -> None:
     """A step that owed an answer: when it asked somebody else first it answers later; else the waiter is let go."""
-    owed = step.answers
-    if owed is None or not _owes(draft, step):
+    if step.answers is None or not _owes(draft, step):
         return
-    agent = draft.world.agents[step.agent_id]
-    asked = tuple(one for one in agent.step_lock if one not in locks)
-    if asked and step.thread_id in draft.world.threads:
-        place = next_place(draft.world, agent)
-        enqueue(draft, step.thread_id, step.work, place=place, answers=owed, after=asked, jumped=True)
+    asked = draft.asked(step.agent_id)
+    if asked and is_open(draft.world, step.thread_id):
+        _again(draft, step, after=asked)
     else:
-        release(draft, owed, "unanswered")
+        release(draft, step.answers, "unanswered")
 
 
 def _owes(draft: Draft, step: Step) -> bool:
@@ -134,15 +147,14 @@ def release_step(draft: Draft, intent: ReleaseStep, by: str) -> Verdict:
     step = _running(draft, intent.step_id, intent.attempt, by)
     if isinstance(step, Rejected):
         return step
-    give_up(draft, step, intent.why)
+    _give_up(draft, step, intent.why, evolve(step.reserved, millis=_worked(draft, step)))
     after_end(draft, step)
     return None
 
 
-def give_up(draft: Draft, step: Step, why: str) -> None:
+def _give_up(draft: Draft, step: Step, why: str, spent: Amounts) -> None:
     """End an attempt without a result, as its effect class asks."""
     effect = step.terms.effect if step.terms else "pure"
-    spent = evolve(step.reserved, millis=_worked(draft, step) if why != RESTART else 0)
     if step.state == "cancelling" and step.then == "cancelled":
         partly = " It was running and may have happened in part." if effect == "effectful" else ""
         end_step(draft, step, "cancelled", error=f"Cancelled.{partly}", spent=spent, settle=False)
@@ -157,18 +169,13 @@ def give_up(draft: Draft, step: Step, why: str) -> None:
         release(draft, step.answers, "unanswered")
 
 
-RESTART = "the process ended"
-"""Why an attempt is given up at recovery. Downtime is not working time."""
-
-
 def _doubt(draft: Draft, step: Step) -> None:
     text = (
         f"Step {step.step_id} ({step.work.executor}) was cut off while it ran. It is uncertain whether it happened. "
         "It was not run again: look first, then decide."
     )
     _notice(draft, step, "", "uncertain", text)
-    thread = draft.world.threads.get(step.thread_id)
-    if thread is not None and not thread.open_steps and draft.world.tasks[step.task_id].state == "running":
+    if is_open(draft.world, step.thread_id) and not draft.world.threads[step.thread_id].open_steps:
         agent = draft.world.agents[step.agent_id]
         executor = "reflection" if agent.spec.style == "plan" else "converse"
         work = evolve(step.work, type="skill", executor=executor, instruction_content=None, call_id=None)
@@ -180,16 +187,19 @@ def recover(draft: Draft, intent: Recover, by: str) -> Verdict:
     if not is_trusted(draft.world, by) or intent.epoch <= draft.world.team.epoch:
         return Rejected(code="stale_epoch", why=f"Epoch {intent.epoch} is not newer than {draft.world.team.epoch}.")
     draft.emit(OwnerChanged(at=draft.now, epoch=intent.epoch, owner=intent.owner))
-    interrupt_all(draft, RESTART)
+    interrupt_all(draft, "the process ended")
     return None
 
 
-def interrupt_all(draft: Draft, why: str) -> None:
-    """Give up every running attempt of the house."""
-    for agent in list(draft.world.agents.values()):
+def interrupt_all(draft: Draft, why: str, *, void: bool = False) -> None:
+    """Give up every running attempt of the house. Downtime is not working time.
+
+    What was reserved counts as spent; with `void` nothing does, because another team pays for it.
+    """
+    for agent in ordered(draft.world.agents):
         if agent.running is not None:
             step = draft.world.steps[agent.running]
-            give_up(draft, step, why)
+            _give_up(draft, step, why, NOTHING if void else evolve(step.reserved, millis=0))
             after_end(draft, step)
 
 
@@ -216,19 +226,26 @@ def end_step(
         )
     )
     if person is not None:
-        settle_question(draft, person.approval_id)
+        settle_question(draft, "approval_id", person.approval_id)
     if settle:
         if step.answers is not None and _owes(draft, step):
             release(draft, step.answers, "unanswered")
         after_end(draft, step)
 
 
-def settle_question(draft: Draft, approval: str) -> None:
-    """The person who was asked owes no answer any more."""
-    for message in list(draft.world.mail.values()):
-        if message.data is not None and message.data.get("approval_id") == approval:
-            for receiver in message.receiver:
-                draft.emit(MessageSettled(at=draft.now, message_id=message.message_id, agent_id=receiver))
+def settle_question(draft: Draft, about: Literal["approval_id", "subtask_id"], name: str) -> None:
+    """The person who was asked about this owes no answer any more."""
+    for message in ordered(draft.world.mail):
+        if message.data is not None and message.data.get(about) == name:
+            settle_mail(draft, message, message.receiver)
+
+
+def settle_mail(draft: Draft, message: Message, receivers: tuple[AgentId, ...]) -> None:
+    """These owe no answer to the message any more. It is gone once no person does."""
+    for receiver in receivers:
+        left = draft.world.mail.get(message.message_id)
+        if left is not None and receiver in left.receiver:
+            draft.emit(MessageSettled(at=draft.now, message_id=message.message_id, agent_id=receiver))
 
 
 def after_end(draft: Draft, step: Step) -> None:
@@ -262,31 +279,24 @@ def cancel_steps(draft: Draft, steps: list[Step], state: StepEnd, then: CancelTh
 
 def steps_of_task(world: World, task: TaskId) -> list[Step]:
     """All open steps of the task, of whichever agent of its group."""
-    return [
-        step
-        for agent in world.tasks[task].group
-        if agent in world.agents
-        for step in world.steps_of(agent)
-        if step.task_id == task
-    ]
+    return [step for agent in world.tasks[task].group for step in world.steps_of(agent) if step.task_id == task]
 
 
 def end_task_if_dead(draft: Draft, task_id: TaskId) -> None:
-    """A task that is ending is over once none of its steps is left."""
+    """A task that is ending is over once none of its stages and steps is left."""
     task = draft.world.tasks.get(task_id)
-    if task is None or task.ending is None or steps_of_task(draft.world, task_id):
+    if task is None or task.ending is None or task.stages or steps_of_task(draft.world, task_id):
         return
     release_where(draft, "task_over", lambda wait: wait.task_id == task_id)
-    for timer in [one for one in draft.world.timers.values() if one.task_id == task_id]:
-        draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
-    for approval in [one for one in draft.world.approvals.values() if one.task_id == task_id]:
-        draft.emit(ApprovalVoided(at=draft.now, approval_id=approval.approval_id, why="the task is over"))
-    for message in [one for one in draft.world.mail.values() if one.task_id == task_id]:
-        for receiver in message.receiver:
-            if message.message_id in draft.world.mail:
-                draft.emit(MessageSettled(at=draft.now, message_id=message.message_id, agent_id=receiver))
-    for thread in [one for one in draft.world.threads.values() if one.task_id == task_id]:
-        draft.emit(ThreadClosed(at=draft.now, thread_id=thread.thread_id))
+    for timer in ordered(draft.world.timers):
+        if timer.task_id == task_id:
+            draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
+    for message in ordered(draft.world.mail):
+        if message.task_id == task_id:
+            settle_mail(draft, message, message.receiver)
+    for thread in ordered(draft.world.threads):
+        if thread.task_id == task_id:
+            draft.emit(ThreadClosed(at=draft.now, thread_id=thread.thread_id))
     draft.emit(
         TaskEnded(at=draft.now, task_id=task_id, state=task.ending, summary=task.summary, evidence=task.evidence)
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, ApprovalId, TaskId, WaitingId, timer_id
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager, unknown
+from greenroom.core.base.ids import AgentId, ApprovalId, WaitingId, timer_id
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
 from greenroom.core.rules.endings import end_step, settle_question
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
 from greenroom.core.rules.queue import enqueue, open_thread
@@ -20,8 +20,8 @@ def set_limits(draft: Draft, intent: SetLimits, by: str) -> Verdict:
     if not is_trusted(draft.world, by):
         return not_manager(by, "set limits")
     scope, _, name = intent.budget_id.partition(":")
-    known = {"team": True, "task": TaskId(name) in draft.world.tasks, "agent": AgentId(name) in draft.world.agents}
-    if not known.get(scope, False):
+    agents = draft.world.agents if scope == "agent" else ()
+    if intent.budget_id not in draft.world.budgets and AgentId(name) not in agents:
         return unknown("budget", intent.budget_id, tuple(draft.world.budgets))
     draft.emit(LimitsSet(at=draft.now, budget_id=intent.budget_id, limits=intent.limits))
     return None
@@ -41,7 +41,7 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
         )
     )
     if intent.answer == "approved":
-        settle_question(draft, approval.approval_id)
+        settle_question(draft, "approval_id", approval.approval_id)
         draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
     else:
         end_step(draft, step, "failed", error=f"Denied by {by}. {intent.reason}".strip())
@@ -53,10 +53,15 @@ def set_timer(draft: Draft, intent: SetTimer, by: str) -> Verdict:
     world = draft.world
     if by != intent.agent_id and not is_trusted(world, by):
         return not_manager(by, f"set a timer for {intent.agent_id!r}")
-    if intent.agent_id not in world.agents:
+    agent, task = world.agents.get(intent.agent_id), world.tasks.get(intent.task_id)
+    if agent is None:
         return unknown("agent", intent.agent_id, tuple(world.agents))
-    if intent.task_id not in world.tasks or intent.agent_id not in world.tasks[intent.task_id].group:
+    if agent.spec.kind == "human":
+        return Rejected(code="not_for_people", why=f"{intent.agent_id!r} is a person: a timer wakes agents.")
+    if task is None or task.state == "cancelling":
         return unknown("task", intent.task_id, tuple(world.tasks))
+    if intent.agent_id not in task.group:
+        return not_in_group(intent.agent_id, task)
     timer = Timer(
         timer_id=timer_id(intent.agent_id, intent.name),
         purpose="wake",
@@ -73,9 +78,9 @@ def set_timer(draft: Draft, intent: SetTimer, by: str) -> Verdict:
 def cancel_timer(draft: Draft, intent: CancelTimer, by: str) -> Verdict:
     """An agent is not woken after all. The timeout of a wait is nobody's to cancel."""
     timer = draft.world.timers.get(intent.timer_id)
-    if timer is None:
+    if timer is None or timer.purpose != "wake":
         return unknown("timer", intent.timer_id)
-    if (by != timer.agent_id or timer.purpose != "wake") and not is_trusted(draft.world, by):
+    if by != timer.agent_id and not is_trusted(draft.world, by):
         return not_manager(by, f"cancel the timer {intent.timer_id!r}")
     draft.emit(TimerCancelled(at=draft.now, timer_id=intent.timer_id))
     return None
@@ -97,7 +102,7 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> Verdict:
             AnswerApproval(approval_id=ApprovalId(timer.subject), answer="denied", reason="Nobody answered in time."),
             by,
         )
-    else:
+    elif draft.world.tasks[timer.task_id].state != "cancelling":
         style = draft.world.agents[timer.agent_id].spec.style
         work = Work(type="skill", executor=reader(style), intention=f"Timer {timer.subject}.", text_content=timer.text)
         enqueue(draft, open_thread(draft, timer.agent_id, timer.task_id), work)

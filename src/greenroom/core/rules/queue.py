@@ -70,7 +70,7 @@ def next_place(world: World, agent: Agent) -> int:
 
 
 def is_open(world: World, name: ThreadId | None) -> bool:
-    """Whether anything may still begin in this conversation: it is there, and neither its stage nor its task is over."""
+    """Whether anything may still begin in this conversation: neither its stage nor its task is over."""
     thread = world.threads.get(name) if name is not None else None
     if thread is None or world.tasks[thread.task_id].state == "cancelling":
         return False

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, message_id, stage_id, subtask_id, thread_id
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager, unknown
-from greenroom.core.rules.endings import cancel_steps, close_if_over
+from greenroom.core.rules.endings import cancel_steps, close_if_over, settle_question
 from greenroom.core.rules.intents import (
     AddStages,
     AssignSubtask,
@@ -23,6 +23,7 @@ from greenroom.core.rules.queue import enqueue, open_thread
 from greenroom.core.rules.waits import reader, release_where
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.stage import (
+    Member,
     MemberChanged,
     MemberCompleted,
     MemberWord,
@@ -150,19 +151,16 @@ def finish_stage(draft: Draft, intent: FinishStage, by: str) -> Verdict:
 
 
 def end_stage(draft: Draft, name: StageId, state: StageEnd, summary: str) -> None:
-    """Close everything that belongs to the stage."""
+    """Close everything that belongs to the stage. Who waited for something in it is told, unless they are over too."""
     stage = draft.world.stages[name]
+    group = draft.world.tasks[stage.task_id].group
     for subtask in stage.subtasks:
         if subtask.state in OPEN:
             _end_subtask(draft, stage, subtask.subtask_id, "cancelled", "the stage is over", ())
-    agents = [member.agent_id for member in stage.members if member.agent_id in draft.world.agents]
-    group = dict.fromkeys(
-        (*agents, *(one for one in draft.world.tasks[stage.task_id].group if one in draft.world.agents))
-    )
+    draft.emit(StageEnded(at=draft.now, stage_id=name, task_id=stage.task_id, state=state, summary=summary))
+    release_where(draft, "stage_over", lambda wait: wait.stage_id == name)
     steps = [step for agent in group for step in draft.world.steps_of(agent) if step.stage_id == name]
     cancel_steps(draft, steps, "skipped")
-    release_where(draft, "stage_over", lambda wait: wait.stage_id == name)
-    draft.emit(StageEnded(at=draft.now, stage_id=name, task_id=stage.task_id, state=state, summary=summary))
     for subtask in stage.subtasks:
         for agent in group:
             close_if_over(draft, thread_id(agent, subtask.subtask_id))
@@ -181,9 +179,7 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> Verdict:
         return Rejected(
             code="not_ready", why=f"Subtask {subtask.subtask_id!r} cannot begin now: it is {subtask.state}."
         )
-    agent = draft.world.agents.get(subtask.agent)
-    if agent is None:
-        return unknown("agent", subtask.agent, tuple(draft.world.agents))
+    agent = draft.world.agents[subtask.agent]
     draft.emit(
         SubtaskAssigned(at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=subtask.agent)
     )
@@ -229,6 +225,8 @@ def finish_subtask(draft: Draft, intent: FinishSubtask, by: str) -> Verdict:
     subtask = stage.subtask(intent.subtask_id) if stage else None
     if stage is None or subtask is None or subtask.state not in OPEN:
         return unknown("subtask", intent.subtask_id)
+    if stage.state != "running":
+        return Rejected(code="stage_not_running", why=f"Stage {stage.stage_id!r} has not begun.")
     manager = draft.world.tasks[stage.task_id].manager
     if by not in (subtask.agent, manager) and not is_trusted(draft.world, by):
         return not_manager(by, f"finish subtask {subtask.subtask_id!r}")
@@ -266,6 +264,7 @@ def _end_subtask(
             evidence=evidence,
         )
     )
+    settle_question(draft, "subtask_id", name)
 
 
 def _follow_subtasks(draft: Draft, name: StageId, agent: AgentId) -> None:
@@ -282,38 +281,44 @@ def _complete(draft: Draft, name: StageId, agent: AgentId, text: str) -> None:
 
 def update_state(draft: Draft, intent: UpdateStageAgentState, by: str) -> Verdict:
     """How an agent stands in the stage; a final word ends its subtasks."""
-    refused = _member(draft, intent.stage_id, intent.agent_id, by) or _only_summary(
-        draft, by, intent.state == "finished"
-    )
+    member = _member(draft, intent.stage_id, intent.agent_id, by)
+    if isinstance(member, Rejected):
+        return member
+    refused = _only_summary(draft, by, intent.state == "finished")
     if refused is not None:
         return refused
     stage = draft.world.stages[intent.stage_id]
+    still = [one for one in stage.subtasks if one.agent == intent.agent_id and one.state in OPEN]
+    if member.state in ("finished", "failed") and member.state != intent.state and not still:
+        return Rejected(code="member_over", why=f"{intent.agent_id!r} has {member.state} in stage {stage.stage_id!r}.")
     if intent.state in ("finished", "failed"):
-        for one in stage.subtasks:
-            if one.agent == intent.agent_id and one.state in OPEN:
-                member = stage.member(intent.agent_id)
-                _end_subtask(draft, stage, one.subtask_id, intent.state, member.completion if member else "", ())
+        for one in still:
+            _end_subtask(draft, stage, one.subtask_id, intent.state, member.completion, ())
     draft.emit(MemberChanged(at=draft.now, stage_id=intent.stage_id, agent_id=intent.agent_id, state=intent.state))
     return None
 
 
 def update_completion(draft: Draft, intent: UpdateStageAgentCompletion, by: str) -> Verdict:
     """What an agent says of its part."""
-    refused = _member(draft, intent.stage_id, intent.agent_id, by)
-    if refused is None:
-        _complete(draft, intent.stage_id, intent.agent_id, intent.completion_summary)
-    return refused
+    member = _member(draft, intent.stage_id, intent.agent_id, by)
+    if isinstance(member, Rejected):
+        return member
+    _complete(draft, intent.stage_id, intent.agent_id, intent.completion_summary)
+    return None
 
 
-def _member(draft: Draft, name: StageId, agent: AgentId, by: str) -> Verdict:
+def _member(draft: Draft, name: StageId, agent: AgentId, by: str) -> Member | Rejected:
     stage = draft.world.stages.get(name)
     if stage is None:
         return unknown("stage", name, tuple(draft.world.stages))
-    if stage.member(agent) is None:
+    member = stage.member(agent)
+    if member is None:
         return unknown("member", agent, tuple(one.agent_id for one in stage.members))
+    if stage.state != "running":
+        return Rejected(code="stage_not_running", why=f"Stage {name!r} has not begun.")
     if by not in (agent, draft.world.tasks[stage.task_id].manager) and not is_trusted(draft.world, by):
         return not_manager(by, f"speak for {agent!r}")
-    return None
+    return member
 
 
 def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
@@ -324,8 +329,8 @@ def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
     if stage.reported or stage.state != "running":
         return Rejected(code="reported", why=f"Stage {stage.stage_id!r} was reported already.")
     draft.emit(StageReported(at=draft.now, stage_id=stage.stage_id))
-    manager = draft.world.agents.get(draft.world.tasks[stage.task_id].manager)
-    if manager is None or manager.spec.kind == "human":
+    manager = draft.world.agents[draft.world.tasks[stage.task_id].manager]
+    if manager.spec.kind == "human":
         return None
     lines = [f"Stage {stage.stage_id} ({stage.intention}) has nothing left to do:"]
     lines += [f"- {one.agent}, {one.name}: {one.state}. {one.summary}".rstrip() for one in stage.subtasks]

@@ -6,15 +6,15 @@ from typing import Final
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, ThreadId, approval_id
+from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, ThreadId, WaitingId, approval_id
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, unknown
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
 from greenroom.core.rules.endings import end_step
 from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
 from greenroom.core.rules.messages import ask_person
-from greenroom.core.rules.queue import enqueue, next_place, next_step, open_thread
+from greenroom.core.rules.queue import enqueue, is_open, next_place, next_step, open_thread
 from greenroom.core.state.agent import Agent
-from greenroom.core.state.approval import ApprovalRequested
+from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
 from greenroom.core.state.budget import LimitReached, room
 from greenroom.core.state.step import EffectPrepared, Step, StepBlocked, StepChanged, StepStarted, Terms, Work
 from greenroom.core.state.task import TaskPaused
@@ -44,13 +44,28 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
     thread = _thread_for(draft, intent)
     if isinstance(thread, Rejected):
         return thread
-    owed = draft.cause.answers if draft.cause is not None and by == intent.agent_id else None
-    owed = owed if owed in draft.world.waits else None
+    owed = _owed(draft, thread)
     place = next_place(draft.world, agent) if intent.place == "next" or owed else None
     for offset, work in enumerate(intent.works):
-        at = None if place is None else place + offset
-        enqueue(draft, thread, work, place=at, stage=intent.stage_id, answers=owed, jumped=owed is not None)
+        enqueue(
+            draft,
+            thread,
+            work,
+            place=None if place is None else place + offset,
+            stage=intent.stage_id,
+            answers=owed,
+            after=draft.asked(intent.agent_id) if owed else (),
+            jumped=owed is not None,
+        )
     return None
+
+
+def _owed(draft: Draft, thread: ThreadId) -> WaitingId | None:
+    """An answer that the asking step owes: what it queues in its own conversation is on the way to that answer."""
+    cause = draft.cause
+    if cause is None or cause.thread_id != thread or cause.answers not in draft.world.waits:
+        return None
+    return cause.answers
 
 
 def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
@@ -64,20 +79,18 @@ def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
         and cause.agent_id == intent.agent_id
     ):
         name = cause.thread_id
-    if name is not None and name in world.threads:
-        thread = world.threads[name]
-        if thread.agent_id != intent.agent_id:
-            return unknown("thread", name)
-        task = thread.task_id
-    elif intent.thread_id is not None:
+    if name is not None and is_open(world, name) and world.threads[name].agent_id == intent.agent_id:
+        return name
+    if intent.thread_id is not None:
         return unknown("thread", intent.thread_id)
-    elif intent.task_id is None:
+    if intent.task_id is None:
         return Rejected(code="no_task", why="The steps name no task.", hint="Give task_id.")
-    else:
-        task = intent.task_id
-    if task not in world.tasks or world.tasks[task].state == "cancelling":
-        return unknown("task", task, tuple(world.tasks))
-    return name if name is not None and name in world.threads else open_thread(draft, intent.agent_id, task)
+    task = world.tasks.get(intent.task_id)
+    if task is None or task.state == "cancelling":
+        return unknown("task", intent.task_id, tuple(world.tasks))
+    if intent.agent_id not in task.group:
+        return not_in_group(intent.agent_id, task)
+    return open_thread(draft, intent.agent_id, intent.task_id)
 
 
 def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
@@ -125,7 +138,7 @@ def modify_step(draft: Draft, intent: ModifyStep, by: str) -> Verdict:
     step = _waiting_step(draft, intent.step_id, by)
     if isinstance(step, Rejected):
         return step
-    if step.work.executor != intent.work.executor:
+    if (step.work.type, step.work.executor) != (intent.work.type, intent.work.executor):
         refused = _forbidden(draft, draft.world.agents[step.agent_id], intent.work, by)
         if refused is not None:
             return refused
@@ -166,7 +179,7 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
             attempt=step.attempt + 1,
             terms=intent.terms,
             reserved=needs,
-            notices_seen=len(draft.world.threads[step.thread_id].notices),
+            notices_seen=len(draft.world.threads[step.thread_id].notices) if step.work.type == "skill" else 0,
         )
     )
     return None
@@ -180,8 +193,10 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
         end_step(draft, step, "failed", error=f"Not permitted: {terms.rule or 'the policy says no'}.")
         return False
     approval = draft.world.approvals.get(step.approval) if step.approval else None
-    if approval is not None and approval.state == "approved" and approval.digest == terms.digest:
-        return True
+    if approval is not None:
+        if approval.digest == terms.digest:
+            return True
+        draft.emit(ApprovalVoided(at=draft.now, approval_id=approval.approval_id, why="something else is asked"))
     name = approval_id(step.step_id, step.asked + 1)
     person = draft.world.human()
     draft.emit(StepBlocked(at=draft.now, step_id=step.step_id, state="awaiting_approval", terms=terms, approval=name))

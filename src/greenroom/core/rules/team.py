@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.base.ids import TEAM_BUDGET, WaitingId
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager
 from greenroom.core.rules.endings import cancel_steps, interrupt_all, settle_question
 from greenroom.core.rules.intents import CreateTeam, Declare, ForkTeam, PauseTeam, ResumeTeam
+from greenroom.core.rules.waits import set_timeout
 from greenroom.core.state.agent import Declared
 from greenroom.core.state.approval import ApprovalVoided
 from greenroom.core.state.budget import LimitsSet
 from greenroom.core.state.step import StepUnblocked
 from greenroom.core.state.team import TeamCreated, TeamForked, TeamPaused, TeamResumed
 from greenroom.core.state.timer import TimerCancelled
+from greenroom.core.state.world import ordered
 
 
 def create_team(draft: Draft, intent: CreateTeam, by: str) -> Verdict:
@@ -35,19 +37,24 @@ def create_team(draft: Draft, intent: CreateTeam, by: str) -> Verdict:
 
 
 def fork_team(draft: Draft, intent: ForkTeam, by: str) -> Verdict:
-    """What ran is interrupted; approvals, timers and reservations are void: they belong to the other team."""
+    """What ran is interrupted; approvals, timers and reservations are void: they belong to the other team.
+
+    Who waits for another agent goes on waiting here, so the bounds of those waits begin anew.
+    """
     if not is_trusted(draft.world, by) or not draft.world.team.team_id:
         return Rejected(code="nothing_to_fork", why="There is no team to fork here.")
     draft.emit(TeamForked(at=draft.now, team_id=intent.team_id, origin=intent.origin))
-    interrupt_all(draft, f"forked from {intent.origin.team_id}")
-    for timer in list(draft.world.timers.values()):
+    interrupt_all(draft, f"forked from {intent.origin.team_id}", void=True)
+    for timer in ordered(draft.world.timers):
         draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
-    for approval in list(draft.world.approvals.values()):
-        settle_question(draft, approval.approval_id)
+        if timer.purpose == "wait":
+            wait = draft.world.waits[WaitingId(timer.subject)]
+            set_timeout(draft, wait, timer.due - wait.since)
+    for approval in ordered(draft.world.approvals):
+        settle_question(draft, "approval_id", approval.approval_id)
         draft.emit(ApprovalVoided(at=draft.now, approval_id=approval.approval_id, why="forked"))
-        step = draft.world.steps.get(approval.step_id)
-        if step is not None and step.state == "awaiting_approval":
-            draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
+        if approval.state == "pending":
+            draft.emit(StepUnblocked(at=draft.now, step_id=approval.step_id))
     return None
 
 
@@ -73,7 +80,7 @@ def pause_team(draft: Draft, intent: PauseTeam, by: str) -> Verdict:
     if draft.world.team.paused is None:
         draft.emit(TeamPaused(at=draft.now, why=intent.why))
     if intent.now:
-        running = [draft.world.steps[one.running] for one in draft.world.agents.values() if one.running is not None]
+        running = [draft.world.steps[one.running] for one in ordered(draft.world.agents) if one.running is not None]
         cancel_steps(draft, running, "cancelled", then="requeue")
     return None
 

@@ -23,6 +23,7 @@ class Commit:
 
 
 Listener: TypeAlias = Callable[[Commit], None]
+TroubleListener: TypeAlias = Callable[[str | None], None]
 
 
 class Bus:
@@ -30,11 +31,24 @@ class Bus:
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
+        self._worried: list[TroubleListener] = []
+        self.trouble: str | None = None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear of every commit from now on; call what is returned to stop."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def subscribe_trouble(self, listener: TroubleListener) -> None:
+        """Hear when the log cannot be written, and (with None) when it can again."""
+        self._worried.append(listener)
+
+    def worry(self, trouble: str | None) -> None:
+        """Say that the log cannot be written and why, or that it can."""
+        if trouble != self.trouble:
+            self.trouble = trouble
+            for listener in tuple(self._worried):
+                listener(trouble)
 
     def publish(self, commit: Commit) -> None:
         """Tell everybody."""

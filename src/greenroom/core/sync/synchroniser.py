@@ -72,7 +72,6 @@ class Synchroniser:
         self.world = world
         self.version = version
         self.bus = Bus()
-        self.trouble: str | None = None
         self._log = log
         self._lease = lease
         self._clock = clock
@@ -93,7 +92,7 @@ class Synchroniser:
         writer, self._writer = self._writer, None
         if writer is None:
             return
-        while self._waiting and self._fenced is None and self.trouble is None:
+        while self._waiting and self._fenced is None and self.bus.trouble is None:
             await asyncio.wait([request.answer for request in self._waiting])
         writer.cancel()
         await asyncio.gather(writer, return_exceptions=True)
@@ -200,7 +199,7 @@ class Synchroniser:
                 raise
             except WorldFault as error:
                 # The disk is full or away: what was paid for stays in memory and is written when it can be.
-                self.trouble = str(error)
+                self.bus.worry(str(error))
                 await self._sleep(delay)
                 delay = min(delay * 2, 2.0)
 
@@ -212,7 +211,7 @@ class Synchroniser:
             if (head.epoch, head.batch) != (append.epoch, append.batch):
                 raise
             version = head.version
-        self.trouble = None
+        self.bus.worry(None)
         return version
 
     def _rows(self, batch: _Batch) -> list[ArchiveRow]:

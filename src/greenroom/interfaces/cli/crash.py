@@ -14,8 +14,7 @@ from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import record
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.step import StepEnded, StepStarted
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.running import Ending, hush, tell
+from greenroom.interfaces.cli.running import Ending, telling
 from greenroom.interfaces.cli.session import Door
 from greenroom.interfaces.cli.telling import Teller
 from greenroom.interfaces.cli.words import step_words
@@ -26,45 +25,40 @@ async def crash_and_resume(door: Door, team: TeamId) -> Ending:
     """Let one process work until it dies, and another one finish; tell it all from the log."""
     teller = Teller()
     door.progress.begin(teller)
-    listener = asyncio.create_task(tell(door, team, teller))
     try:
         await _dies(door, team, teller)
-        await _carries_on(door, team)
-        await tell_rest(door, team, teller, listener)
+        await _carries_on(door, team, teller)
     finally:
-        await hush(listener)
         door.progress.end()
     tasks = [task.task_id for task in await door.runtime.ended_tasks(team)] + list(teller.world.tasks)
     return Ending(standings=[(task, await door.runtime.stands(team, task)) for task in tasks], teller=teller)
 
 
-async def tell_rest(door: Door, team: TeamId, teller: Teller, listener: asyncio.Task[None]) -> None:
-    """Tell what the listener has not come to yet."""
-    await hush(listener)
-    await tell(door, team, teller, follow=False)
-
-
 async def _dies(door: Door, team: TeamId, teller: Teller) -> None:
     child = await _start(door, "demo", "--team", team, "--fatal", ANSWER)
-    code = await _end_of(child)
-    head = (await door.runtime.log.head(team)).version
-    while teller.version < head:
-        await asyncio.sleep(0.01)
+    async with telling(door, team, teller):
+        code = await _end_of(child)
     if code != -signal.SIGKILL:
         raise WorldFault(f"The process that was to be killed ended by itself with code {code}. Try again.")
     running = [step for step in teller.world.steps.values() if step.state == "running"]
     door.progress.note("")
-    door.progress.note(f"✗ Process {child.pid} was killed with kill -9 at version {head}, in the middle of:", style="bold red")
+    door.progress.note(
+        f"✗ Process {child.pid} was killed with kill -9 at version {teller.version}, in the middle of:",
+        style="bold red",
+    )
     for step in running:
         door.progress.note(f"    {step.agent_id}: {step_words(step)}", style="red")
     door.progress.note("")
 
 
-async def _carries_on(door: Door, team: TeamId) -> None:
+async def _carries_on(door: Door, team: TeamId, teller: Teller) -> None:
     child = await _start(door, "resume", team)
-    door.progress.note(f"◆ A new process, {child.pid}, takes the same team up: greenroom resume {team}", style="bold blue")
+    door.progress.note(
+        f"◆ A new process, {child.pid}, takes the same team up: greenroom resume {team}", style="bold blue"
+    )
     door.progress.note("")
-    await _end_of(child)
+    async with telling(door, team, teller):
+        await _end_of(child)
 
 
 async def _start(door: Door, *words: str) -> asyncio.subprocess.Process:

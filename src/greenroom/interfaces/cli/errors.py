@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import sys
+import traceback
 
 import typer
 
@@ -18,12 +18,15 @@ def explain(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "The process that runs the team did not answer in time. Is it stopped or very busy? Try again."
     what = str(error) or "no words"
-    return f"Something broke that should not: {type(error).__name__}: {what}. This is a bug in Greenroom; -v shows where."
+    return (
+        f"Something broke that should not: {type(error).__name__}: {what}. This is a bug in Greenroom; -v shows where."
+    )
 
 
-def report(error: BaseException) -> Exit:
-    """Say it on stderr; with `-v` (the logger at DEBUG) with the traceback. Returns the exit code."""
-    logging.getLogger("greenroom").debug("The error in full:", exc_info=error)
+def report(error: BaseException, *, verbose: bool = False) -> Exit:
+    """Say it on stderr; with `-v` after its traceback. Returns the exit code."""
+    if verbose:
+        traceback.print_exception(error)
     mark = typer.style("Error:", fg="red", bold=True) if sys.stderr.isatty() else "Error:"
     typer.echo(f"{mark} {explain(error)}", err=True)
     return of_error(error)

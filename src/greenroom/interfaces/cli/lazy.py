@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -64,7 +64,7 @@ class LazyCommand(TyperCommand):
         info_name: str | None,
         args: list[str],
         parent: Context | None = None,
-        **extra: Any,
+        **extra: object,
     ) -> Context:
         """Hand over."""
         if on_windows():

@@ -1,15 +1,17 @@
-"""The `greenroom` command: its options, its table of commands, and how it ends. Kept light: `--help` imports only this."""
+"""The `greenroom` command: its options, its table of commands, and how it ends. `--help` imports only this."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from greenroom.core.base.errors import GreenroomError
 from greenroom.interfaces.cli.errors import report, usage
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.lazy import SETTINGS, LazyCommand, Sections, load, options
@@ -57,11 +59,21 @@ def run(arguments: Sequence[str]) -> int:
         return usage(error)
     except (typer.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
-    except Exception as error:
-        return report(error)
+    except GreenroomError as error:
+        return report(error, verbose=_verbose(arguments))
     return code if isinstance(code, int) else Exit.DONE
+
+
+def _verbose(arguments: Sequence[str]) -> bool:
+    return "-v" in arguments or "--verbose" in arguments
+
+
+def _bug(_: type[BaseException], error: BaseException, __: TracebackType | None) -> None:
+    """What nobody expected: one sentence, and the traceback for those who ask for it. Python then ends with code 1."""
+    report(error, verbose=_verbose(sys.argv[1:]))
 
 
 def main() -> None:
     """The console script."""
+    sys.excepthook = _bug
     sys.exit(run(sys.argv[1:]))

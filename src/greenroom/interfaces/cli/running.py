@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from greenroom.app.host import Host
@@ -13,7 +13,6 @@ from greenroom.app.standing import Standing
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.exits import Exit, of_standings
-from greenroom.interfaces.cli.rows import seconds
 from greenroom.interfaces.cli.session import Door
 from greenroom.interfaces.cli.telling import Teller
 
@@ -47,28 +46,29 @@ async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
     """Own the team, let it work, tell what happens until every task stands still, and let it go again."""
     teller = Teller() if new else await _so_far(door, team)
     door.progress.begin(teller)
-    listener = asyncio.create_task(tell(door, team, teller))
     try:
-        tasks = await _work(door, team)
+        async with telling(door, team, teller):
+            tasks = await _work(door, team)
     except asyncio.CancelledError:
-        door.progress.note("Stopping: what runs is ended and written down. Again to end at once.", style="yellow")
-        await door.runtime.stop(team)
         door.progress.end()
-        door.progress.note(f"Stopped. Go on with: {command(door, 'resume', team)}")
+        door.progress.note(f"Stopped. Go on with: {command(door, 'resume', team)}", style="bold")
         raise
     finally:
-        await door.runtime.stop(team)
-        await hush(listener)
-        await tell(door, team, teller, follow=False)
         door.progress.end()
     return Ending(standings=[(task, await door.runtime.stands(team, task)) for task in tasks], teller=teller)
 
 
-async def hush(listener: asyncio.Task[None]) -> None:
-    """Stop telling; what went wrong while telling is raised here."""
-    listener.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await listener
+@contextlib.asynccontextmanager
+async def telling(door: Door, team: TeamId, teller: Teller) -> AsyncIterator[None]:
+    """Tell what happens meanwhile, by whichever process; at the end everything that is in the log has been told."""
+    listener = asyncio.create_task(tell(door, team, teller))
+    try:
+        yield
+    finally:
+        listener.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await listener
+        await tell(door, team, teller, follow=False)
 
 
 def command(door: Door, *words: str) -> str:
@@ -79,12 +79,18 @@ def command(door: Door, *words: str) -> str:
 
 async def _work(door: Door, team: TeamId) -> tuple[TaskId, ...]:
     """Let the agents work until nothing more happens by itself; returns the tasks they worked on."""
-    host = await door.runtime.start(team)
-    watcher = asyncio.create_task(_watch(door, host))
     try:
-        return await _settled(door, team, tuple(host.world.tasks))
+        host = await door.runtime.start(team)
+        watcher = asyncio.create_task(_watch(door, host))
+        try:
+            return await _settled(door, team, tuple(host.world.tasks))
+        finally:
+            watcher.cancel()
+    except asyncio.CancelledError:
+        door.progress.note("Stopping: what runs is ended and written down. Once more to end at once.", style="yellow")
+        raise
     finally:
-        watcher.cancel()
+        await door.runtime.stop(team)
 
 
 async def _so_far(door: Door, team: TeamId) -> Teller:

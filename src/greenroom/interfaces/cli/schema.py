@@ -1,4 +1,4 @@
-"""The one schema of everything printed as JSON: an event is its record in the log with type, version and team before it."""
+"""The one schema of everything printed as JSON: an event is its record in the log, with type, version and team."""
 
 from __future__ import annotations
 

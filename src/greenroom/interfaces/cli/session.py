@@ -1,4 +1,4 @@
-"""One invocation: the runtime is opened, the command runs, signals stop it cleanly, errors become sentences and codes."""
+"""One invocation: open the runtime, run the command, stop cleanly on a signal, turn errors into sentences and codes."""
 
 from __future__ import annotations
 
@@ -85,12 +85,10 @@ def run(context: typer.Context, work: Work, *, fatal: str | None = None) -> int:
         return out.result("stopped", stop.code)
     except (GreenroomError, TimeoutError) as error:
         progress.end()
-        return out.result("error", report(error), error=explain(error))
+        return out.result("error", report(error, verbose=setup.verbose), error=explain(error))
 
 
-async def _watched(
-    setup: Setup, out: Output, progress: Progress, work: Work, stop: Stop, fatal: str | None
-) -> Exit:
+async def _watched(setup: Setup, out: Output, progress: Progress, work: Work, stop: Stop, fatal: str | None) -> Exit:
     task = asyncio.create_task(_opened(setup, out, progress, work, fatal))
     stop.watch(task)
     return await task

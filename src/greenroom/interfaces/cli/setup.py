@@ -1,4 +1,4 @@
-"""What every command is told: where the home is, how to print, how much to say. Options for it stand on every command."""
+"""What every command is told: where the home is, how to print, how much to say."""
 
 from __future__ import annotations
 

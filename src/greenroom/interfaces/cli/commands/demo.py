@@ -1,4 +1,4 @@
-"""`greenroom demo`: three scripted agents talk and work; with `--crash` their process is killed and another one goes on."""
+"""`greenroom demo`: three scripted agents talk and work; with `--crash` they are killed and carry on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ FIRST_LINE = "The agents' replies are scripted. Everything else is real: the log
 def demo(
     context: typer.Context,
     *,
-    crash: Annotated[bool, typer.Option("--crash", help="Kill the process half-way and let another one go on.")] = False,
+    crash: Annotated[
+        bool, typer.Option("--crash", help="Kill the process half-way and let another one go on.")
+    ] = False,
     ask: Annotated[bool, typer.Option("--ask", help="Let the team ask you before it publishes.")] = False,
     pace: Annotated[
         float, typer.Option("--pace", min=0.0, max=60.0, envvar=PACE, help="Seconds that a reply or a tool takes.")
@@ -49,7 +51,9 @@ async def _demo(door: Door, *, made: TeamId | None, crash: bool, kit: str) -> Ex
     door.progress.note("Counted in the log and on the disk:", style="bold")
     right = True
     for proof in await proofs(door, team):
-        door.progress.note(f"  {'✓' if proof.right else '✗'} {proof.what:<9} {proof.found}", style="green" if proof.right else "red")
+        door.progress.note(
+            f"  {'✓' if proof.right else '✗'} {proof.what:<9} {proof.found}", style="green" if proof.right else "red"
+        )
         right = right and proof.right
     code = close(door, team, ending, name="last")
     return code if right else Exit.FAILED

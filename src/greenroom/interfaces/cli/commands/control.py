@@ -1,0 +1,126 @@
+"""`greenroom pause`, `cancel`, `answer`: changes that are asked for, wherever the team runs."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Annotated, Final, Literal
+
+import typer
+
+from greenroom.app.lookup import Found, find
+from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.ids import TaskId
+from greenroom.core.rules.intents import AnswerApproval, CancelTask, PauseTask, PauseTeam
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.world import World
+from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.running import command
+from greenroom.interfaces.cli.session import Door, run
+from greenroom.interfaces.cli.telling import Teller
+from greenroom.interfaces.cli.words import shorten
+
+PATIENCE: Final = 20.0
+"""Seconds to wait until cancelled effects are seen dead, before saying that they are not yet."""
+
+
+def pause(
+    context: typer.Context,
+    name: Id,
+    *,
+    now: Annotated[bool, typer.Option("--now", help="Interrupt what runs; it is run again on resume.")] = False,
+) -> int:
+    """Start nothing new in a team or task. What runs is finished first, unless --now."""
+    return run(context, partial(_pause, name=name, now=now))
+
+
+async def _pause(door: Door, *, name: str, now: bool) -> Exit:
+    found = await find(door.runtime, name)
+    _open_tasks(await door.runtime.world(found.team), found)
+    intent = PauseTeam(now=now) if found.task is None else PauseTask(task_id=found.task, now=now)
+    await door.runtime.ask(found.team, intent)
+    door.out.show(f"{found} is paused: nothing new starts.")
+    door.progress.note(f"Go on with: {command(door, 'resume', str(found))}")
+    return door.out.result("paused", Exit.DONE, team=found.team, task=found.task)
+
+
+def cancel(context: typer.Context, name: Id) -> int:
+    """End a task, or all open tasks of a team; what runs is stopped and seen dead."""
+    return run(context, partial(_cancel, name=name))
+
+
+async def _cancel(door: Door, *, name: str) -> Exit:
+    found = await find(door.runtime, name)
+    before = await door.runtime.world(found.team)
+    tasks = _open_tasks(before, found)
+    head = (await door.runtime.log.head(found.team)).version
+    teller = Teller(world=await door.runtime.world(found.team, head), version=head)
+    await door.runtime.ask(found.team, *(CancelTask(task_id=task) for task in tasks))
+    dead = await _dead(door, found, teller, tasks)
+    told = ", ".join(tasks)
+    door.out.show(f"Cancelled: {told}." if dead else f"Cancelling: {told}. What runs has not ended yet.")
+    return door.out.result("cancelled" if dead else "cancelling", Exit.DONE, team=found.team, tasks=list(tasks))
+
+
+async def _dead(door: Door, found: Found, teller: Teller, tasks: tuple[TaskId, ...]) -> bool:
+    """Wait, within reason, until the tasks are over."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for told in door.runtime.events(found.team, after=teller.version, follow=True):
+                teller.tell(told)
+                if not any(task in teller.world.tasks for task in tasks):
+                    return True
+    except TimeoutError:
+        return False
+    return True
+
+
+def _open_tasks(world: World, found: Found) -> tuple[TaskId, ...]:
+    tasks = tuple(task for task in world.tasks if found.task in (None, task))
+    if not tasks:
+        raise Refused(
+            Rejected(
+                code="nothing_open", why=f"Nothing is being worked on in {found}.", hint="`greenroom tasks --all`."
+            )
+        )
+    return tasks
+
+
+def answer(
+    context: typer.Context,
+    name: Id,
+    word: Annotated[Literal["yes", "no"], typer.Argument(metavar="yes|no", help="May the step run?")],
+    *,
+    approval: Annotated[
+        str | None,
+        typer.Option("--approval", help="Which question, when several wait: an agent's name or more of the id."),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", help="Why; the agent reads it.")] = "",
+) -> int:
+    """Say yes or no to a step that waits for a person."""
+    return run(context, partial(_answer, name=name, word=word, approval=approval, reason=reason))
+
+
+async def _answer(door: Door, *, name: str, word: Literal["yes", "no"], approval: str | None, reason: str) -> Exit:
+    found = await find(door.runtime, name)
+    one = _pending(await door.runtime.world(found.team), found, approval)
+    verdict: Literal["approved", "denied"] = "approved" if word == "yes" else "denied"
+    await door.runtime.ask(found.team, AnswerApproval(approval_id=one.approval_id, answer=verdict, reason=reason))
+    door.out.show(f"{verdict.capitalize()}: {shorten(one.question, 300)}")
+    holder = await door.runtime.log.holder(found.team)
+    if holder is None:
+        door.progress.note(f"Nobody runs the team. Go on with: {command(door, 'resume', found.team)}")
+    return door.out.result(verdict, Exit.DONE, team=found.team, approval=one.approval_id)
+
+
+def _pending(world: World, found: Found, wanted: str | None) -> Approval:
+    waiting = [one for one in world.approvals.values() if one.state == "pending" and found.task in (None, one.task_id)]
+    fits = [one for one in waiting if wanted is None or one.approval_id.startswith(wanted)]
+    if len(fits) == 1:
+        return fits[0]
+    listed = "; ".join(f"{one.approval_id}: {shorten(one.question, 80)}" for one in fits or waiting)
+    if not waiting:
+        raise Refused(Rejected(code="nothing_asked", why=f"Nothing in {found} waits for an answer."))
+    why = f"{len(fits)} questions wait." if fits else f"No question begins with {wanted!r}."
+    raise Refused(Rejected(code="which_approval", why=why, hint=f"Say which with --approval. {listed}"))

@@ -1,0 +1,112 @@
+"""`greenroom doctor`: is everything as it must be, and if not, what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import shutil
+import sqlite3
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final, Literal
+
+import typer
+from rich.text import Text
+
+from greenroom.app.runtime import Runtime
+from greenroom.app.settings import home_folder
+from greenroom.core.base.errors import GreenroomError
+from greenroom.core.base.records import record
+from greenroom.core.ports.codec import SCHEMA
+from greenroom.interfaces.cli.commands.storage import size
+from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.output import Output
+from greenroom.interfaces.cli.setup import setup_of
+
+SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
+LITTLE: Final = 200_000_000
+"""Bytes of free space below which a warning is due."""
+
+
+@record
+class Finding:
+    """One thing that was looked at; `todo` says what to do about it."""
+
+    what: str
+    state: Literal["ok", "warn", "bad"]
+    found: str
+    todo: str = ""
+
+
+def doctor(context: typer.Context) -> int:
+    """Check this machine and the log; exit code 3 when something is broken."""
+    setup = setup_of(context)
+    out = Output(setup.output_format)
+    home = home_folder(setup.home).absolute()
+    findings = [_python(), _sqlite(), _git(), _home(home), *asyncio.run(_store(home))]
+    out.begin(command="doctor", home=str(home))
+    for one in findings:
+        sign, style = SIGNS[one.state]
+        out.show(Text(f"{sign} ", style=style).append(f"{one.what:<9} {one.found}", style="default"))
+        if one.todo:
+            out.show(Text(f"            {one.todo}", style="bold"))
+        out.item("finding", asdict(one))
+    broken = any(one.state == "bad" for one in findings)
+    return out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
+
+
+def _python() -> Finding:
+    return Finding(what="python", state="ok", found=f"Python {platform.python_version()} on {platform.system()}")
+
+
+def _sqlite() -> Finding:
+    found = f"SQLite {sqlite3.sqlite_version}"
+    if sqlite3.sqlite_version_info < (3, 35):
+        return Finding(what="sqlite", state="bad", found=found, todo="Use a Python with SQLite 3.35 or newer.")
+    return Finding(what="sqlite", state="ok", found=found)
+
+
+def _git() -> Finding:
+    where = shutil.which("git")
+    if where is None:
+        return Finding(
+            what="git", state="warn", found="not on the PATH", todo="Install git: teams that edit code need it."
+        )
+    return Finding(what="git", state="ok", found=where)
+
+
+def _home(home: Path) -> Finding:
+    place = next((one for one in (home, *home.parents) if one.exists()), home)
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        return Finding(what="home", state="bad", found=f"{home}: {error.strerror}", todo="Choose another with --home.")
+    found = f"{home}, {size(free)} free"
+    if free < LITTLE:
+        return Finding(what="home", state="warn", found=found, todo="Make room: a full disk stops every team.")
+    return Finding(what="home", state="ok", found=found)
+
+
+async def _store(home: Path) -> list[Finding]:
+    """The database: whether it opens, is sound, and who works in it."""
+    try:
+        runtime = await Runtime.open(home)
+    except GreenroomError as error:
+        return [Finding(what="database", state="bad", found=str(error), todo="Nothing in it was changed.")]
+    try:
+        wrong = [
+            Finding(what="database", state="bad", found=one, todo=COPY.format(home=home))
+            for one in await runtime.log.check()
+        ]
+        teams = await runtime.log.streams()
+    except GreenroomError as error:
+        return [Finding(what="database", state="bad", found=str(error), todo=COPY.format(home=home))]
+    finally:
+        await runtime.close()
+    running = [f"{info.stream} in {info.owner}" for info in teams if info.owner]
+    told = f"{len(teams)} teams, {len(running)} running" + (f": {', '.join(running)}" if running else "")
+    sound = [Finding(what="database", state="ok", found=f"sound, schema {SCHEMA}")]
+    return [*(wrong or sound), Finding(what="teams", state="ok", found=told)]
+
+
+COPY: Final = "Copy {home} before anything else, then restore it from a backup or forget the damaged team."

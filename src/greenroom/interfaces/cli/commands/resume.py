@@ -1,0 +1,62 @@
+"""`greenroom resume`: a paused team goes on; a team that nobody runs is taken over here and followed to its end."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import typer
+
+from greenroom.app.lookup import Found, find
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.rules.intents import ResumeTask, ResumeTeam
+from greenroom.core.state.world import World
+from greenroom.interfaces.cli.ending import close
+from greenroom.interfaces.cli.exits import Exit, of_standings
+from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.running import command, follow
+from greenroom.interfaces.cli.session import Door, run
+
+
+def resume(context: typer.Context, name: Id) -> int:
+    """Let a team go on; if nobody runs it, run it here to its end."""
+    return run(context, partial(_resume, name=name))
+
+
+async def _resume(door: Door, *, name: str) -> Exit:
+    found = await find(door.runtime, name)
+    world = await door.runtime.world(found.team)
+    wanted = _paused(world, found)
+    holder = await door.runtime.log.holder(found.team)
+    door.out.begin(team=found.team, command="resume", home=str(door.home))
+    if holder is None and not world.tasks:
+        return await _over(door, found)
+    if holder is not None and not wanted:
+        raise WorldFault(
+            f"Team {found.team!r} runs already, in {holder.owner}, and is not paused. "
+            f"Watch it with `{command(door, 'events', found.team, '--follow')}`."
+        )
+    if wanted:
+        await door.runtime.ask(found.team, *wanted)
+    if holder is not None:
+        door.out.show(f"{found} goes on, in {holder.owner}.")
+        return door.out.result("resumed", Exit.DONE, team=found.team, owner=holder.owner)
+    return close(door, found.team, await follow(door, found.team))
+
+
+def _paused(world: World, found: Found) -> list[ResumeTeam | ResumeTask]:
+    """What holds it up: the team's pause, and that of its tasks."""
+    wanted: list[ResumeTeam | ResumeTask] = []
+    if found.task is None and world.team.paused is not None:
+        wanted.append(ResumeTeam())
+    tasks = [task for task in world.tasks.values() if found.task in (None, task.task_id)]
+    return wanted + [ResumeTask(task_id=task.task_id) for task in tasks if task.paused is not None]
+
+
+async def _over(door: Door, found: Found) -> Exit:
+    """Nothing is left to do: say how it ended."""
+    tasks = [task for task in await door.runtime.ended_tasks(found.team) if found.task in (None, task.task_id)]
+    code = of_standings(task.state for task in tasks)
+    told = ", ".join(f"{task.task_id} {task.state}" for task in tasks) or "it has no tasks"
+    door.out.show(f"Nothing is left to do in {found}: {told}.")
+    door.progress.note(f"To run it again from some moment: {command(door, 'fork', found.team, '--at', 'VERSION')}")
+    return door.out.result(tasks[-1].state if tasks else "finished", code, team=found.team)

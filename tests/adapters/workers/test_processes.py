@@ -1,0 +1,111 @@
+"""Process groups: ended whole, seen dead, found again by a later life, and never mistaken for somebody else's."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.workers import processes
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.ids import TaskId
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import CancelTask
+from greenroom.core.state.step import Step
+from greenroom.testing.harness import harness
+from greenroom.testing.tools import RunCommand
+from tests.app.team import call, finishes, says, spec, stage
+
+FAMILY = (
+    "import os, sys, time\n"
+    "if os.fork() == 0:\n"
+    "    time.sleep(600)\n"
+    "open(sys.argv[1], 'w').write('up')\n"
+    "time.sleep(600)\n"
+)
+
+
+def family(tmp_path: Path) -> list[str]:
+    """A command that has a child, and says when both are there."""
+    return [sys.executable, "-c", FAMILY, str(tmp_path / "up")]
+
+
+async def is_up(tmp_path: Path) -> None:
+    """Wait until the family is there."""
+    for _ in range(1000):
+        if (tmp_path / "up").exists():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the command did not start")
+
+
+async def test_a_group_is_ended_with_its_children(tmp_path: Path) -> None:
+    process = await processes.start(family(tmp_path))
+    await is_up(tmp_path)
+    assert processes.alive(process.pid)
+    await processes.end(process.pid)
+    assert not processes.alive(process.pid)
+    await process.wait()
+
+
+async def test_a_later_life_ends_what_an_earlier_one_left(tmp_path: Path) -> None:
+    process = await processes.start(family(tmp_path))
+    await is_up(tmp_path)
+    assert await processes.end_left_over([processes.mark(process.pid)]) == 1
+    assert not processes.alive(process.pid)
+    await process.wait()
+
+
+async def test_a_process_id_that_was_used_again_is_left_alone(tmp_path: Path) -> None:
+    process = await processes.start(family(tmp_path))
+    await is_up(tmp_path)
+    stranger = evolve(processes.mark(process.pid), before="another boot:1")
+    assert await processes.end_left_over([stranger]) == 0
+    assert processes.alive(process.pid)
+    await processes.end(process.pid)
+    await process.wait()
+
+
+async def test_nothing_is_done_about_a_process_that_is_gone() -> None:
+    process = await processes.start([sys.executable, "-c", ""])
+    mark = processes.mark(process.pid)
+    await process.communicate()
+    assert await processes.end_left_over([mark]) == 0
+    assert processes.born(process.pid) == ""
+
+
+async def test_a_program_that_is_not_there_is_a_clear_fault() -> None:
+    with pytest.raises(WorldFault, match="'no-such-program' could not be started"):
+        await processes.start(["no-such-program"])
+
+
+async def test_cancelling_a_task_kills_its_command_and_sees_it_dead(tmp_path: Path) -> None:
+    cues = [says("ann", 1, call("run_command", command=family(tmp_path))), finishes("ann", 2)]
+    async with harness([spec("ann", "run_command")], cues, executors=[RunCommand()]) as house:
+        work = asyncio.create_task(house.do(stage("ann")))
+        await is_up(tmp_path)
+        running = [one for one in (await house.world()).steps.values() if one.state == "running"]
+        group = int(running[0].prepared[0].key)
+        await house.runtime.ask(house.team, CancelTask(task_id=TaskId("t1")))
+        assert (await house.runtime.wait(house.team, TaskId("t1"))).word == "cancelled"
+        assert not processes.alive(group)
+        work.cancel()
+
+
+async def test_a_command_says_what_it_printed_and_how_it_ended() -> None:
+    cues = [
+        says(
+            "ann",
+            1,
+            call("run_command", command=[sys.executable, "-c", "print('hello')"]),
+            call("run_command", command=[sys.executable, "-c", "raise SystemExit(3)"]),
+        ),
+        finishes("ann", 2),
+    ]
+    async with harness([spec("ann", "run_command")], cues, executors=[RunCommand()]) as house:
+        assert (await house.do(stage("ann"))).word == "finished"
+        steps = [one for one in await house.archived("step") if isinstance(one, Step) and one.work.type == "tool"]
+        assert [(one.state, one.error) for one in steps] == [("finished", ""), ("failed", "exit status 3")]
+        assert steps[0].result == {"output": "hello\n"}
