@@ -10,16 +10,18 @@ from typing import Literal, TypeVar
 
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, TeamId, ThreadId, WaitingId
+from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, TeamId, ThreadId, WaitingId, timer_id
 from greenroom.core.base.records import Data
 from greenroom.core.rules.decide import Decided, decide
 from greenroom.core.rules.intents import (
     AddAgent,
     AddTask,
+    AnswerApproval,
     AssignSubtask,
     Consequence,
     CreateTeam,
     FinishStep,
+    FireTimer,
     Intent,
     QueueSteps,
     ReleaseStep,
@@ -31,11 +33,13 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.rules.queue import next_step
 from greenroom.core.state.agent import Agent, AgentSpec
+from greenroom.core.state.approval import Answer, Approval
 from greenroom.core.state.archive import ArchivedRecord
 from greenroom.core.state.events import Event
 from greenroom.core.state.message import Message, MessageSent, WaitReleased
 from greenroom.core.state.step import Effect, Step, StepEnded, Terms, Work
 from greenroom.core.state.task import Task
+from greenroom.core.state.thread import Noticed
 from greenroom.core.state.world import NOWHERE, World
 from tests.core.invariants import check
 
@@ -110,9 +114,7 @@ class House:
         house.do(CreateTeam(team_id=TeamId("team"), name="Team", limits=team_limits, waiting_timeout=waiting_timeout))
         house.do(*(AddAgent(agent_id=name, spec=spec) for name, spec in SPECS.items()))
         return house.do(
-            AddTask(
-                name="job", intention="do the job", manager=BOSS, group=tuple(SPECS), stages=stages, limits=limits
-            )
+            AddTask(name="job", intention="do the job", manager=BOSS, group=tuple(SPECS), stages=stages, limits=limits)
         )
 
     # ------------------------------------------------------------------------------------------ asking
@@ -147,6 +149,10 @@ class House:
         assert rejected.code == code, rejected
         assert self.world is before
         return rejected
+
+    def fire(self, waiting: WaitingId) -> House:
+        """Let the timeout of this wait come."""
+        return self.do(FireTimer(timer_id=timer_id(waiting, "wait")), by=SYSTEM)
 
     def later(self, millis: int) -> House:
         """Let time pass."""
@@ -205,6 +211,10 @@ class House:
         step = self.running(agent)
         return self.do(ReleaseStep(step_id=step.step_id, attempt=step.attempt), by=agent)
 
+    def answer(self, agent: AgentId, answer: Answer = "approved", by: str = HUE) -> House:
+        """Let a person answer what they are asked about a step of this agent."""
+        return self.do(AnswerApproval(approval_id=self.question(agent).approval_id, answer=answer), by=by)
+
     def assign(self, stage: StageId = S1) -> House:
         """Start the stage if need be, and let every subtask begin that is ready."""
         if self.world.stages[stage].state == "init":
@@ -249,6 +259,10 @@ class House:
         """What the agent's queued steps are about, in order."""
         return [self.world.steps[one].work.text_content for one in self.agent(agent).todo]
 
+    def senders(self, agent: AgentId) -> list[str]:
+        """The first lines of what the agent's queued steps are about: whom a message is from."""
+        return [text.partition("\n")[0] for text in self.texts(agent)]
+
     def last(self, agent: AgentId) -> Step:
         """The last step in the agent's queue."""
         return self.world.steps[self.agent(agent).todo[-1]]
@@ -257,15 +271,23 @@ class House:
         """The events of this kind that the last accepted intent caused."""
         return [one for one in self.fresh if isinstance(one, kind)]
 
+    def codes(self) -> list[str]:
+        """Why consequences of the last finished step were refused."""
+        return [one.code for one in self.happened(Noticed)]
+
     def said(self) -> Message:
         """The newest message."""
         return next(one.message for one in reversed(self.log) if isinstance(one, MessageSent))
 
-    def ended(self, step: StepId) -> StepEnded:
+    def question(self, agent: AgentId) -> Approval:
+        """What a person is being asked about a step of this agent."""
+        return next(one for one in self.world.approvals.values() if one.agent_id == agent)
+
+    def ended(self, step: str) -> StepEnded:
         """How this step ended."""
         return next(one for one in self.log if isinstance(one, StepEnded) and one.step_id == step)
 
-    def released(self, waiting: WaitingId) -> str | None:
+    def released(self, waiting: str) -> str | None:
         """Why this waiting id was released."""
         return next((e.why for e in self.log if isinstance(e, WaitReleased) and e.waiting_id == waiting), None)
 

@@ -161,7 +161,8 @@ def references(world: World) -> None:
         assert {message.sender_id, *message.receiver} <= people
         assert message.task_id in world.tasks
     for timer in world.timers.values():
-        assert timer.agent_id in world.tasks[timer.task_id].group
+        assert timer.agent_id in (people if timer.purpose == "wait" else world.tasks[timer.task_id].group)
+        assert timer.task_id in world.tasks
     for thread in world.threads.values():
         assert thread.agent_id in world.tasks[thread.task_id].group
     for stage in world.stages.values():

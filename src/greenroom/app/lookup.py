@@ -59,7 +59,7 @@ async def _task(runtime: Runtime, team: TeamId, text: str) -> TaskId:
     raise _refused("unknown_task", f"Team {team!r} has no task {text!r}.", f"Its tasks: {there}.")
 
 
-def _ordinal(task: TaskId) -> tuple[int, str]:
+def _ordinal(task: str) -> tuple[int, str]:
     return (len(task), task)
 
 

@@ -8,6 +8,7 @@ import platform
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.clock import SystemClock, new_team_id
@@ -33,6 +34,9 @@ from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World
 from greenroom.core.sync.replay import append_events, copy_events, rebuild_archive, replay
 
+ORPHANED_AFTER: Final = 0.5
+"""Seconds without an answer after which we look whether the owner still lives."""
+
 
 @record
 class Told:
@@ -53,9 +57,11 @@ class Runtime:
         self._owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(3)}"
 
     @classmethod
-    async def open(cls, home: Path | None = None, *, kits: Mapping[str, KitMaker] | None = None) -> Runtime:
-        """The runtime of a home folder."""
-        return cls(await SqliteLog.open(home_folder(home)), kits=kits)
+    async def open(
+        cls, home: Path | None = None, *, kits: Mapping[str, KitMaker] | None = None, accept_loss: bool = False
+    ) -> Runtime:
+        """The runtime of a home folder; `accept_loss` goes on though acknowledged commits are missing in its log."""
+        return cls(await SqliteLog.open(home_folder(home), accept_loss=accept_loss), kits=kits)
 
     async def close(self) -> None:
         """Stop everything that runs here; it goes on where it was when somebody starts it again."""
@@ -203,12 +209,16 @@ class Runtime:
         row = InboxRow(intent_id=name, by=f"{DOOR}:inbox", data=encode_intent(intent), put_at=self._clock.now())
         await self.log.put(team, row)
         async with asyncio.timeout(timeout):
-            while (outcome := await self.log.outcome(team, name)) is None:
-                await asyncio.sleep(0.05)
-                await self._serve_orphan(team)
-        refused = decode_outcome(outcome)
+            refused = decode_outcome(await self._answer(team, name))
         if refused is not None:
             raise Refused(refused)
+
+    async def _answer(self, team: TeamId, name: str) -> bytes:
+        while True:
+            try:
+                return await asyncio.wait_for(self.log.answer(team, name), ORPHANED_AFTER)
+            except TimeoutError:
+                await self._serve_orphan(team)
 
     async def _serve_orphan(self, team: TeamId) -> None:
         """An owner that ended with somebody's intent in its inbox will not take it: take it here."""

@@ -54,6 +54,13 @@ def _publishes(request: ModelRequest) -> Reply:
     return _does("Under 120: publish it.", "ledger", line=line)
 
 
+def _ends(request: ModelRequest) -> Reply:
+    result = _last_result(request)
+    if result == "added":
+        return _done("The guide is published.", "guide.md", "glossary.md", "cover.md")
+    return _does("Then not.", "finish", status="failed", summary=f"Not published. {result}")
+
+
 def _thread(name: str, *replies: ReplyMaker) -> tuple[Cue, ...]:
     agent, _, _ = name.partition("@")
     return tuple(Cue(agent=agent, thread=name, turn=turn, reply=reply) for turn, reply in enumerate(replies, start=1))
@@ -104,6 +111,6 @@ SCRIPT: Final[tuple[Cue, ...]] = (
         "maya@t1.s2.3",
         _does("How long did it get?", "count_words", text=GUIDE),
         _publishes,
-        _done("The guide is published.", "guide.md", "glossary.md", "cover.md"),
+        _ends,
     ),
 )

@@ -46,7 +46,11 @@ async def answer(log: SqliteLog, stream: str, limit: int) -> None:
     version = 0
     print("ready", flush=True)
     async for rows in log.arrivals(stream):
-        version = await log.append(batch(stream, version, lease.epoch, len(rows), list(rows)))
+        try:
+            version = await log.append(batch(stream, version, lease.epoch, len(rows), list(rows)))
+        except StaleOwner:
+            print("stale", flush=True)
+            return
         if version >= limit:
             return
 

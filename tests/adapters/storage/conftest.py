@@ -1,5 +1,26 @@
-"""The conformance suites are tests too: their asserts shall explain themselves."""
+"""A log whose connection can be made to fail; and asserts of the conformance suites that explain themselves."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.storage.sqlite import SqliteLog
+from tests.adapters.storage.faulty import Faulty
+
 pytest.register_assert_rewrite("greenroom.testing.conformance")
+
+
+@pytest.fixture
+def faults() -> Iterator[type[Faulty]]:
+    yield Faulty
+    Faulty.before, Faulty.after = {}, {}
+
+
+@pytest.fixture
+async def log(tmp_path: Path, faults: type[Faulty]) -> AsyncIterator[SqliteLog]:
+    log = await SqliteLog.open(tmp_path / "home", connection=faults)
+    await log.create("s", 1)
+    yield log
+    faults.before, faults.after = {}, {}
+    await log.close()

@@ -55,6 +55,7 @@ def child(mode: str, home: Path, stream: str, limit: int = 10**9) -> Iterator[Ch
 
 
 def contents(home: Path) -> dict[str, str]:
-    """A hash of every file but SQLite's index of the WAL, which holds no data."""
+    """A hash of every file but what SQLite makes when it only looks: an index of the WAL, and an empty WAL."""
     files = [path for path in sorted(home.rglob("*")) if path.is_file() and not path.name.endswith("-shm")]
+    files = [path for path in files if path.stat().st_size > 0]
     return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

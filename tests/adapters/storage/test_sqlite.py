@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.testing.conformance.log import LogConformance, Store
+from greenroom.core.ports.log import Store
+from greenroom.testing.conformance.log import LogConformance
 
 
 class TestSqliteLog(LogConformance):

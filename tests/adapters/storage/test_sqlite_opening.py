@@ -4,10 +4,12 @@ import asyncio
 import os
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
@@ -180,10 +182,11 @@ async def test_a_lock_that_lasts_too_long_costs_one_append_and_nothing_else(tmp_
 
 async def test_no_refusal_leaves_a_thread_or_a_file_open(tmp_path: Path) -> None:
     (tmp_path / "greenroom.db").write_bytes(b"no database " * 100)
-    with pytest.raises(StoreFault):
-        await SqliteLog.open(tmp_path)
-    open_files = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
+    process = psutil.Process()
+    before = 0
     for _ in range(5):
         with pytest.raises(StoreFault):
             await SqliteLog.open(tmp_path)
-    assert open_files == (len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0)
+        before = before or process.num_fds()
+    assert process.num_fds() == before
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("greenroom")]

@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from greenroom.core.rules.intents import Consequence, FinishStep, Intent, PrepareEffect, ReleaseStep, StartStep
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import (
+    Consequence,
+    FinishStep,
+    FinishSubtask,
+    Intent,
+    NeedToolDecision,
+    PrepareEffect,
+    QueueSteps,
+    ReleaseStep,
+    SendMessage,
+    StartStep,
+    UpdateStageAgentCompletion,
+    UpdateStageAgentState,
+    UpdateWorkingMemory,
+)
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
 from tests.core.wishes import plan, talk, words, work
@@ -26,16 +41,9 @@ CONSEQUENCES: tuple[Callable[[Random, World], Consequence], ...] = (
     talk.need_tool_decision,
     talk.post_note,
     talk.set_value,
-    plan.add_agent,
-    plan.remove_agent,
     plan.add_participants,
     plan.update_working_memory,
     plan.add_task,
-    plan.start_task,
-    plan.finish_task,
-    plan.pause_task,
-    plan.resume_task,
-    plan.cancel_task,
     plan.add_stages,
     plan.start_stage,
     plan.finish_stage,
@@ -43,52 +51,78 @@ CONSEQUENCES: tuple[Callable[[Random, World], Consequence], ...] = (
     plan.finish_subtask,
     plan.update_stage_agent_state,
     plan.update_stage_agent_completion,
-    work.set_limits,
     talk.cancel_timer,
     work.move_window,
     work.set_workspace,
 )
 """What a step may ask for, as often as it stands here."""
 
-OTHERS: tuple[Wish, ...] = (
+SELDOM: tuple[Callable[[Random, World], Consequence], ...] = (
+    plan.add_agent,
+    plan.remove_agent,
+    plan.start_task,
+    plan.finish_task,
+    plan.pause_task,
+    plan.resume_task,
+    plan.cancel_task,
+    work.set_limits,
+)
+"""What a step may ask for too; a house that hears it often has nothing left to do."""
+
+HOUSE: tuple[Wish, ...] = (
     plan.create_team,
     plan.fork_team,
     plan.recover,
     plan.declare,
     plan.pause_team,
-    plan.resume_team,
-    plan.resume_team,
-    plan.resume_task,
     plan.report_stage,
-    plan.start_stage,
-    plan.start_stage,
-    plan.assign_subtask,
-    plan.assign_subtask,
-    plan.assign_subtask,
-    talk.answer_approval,
-    talk.answer_approval,
-    talk.answer_approval,
-    talk.fire_timer,
-    talk.fire_timer,
-    talk.persons_answer,
 )
 """What only doors and the house ask for."""
 
+LIVELY: tuple[Wish, ...] = (
+    plan.resume_team,
+    plan.resume_task,
+    plan.start_task,
+    plan.add_task,
+    plan.start_stage,
+    plan.start_stage,
+    plan.assign_subtask,
+    plan.assign_subtask,
+    plan.assign_subtask,
+    talk.answer_approval,
+    talk.answer_approval,
+    talk.fire_timer,
+    talk.persons_answer,
+    work.queue_steps,
+    work.queue_steps,
+    talk.send_message,
+)
+"""What brings a quiet house to life."""
+
 
 def wish(rng: Random, world: World, now: int) -> tuple[Intent, str]:
-    """Something that somebody asks for."""
-    kind = rng.randrange(10)
-    if kind < 3:
-        return owned(rng, world, work.start_step(rng, world))
-    if kind < 6:
+    """Something that somebody asks for: mostly what moves the house on, sometimes anything at all."""
+    busy, ready = words.busy(world), words.startable(world)
+    kind = rng.randrange(16)
+    if kind < 6 and busy:
         return owned(rng, world, finish(rng, world))
-    if kind == 6:
+    if kind < 10 and ready:
+        return owned(rng, world, work.start_step(rng, world))
+    if kind == 10 and busy:
         return owned(rng, world, rng.choice((work.release_step, work.prepare_effect))(rng, world))
-    if kind == 7:
-        return rng.choice(OTHERS)(rng, world), rng.choice(("door", "system", words.asker(rng, world)))
-    if kind == 8 and rng.randrange(6) == 0:
-        return talk.set_timer(rng, world, now), words.asker(rng, world)
-    return rng.choice(CONSEQUENCES)(rng, world), words.asker(rng, world)
+    if kind == 11 and rng.randrange(2):
+        return rng.choice(HOUSE if rng.randrange(2) == 0 else SELDOM)(rng, world), words.asker(rng, world)
+    if kind == 12:
+        return anything(rng, world, now), words.asker(rng, world)
+    return rng.choice(LIVELY)(rng, world), rng.choice(("door", "system", words.asker(rng, world)))
+
+
+def anything(rng: Random, world: World, now: int) -> Intent:
+    """Any intent there is."""
+    if rng.randrange(6) == 0:
+        return talk.set_timer(rng, world, now)
+    kinds = (*CONSEQUENCES, *SELDOM, *HOUSE, *LIVELY, work.start_step, work.prepare_effect, work.release_step, finish)
+    return rng.choice(kinds)(rng, world)
 
 
 def owned(
@@ -101,11 +135,33 @@ def owned(
     return intent, words.asker(rng, world)
 
 
+def one_of(rng: Random) -> Callable[[Random, World], Consequence]:
+    """A consequence, seldom one of the seldom ones."""
+    return rng.choice(SELDOM if rng.randrange(10) == 0 else CONSEQUENCES)
+
+
+def mine(rng: Random, step: Step, intent: Consequence) -> Consequence:
+    """Mostly an agent speaks of itself and its own work."""
+    if rng.randrange(4) == 0:
+        return intent
+    match intent:
+        case QueueSteps() | UpdateWorkingMemory() | UpdateStageAgentState() | UpdateStageAgentCompletion():
+            return evolve(intent, agent_id=step.agent_id)
+        case SendMessage():
+            return evolve(intent, sender=None, task_id=step.task_id)
+        case FinishSubtask() if step.subtask_id is not None and step.stage_id is not None:
+            return evolve(intent, subtask_id=step.subtask_id, stage_id=step.stage_id)
+        case NeedToolDecision():
+            return evolve(intent, agent_id=step.agent_id, task_id=step.task_id, stage_id=None)
+        case _:
+            return intent
+
+
 def finish(rng: Random, world: World) -> FinishStep:
     """A result with up to three consequences; a step that owes an answer mostly gives it."""
 
     def consequences(step: Step) -> tuple[Consequence, ...]:
-        found = [rng.choice(CONSEQUENCES)(rng, world) for _ in range(rng.randrange(4))]
+        found = [mine(rng, step, one_of(rng)(rng, world)) for _ in range(rng.randrange(4))]
         if step.answers is not None and rng.randrange(3):
             found.insert(rng.randint(0, len(found)), talk.answer(rng, world, step))
         return tuple(found)

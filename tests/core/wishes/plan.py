@@ -34,7 +34,8 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentState,
     UpdateWorkingMemory,
 )
-from greenroom.core.state.agent import Ability, AgentSpec
+from greenroom.core.state.agent import Ability, AgentSpec, Kind
+from greenroom.core.state.stage import MemberWord, SubtaskEnd
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World
 from tests.core.wishes import words
@@ -69,7 +70,7 @@ def resume_team(_: Random, __: World) -> ResumeTeam:
 
 def add_agent(rng: Random, _: World) -> AddAgent:
     name = rng.choice(words.NAMES)
-    kind = rng.choice(("llm", "llm", "human", "system"))
+    kind: Kind = rng.choice(("llm", "llm", "human", "system"))
     spec = AgentSpec(
         name=str(name),
         kind=kind,
@@ -171,12 +172,12 @@ def assign_subtask(rng: Random, world: World) -> AssignSubtask:
 
 def finish_subtask(rng: Random, world: World) -> FinishSubtask:
     stage, name = subtask(rng, world)
-    state = rng.choice(("finished", "failed", "skipped", "cancelled"))
+    state: SubtaskEnd = rng.choice(("finished", "failed", "skipped", "cancelled"))
     return FinishSubtask(stage_id=stage, subtask_id=name, state=state, summary=rng.choice(("", "done")))
 
 
 def update_stage_agent_state(rng: Random, world: World) -> UpdateStageAgentState:
-    state = rng.choice(("idle", "working", "finished", "failed"))
+    state: MemberWord = rng.choice(("idle", "working", "finished", "failed"))
     return UpdateStageAgentState(stage_id=words.stage(rng, world), agent_id=words.agent(rng, world), state=state)
 
 

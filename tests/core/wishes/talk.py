@@ -18,6 +18,7 @@ from greenroom.core.rules.intents import (
     SetTimer,
     SetValue,
 )
+from greenroom.core.state.message import Delivery
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
 from tests.core.wishes import words
@@ -27,21 +28,22 @@ def send_message(rng: Random, world: World) -> SendMessage:
     """Anything: mostly a message that could be sent."""
     task = words.task(rng, world)
     group = world.tasks[task].group if task in world.tasks else ()
-    waiting = rng.random() < 0.5
-    delivery = rng.choice(("post", "post", "call", "handoff"))
+    delivery: Delivery = rng.choice(("post", "post", "post", "call", "handoff"))
+    waiting = delivery == "call" or (delivery == "post" and rng.randrange(2) == 0)
     stages = world.tasks[task].stages if task in world.tasks else ()
+    odd = rng.randrange(8) == 0
     return SendMessage(
         task_id=task,
-        receiver=words.some(rng, group or world.agents, 1 if delivery == "handoff" else 3),
-        message=rng.choice(("hello", "hello", "hello", " ")),
-        stage_relative=rng.choice(("no_relative", words.stage(rng, world), *stages)),
-        need_reply=waiting or (delivery != "handoff" and rng.random() < 0.3),
-        waiting=waiting and delivery != "handoff",
-        return_waiting_id=rng.choice((None, None, None, words.waiting(rng, world))),
+        receiver=words.some(rng, world.agents if odd else group, 1 if delivery == "handoff" else 3),
+        message=" " if rng.randrange(20) == 0 else "hello",
+        stage_relative=words.stage(rng, world) if odd else rng.choice(("no_relative", "no_relative", *stages)),
+        need_reply=waiting or (delivery == "post" and rng.randrange(3) == 0),
+        waiting=waiting,
+        return_waiting_id=words.waiting(rng, world) if rng.randrange(8) == 0 else None,
         delivery=delivery,
         timeout=rng.choice((None, None, 0, 500)),
         handoff_summary=rng.choice((None, "half done")),
-        sender=rng.choice((None, None, words.agent(rng, world))),
+        sender=words.agent(rng, world) if rng.randrange(3) == 0 else None,
     )
 
 

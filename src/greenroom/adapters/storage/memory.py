@@ -228,6 +228,14 @@ class MemoryLog:
         entry = self._stream(stream).inbox.get(intent_id)
         return None if entry is None else entry.outcome
 
+    async def answer(self, stream: str, intent_id: str) -> bytes:
+        """The answer to an intent, as soon as the owner took it."""
+        with self._memory.watch.listen(stream) as changed:
+            while (found := await self.outcome(stream, intent_id)) is None:
+                await changed.wait()
+                changed.clear()
+            return found
+
     # -------------------------------------------------------------------------------------------- lease
 
     async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:

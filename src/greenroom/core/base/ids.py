@@ -77,6 +77,11 @@ def waiter_of(waiting: WaitingId) -> AgentId:
     return AgentId(waiting.partition(">")[0])
 
 
+def awaited_of(waiting: WaitingId) -> AgentId:
+    """Who is to answer it."""
+    return AgentId(waiting.rpartition(":")[2])
+
+
 def note_id(task: TaskId, ordinal: int) -> NoteId:
     """The n-th note on the task's board."""
     return NoteId(f"{task}/n{ordinal}")

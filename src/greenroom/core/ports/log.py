@@ -189,6 +189,10 @@ class Log(Protocol):
         """The answer to an intent, once the owner took it."""
         ...
 
+    async def answer(self, stream: str, intent_id: str) -> bytes:
+        """Wait for the answer to an intent."""
+        ...
+
     async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
         """Become the owner. With `force` even while another owner lives: its next append is refused."""
         ...

@@ -69,6 +69,8 @@ class Decided(NamedTuple):
 
 def decide(world: World, intent: intents.Intent, *, by: str, now: int) -> Decided | Rejected:
     """Pure: the same world, intent, asker and time always give the same answer."""
+    if not world.team.team_id and not isinstance(intent, intents.CreateTeam):
+        return Rejected(code="no_team", why="This log holds no team yet.", hint="Create one first.")
     draft = Draft(world, now, RULES)
     refused = draft.apply(intent, by)
     if refused is not None:

@@ -80,13 +80,13 @@ def _consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
         if rejected is not None:
             refused = True
             about = type(consequence).__name__
-            _notice(draft, step, about, rejected.code, f"{about} was refused. {rejected}")
+            notice(draft, step, about, rejected.code, f"{about} was refused. {rejected}")
     if refused:
         _another_go(draft, step)
     draft.cause = None
 
 
-def _notice(draft: Draft, step: Step, about: str, code: str, text: str) -> None:
+def notice(draft: Draft, step: Step, about: str, code: str, text: str) -> None:
     if step.thread_id in draft.world.threads:
         draft.emit(
             Noticed(
@@ -174,7 +174,7 @@ def _doubt(draft: Draft, step: Step) -> None:
         f"Step {step.step_id} ({step.work.executor}) was cut off while it ran. It is uncertain whether it happened. "
         "It was not run again: look first, then decide."
     )
-    _notice(draft, step, "", "uncertain", text)
+    notice(draft, step, "", "uncertain", text)
     if is_open(draft.world, step.thread_id) and not draft.world.threads[step.thread_id].open_steps:
         agent = draft.world.agents[step.agent_id]
         executor = "reflection" if agent.spec.style == "plan" else "converse"

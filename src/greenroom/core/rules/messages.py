@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, StageId, ThreadId, WaitingId, message_id, task_budget, waiting_id
+from greenroom.core.base.ids import AgentId, BudgetId, StageId, ThreadId, WaitingId, message_id, thread_id, waiting_id
 from greenroom.core.base.records import Data
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, unknown
-from greenroom.core.rules.endings import end_step
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
+from greenroom.core.rules.endings import end_step, notice
 from greenroom.core.rules.intents import AskInfo, NeedToolDecision, SendMessage
+from greenroom.core.rules.limits import stop_at
 from greenroom.core.rules.queries import answer
-from greenroom.core.rules.queue import enqueue, next_place, open_thread
+from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, owed_in
 from greenroom.core.rules.waits import may_wait, reader, release, set_timeout
 from greenroom.core.state.agent import Agent
-from greenroom.core.state.budget import LimitReached, Spent, room
+from greenroom.core.state.budget import Spent
 from greenroom.core.state.message import Message, MessageSent, MessageSettled, waits
 from greenroom.core.state.stage import SubtaskHandedOver
 from greenroom.core.state.step import Step, Work
-from greenroom.core.state.task import TaskPaused
+from greenroom.core.state.task import Task
 
 ONE_HOP = Amounts(hops=1)
 
@@ -29,27 +28,34 @@ def send_message(draft: Draft, intent: SendMessage, by: str) -> Verdict:
     sender = _sender(draft, intent, by)
     if isinstance(sender, Rejected):
         return sender
-    refused = _addressable(draft, intent) or _answerable(draft, intent, sender)
+    refused = _addressable(draft, intent, sender) or _answerable(draft, intent, sender)
     if refused is None and intent.waiting:
         refused = may_wait(draft.world, sender, intent.receiver)
-    if refused is None and intent.delivery == "handoff":
-        refused = _handable(draft, intent)
     if refused is not None:
         return refused
-    if not _hop(draft, intent):
-        return None
-    message = _made(draft, intent, sender)
+    handed = _handed(draft, intent, sender) if intent.delivery == "handoff" else None
+    if isinstance(handed, Rejected):
+        return handed
+    full = _full(draft, intent, sender)
+    if full is not None:
+        return _too_many_hops(draft, intent, full)
+    for budget in draft.world.budgets_of(intent.task_id, sender):
+        draft.emit(Spent(at=draft.now, budget_id=budget, amounts=ONE_HOP))
+    _send(draft, _made(draft, intent, sender, handed), intent.timeout, handed)
+    return None
+
+
+def _send(draft: Draft, message: Message, timeout: int | None, handed: SubtaskHandedOver | None) -> None:
     thread = draft.cause.thread_id if draft.cause else None
     draft.emit(MessageSent(at=draft.now, message=message, thread_id=thread))
     for wait in waits(message, thread):
-        set_timeout(draft, wait, intent.timeout)
-    if message.delivery == "handoff":
-        _hand_over(draft, message)
+        set_timeout(draft, wait, timeout)
+    if handed is not None:
+        _hand_over(draft, message, handed)
     for index, receiver in enumerate(message.receiver):
         _deliver(draft, message, receiver, message.waiting[index] if message.waiting else None)
     if message.return_waiting_id is not None:
-        _returned(draft, message)
-    return None
+        _returned(draft, message, message.return_waiting_id)
 
 
 def _sender(draft: Draft, intent: SendMessage, by: str) -> AgentId | Rejected:
@@ -65,16 +71,24 @@ def _sender(draft: Draft, intent: SendMessage, by: str) -> AgentId | Rejected:
     return sender
 
 
-def _addressable(draft: Draft, intent: SendMessage) -> Verdict:
+def _addressable(draft: Draft, intent: SendMessage, sender: AgentId) -> Verdict:
+    """Only the group talks in a task; a person may write to it, and be answered, from outside."""
     task = draft.world.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
         return unknown("task", intent.task_id, tuple(draft.world.tasks))
+    if sender not in task.group and draft.world.agents[sender].spec.kind != "human":
+        return not_in_group(sender, task)
+    return _receivers(draft, intent, task) or _contents(intent, task)
+
+
+def _receivers(draft: Draft, intent: SendMessage, task: Task) -> Verdict:
     if not intent.receiver:
         return Rejected(
             code="no_receiver", why="The message has no receiver.", hint=f"The group: {', '.join(task.group)}."
         )
+    wait = draft.world.waits.get(intent.return_waiting_id) if intent.return_waiting_id else None
     for receiver in intent.receiver:
-        if receiver not in draft.world.agents or receiver not in task.group:
+        if receiver not in task.group and (wait is None or receiver != wait.waiter):
             return Rejected(
                 code="unknown_receiver",
                 why=f"{receiver!r} is not in the group of task {intent.task_id!r}.",
@@ -82,8 +96,12 @@ def _addressable(draft: Draft, intent: SendMessage) -> Verdict:
             )
     if len(set(intent.receiver)) != len(intent.receiver):
         return Rejected(code="double_receiver", why=f"A receiver is named twice: {', '.join(intent.receiver)}.")
+    return None
+
+
+def _contents(intent: SendMessage, task: Task) -> Verdict:
     stage = intent.stage_relative
-    if stage != "no_relative" and stage not in draft.world.stages:
+    if stage != "no_relative" and stage not in task.stages:
         return unknown("stage", stage, task.stages)
     if not intent.message.strip():
         return Rejected(code="empty_message", why="The message is empty.")
@@ -93,6 +111,8 @@ def _addressable(draft: Draft, intent: SendMessage) -> Verdict:
 def _answerable(draft: Draft, intent: SendMessage, sender: AgentId) -> Verdict:
     if intent.waiting and (not intent.need_reply or sender in intent.receiver):
         return Rejected(code="waits_for_nothing", why="A message that waits needs a reply from somebody else.")
+    if intent.delivery == "call" and not intent.waiting:
+        return Rejected(code="bad_call", why="A call waits for its answer.", hint="Set need_reply and waiting.")
     if intent.return_waiting_id is None:
         return None
     wait = draft.world.waits.get(intent.return_waiting_id)
@@ -104,37 +124,50 @@ def _answerable(draft: Draft, intent: SendMessage, sender: AgentId) -> Verdict:
         )
     if wait.waiter not in intent.receiver:
         return Rejected(code="wrong_receiver", why=f"The one who waits is {wait.waiter!r}.", hint="Send it the answer.")
+    if wait.task_id != intent.task_id:
+        return Rejected(code="wrong_task", why=f"It was asked in task {wait.task_id!r}.", hint="Answer there.")
     return None
 
 
-def _handable(draft: Draft, intent: SendMessage) -> Verdict:
+def _handed(draft: Draft, intent: SendMessage, sender: AgentId) -> SubtaskHandedOver | Rejected:
+    """The subtask that the asking step works on, if it is its agent's to give away."""
     cause = draft.cause
-    if len(intent.receiver) != 1 or intent.need_reply:
-        return Rejected(code="bad_handoff", why="A hand-off goes to exactly one agent and wants no reply.")
-    if cause is None or cause.subtask_id is None:
-        return Rejected(code="nothing_to_hand_off", why="Only work on a subtask can be handed off.")
-    stage = draft.world.stages.get(cause.stage_id) if cause.stage_id else None
-    subtask = stage.subtask(cause.subtask_id) if stage else None
-    if subtask is None or subtask.state != "running":
-        return Rejected(code="nothing_to_hand_off", why=f"Subtask {cause.subtask_id!r} is over.")
+    if len(intent.receiver) != 1 or intent.need_reply or sender in intent.receiver:
+        return Rejected(code="bad_handoff", why="A hand-off goes to exactly one other agent and wants no reply.")
+    stage = draft.world.stages.get(cause.stage_id) if cause is not None and cause.stage_id is not None else None
+    subtask = stage.subtask(cause.subtask_id) if stage is not None and cause is not None and cause.subtask_id else None
+    if stage is None or subtask is None or stage.task_id != intent.task_id:
+        return Rejected(code="nothing_to_hand_off", why="Only work on a subtask of the task can be handed off.")
+    if subtask.state != "running" or subtask.agent != sender:
+        return Rejected(code="nothing_to_hand_off", why=f"{sender!r} does not work on {subtask.subtask_id!r} any more.")
+    return SubtaskHandedOver(
+        at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=intent.receiver[0]
+    )
+
+
+def _full(draft: Draft, intent: SendMessage, sender: AgentId) -> BudgetId | None:
+    """The budget that leaves no hop for this message."""
+    for name in draft.world.budgets_of(intent.task_id, sender):
+        budget = draft.world.budgets[name]
+        if budget.limits.hops is not None and budget.spent.hops >= budget.limits.hops:
+            return name
     return None
 
 
-def _hop(draft: Draft, intent: SendMessage) -> bool:
-    """Count the hop; an endless exchange ends at its limit, which pauses the task."""
-    name = task_budget(intent.task_id)
-    budget = draft.world.budgets[name]
-    if room(budget, ONE_HOP) == "room":
-        draft.emit(Spent(at=draft.now, budget_id=name, amounts=ONE_HOP))
-        return True
-    step = draft.cause.step_id if draft.cause else None
-    draft.emit(LimitReached(at=draft.now, budget_id=name, limit="hops", step_id=step))
-    draft.emit(TaskPaused(at=draft.now, task_id=intent.task_id, why=f"limit: {name} hops"))
-    return False
+def _too_many_hops(draft: Draft, intent: SendMessage, budget: BudgetId) -> Verdict:
+    """An endless exchange ends here: its task pauses, and the sender reads that its message was not sent."""
+    text = f"No message was sent to {', '.join(intent.receiver)}: the limit of hops of {budget!r} is reached."
+    if draft.cause is None:
+        return Rejected(code="limit_reached", why=text, hint="Raise the limit first.")
+    stop_at(draft, budget, "hops", task=intent.task_id, step=draft.cause.step_id)
+    notice(draft, draft.cause, "SendMessage", "limit_reached", text)
+    return None
 
 
-def _made(draft: Draft, intent: SendMessage, sender: AgentId) -> Message:
+def _made(draft: Draft, intent: SendMessage, sender: AgentId, handed: SubtaskHandedOver | None) -> Message:
+    """A person who is handed a subtask owes an answer to that: ending it is the answer."""
     name = message_id(sender, draft.world.agents[sender].messages_made + 1)
+    duty = handed is not None and draft.world.agents[handed.agent_id].spec.kind == "human"
     return Message(
         message_id=name,
         task_id=intent.task_id,
@@ -142,33 +175,24 @@ def _made(draft: Draft, intent: SendMessage, sender: AgentId) -> Message:
         receiver=intent.receiver,
         message=intent.message,
         stage_relative=intent.stage_relative,
-        need_reply=intent.need_reply,
+        need_reply=intent.need_reply or duty,
         waiting=tuple(waiting_id(name, one) for one in intent.receiver) if intent.waiting else None,
         return_waiting_id=intent.return_waiting_id,
         kind=intent.kind,
         delivery=intent.delivery,
         protocol=intent.protocol,
-        data=intent.data,
+        data={**(intent.data or {}), "subtask_id": handed.subtask_id} if handed is not None and duty else intent.data,
         handoff_summary=intent.handoff_summary,
         sent_at=draft.now,
     )
 
 
-def _hand_over(draft: Draft, message: Message) -> None:
+def _hand_over(draft: Draft, message: Message, handed: SubtaskHandedOver) -> None:
     """Control moves: the subtask has a new agent, the old one's steps for it are not run."""
-    cause = draft.cause
-    if cause is None or cause.stage_id is None or cause.subtask_id is None:
-        return
-    for step in [one for one in draft.world.steps_of(message.sender_id) if one.thread_id == cause.thread_id]:
-        end_step(draft, step, "skipped", error=f"handed over to {message.receiver[0]}")
-    draft.emit(
-        SubtaskHandedOver(
-            at=draft.now,
-            stage_id=cause.stage_id,
-            subtask_id=cause.subtask_id,
-            agent_id=message.receiver[0],
-        )
-    )
+    old = thread_id(message.sender_id, handed.subtask_id)
+    for step in [one for one in draft.world.steps_of(message.sender_id) if one.thread_id == old]:
+        end_step(draft, step, "skipped", error=f"handed over to {handed.agent_id}")
+    draft.emit(handed)
 
 
 def _deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingId | None) -> None:
@@ -194,8 +218,8 @@ def _home(draft: Draft, message: Message, agent: Agent) -> ThreadId:
     """An answer goes where it was asked for; a call has a thread of its own; else it goes to the work it is about."""
     name, task = agent.agent_id, message.task_id
     asked = draft.world.waits.get(message.return_waiting_id) if message.return_waiting_id else None
-    if asked is not None and asked.waiter == name and asked.thread_id in draft.world.threads:
-        return cast("ThreadId", asked.thread_id)
+    if asked is not None and asked.waiter == name and asked.thread_id and is_open(draft.world, asked.thread_id):
+        return asked.thread_id
     if message.delivery == "call":
         return open_thread(draft, name, task, call=message.message_id)
     if message.delivery == "handoff" and draft.cause is not None:
@@ -218,10 +242,7 @@ def _wording(message: Message, waiting: WaitingId | None) -> str:
     return "\n".join(parts)
 
 
-def _returned(draft: Draft, message: Message) -> None:
-    waiting = message.return_waiting_id
-    if waiting is None:
-        return
+def _returned(draft: Draft, message: Message, waiting: WaitingId) -> None:
     question = draft.world.waits[waiting].message_id
     release(draft, waiting, "reply")
     if question in draft.world.mail:
@@ -250,7 +271,7 @@ def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
     if agent is None:
         return Rejected(code="not_an_agent", why=f"{by!r} is no agent: views are for doors.")
     task = draft.world.tasks.get(intent.task_id)
-    if task is None or by not in task.group:
+    if task is None or by not in task.group or task.state == "cancelling":
         return unknown("task", intent.task_id, tuple(draft.world.tasks))
     found = answer(draft.world, intent, agent)
     if isinstance(found, Rejected):
@@ -272,7 +293,7 @@ def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
             kind="request" if returns is None else "response",
             sent_at=draft.now,
         )
-        draft.emit(MessageSent(at=draft.now, message=message))
+        draft.emit(MessageSent(at=draft.now, message=message, thread_id=draft.cause.thread_id if draft.cause else None))
         if returns is not None:
             _deliver(draft, message, agent.agent_id, None)
             release(draft, returns, "reply")
@@ -281,9 +302,13 @@ def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
 
 def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdict:
     """The result of a long-tail tool is judged next."""
-    agent = draft.world.agents.get(intent.agent_id)
-    if agent is None or intent.task_id not in draft.world.tasks:
-        return unknown("agent", intent.agent_id, tuple(draft.world.agents))
+    task = draft.world.tasks.get(intent.task_id)
+    if task is None or task.state == "cancelling":
+        return unknown("task", intent.task_id, tuple(draft.world.tasks))
+    if intent.agent_id not in task.group:
+        return not_in_group(intent.agent_id, task)
+    if intent.stage_id is not None and intent.stage_id not in task.stages:
+        return unknown("stage", intent.stage_id, task.stages)
     cause = draft.cause
     if not is_trusted(draft.world, by) and (cause is None or cause.work.type != "tool" or by != intent.agent_id):
         return Rejected(code="tool_decision_not_planned", why="Only a tool step may ask for a tool_decision.")
@@ -293,7 +318,12 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdi
         intention=f"Decide how to go on with {intent.tool_name}.",
         text_content=intent.tool_name,
     )
-    thread = cause.thread_id if cause else open_thread(draft, intent.agent_id, intent.task_id)
+    here = cause is not None and (cause.agent_id, cause.task_id) == (intent.agent_id, intent.task_id)
+    if cause is not None and here and is_open(draft.world, cause.thread_id):
+        thread = cause.thread_id
+    else:
+        thread = open_thread(draft, intent.agent_id, intent.task_id)
     place = next_place(draft.world, draft.world.agents[intent.agent_id])
-    enqueue(draft, thread, work, place=place, stage=intent.stage_id)
+    owed = owed_in(draft, thread)
+    enqueue(draft, thread, work, place=place, stage=intent.stage_id, answers=owed, jumped=owed is not None)
     return None

@@ -11,7 +11,7 @@ from greenroom.core.rules.draft import unknown
 from greenroom.core.rules.intents import AskInfo, Query
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.stage import Stage
-from greenroom.core.state.world import World
+from greenroom.core.state.world import World, ordered
 
 
 def answer(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
@@ -43,13 +43,13 @@ def _profile(agent: Agent) -> str:
 
 
 def _managed(world: World, _: AskInfo, asker: Agent) -> str:
-    mine = [task for task in world.tasks.values() if task.manager == asker.agent_id]
+    mine = [task for task in ordered(world.tasks) if task.manager == asker.agent_id]
     return "\n".join(_task(world, task.task_id, _stages(world, task.task_id)) for task in mine) or "None."
 
 
 def _joined(world: World, _: AskInfo, asker: Agent) -> str:
     name = asker.agent_id
-    mine = [task.task_id for task in world.tasks.values() if name in task.group]
+    mine = [task.task_id for task in ordered(world.tasks) if name in task.group]
     parts = [_task(world, task, [one for one in _stages(world, task) if one.member(name)]) for task in mine]
     return "\n".join(parts) or "None."
 
@@ -67,18 +67,18 @@ def _one_stage(world: World, intent: AskInfo, _: Agent) -> str | Rejected:
 
 
 def _blueprints(world: World, _: AskInfo, __: Agent) -> str:
-    return "\n".join(f"- **{one.name}** {one.role}: {one.profile}" for one in world.blueprints.values()) or "None."
+    return "\n".join(f"- **{one.name}** {one.role}: {one.profile}" for one in ordered(world.blueprints)) or "None."
 
 
 def _all_agents(world: World, _: AskInfo, __: Agent) -> str:
-    return "\n".join(_profile(agent) for agent in world.agents.values())
+    return "\n".join(_profile(agent) for agent in ordered(world.agents))
 
 
 def _task_agents(world: World, intent: AskInfo, _: Agent) -> str | Rejected:
     name = TaskId(intent.about[0] if intent.about else intent.task_id)
     if name not in world.tasks:
         return unknown("task", name, tuple(world.tasks))
-    return "\n".join(_profile(world.agents[one]) for one in world.tasks[name].group if one in world.agents)
+    return "\n".join(_profile(world.agents[one]) for one in world.tasks[name].group)
 
 
 def _stage_agents(world: World, intent: AskInfo, _: Agent) -> str | Rejected:
@@ -105,7 +105,7 @@ def _agent_states(world: World, intent: AskInfo, asker: Agent) -> str | Rejected
 
 
 def _abilities(world: World, _: AskInfo, __: Agent) -> str:
-    return "\n".join(f"- **{one.name}** ({one.type}): {one.description}" for one in world.abilities.values()) or "None."
+    return "\n".join(f"- **{one.name}** ({one.type}): {one.description}" for one in ordered(world.abilities)) or "None."
 
 
 _ANSWERS: Final[dict[Query, Callable[[World, AskInfo, Agent], str | Rejected]]] = {

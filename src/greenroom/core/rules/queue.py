@@ -49,9 +49,20 @@ def _may_run(world: World, agent: Agent, step: Step) -> bool:
     task = world.tasks[step.task_id]
     if task.state != "running" or task.paused is not None:
         return False
-    if agent.step_lock and step.answers not in world.waits:
+    if agent.step_lock and step.answers not in world.waits and not _helps_to_answer(world, agent, step):
         return False
     return not any(waiting in world.waits for waiting in step.after)
+
+
+def _helps_to_answer(world: World, agent: Agent, step: Step) -> bool:
+    """Word came for which an answer was put off: it is read before that answer is given, locked or not."""
+    return step.jumped and any(
+        other.thread_id == step.thread_id
+        and other.answers in world.waits
+        and other.after
+        and not any(waiting in world.waits for waiting in other.after)
+        for other in (world.steps[name] for name in agent.todo)
+    )
 
 
 def _has_room(world: World, step: Step) -> bool:
@@ -69,12 +80,28 @@ def next_place(world: World, agent: Agent) -> int:
     return 0
 
 
+def word_place(world: World, agent: Agent, waiting: WaitingId) -> int:
+    """Where word of this waiting id goes: before what was put off until it comes, else where all go that jump."""
+    for place, name in enumerate(agent.todo):
+        if waiting in world.steps[name].after:
+            return place
+    return next_place(world, agent)
+
+
 def is_open(world: World, name: ThreadId | None) -> bool:
     """Whether anything may still begin in this conversation: neither its stage nor its task is over."""
     thread = world.threads.get(name) if name is not None else None
     if thread is None or world.tasks[thread.task_id].state == "cancelling":
         return False
     return thread.stage_id is None or thread.stage_id in world.stages
+
+
+def owed_in(draft: Draft, thread: ThreadId) -> WaitingId | None:
+    """The answer that the asking step owes: what it queues in its own conversation is on the way to that answer."""
+    cause = draft.cause
+    if cause is None or cause.thread_id != thread or cause.answers not in draft.world.waits:
+        return None
+    return cause.answers
 
 
 def enqueue(
@@ -92,9 +119,11 @@ def enqueue(
 ) -> StepId:
     """Put a step into the queue of the thread's agent (at the end unless told where).
 
-    It belongs to `stage` when that is an open stage of the thread's task, else to the thread's own stage, if any.
+    It belongs to the thread's stage, if that has one, else to `stage` when that is an open stage of the task.
     """
     home = draft.world.threads[thread]
+    if home.stage_id is not None or stage not in draft.world.tasks[home.task_id].stages:
+        stage = home.stage_id
     agent = draft.world.agents[home.agent_id]
     new = step_id(home.agent_id, agent.steps_made + 1)
     draft.emit(
@@ -104,7 +133,7 @@ def enqueue(
             agent_id=home.agent_id,
             thread_id=thread,
             task_id=home.task_id,
-            stage_id=stage if stage in draft.world.tasks[home.task_id].stages else home.stage_id,
+            stage_id=stage,
             subtask_id=home.subtask_id,
             work=work,
             place=len(agent.todo) if place is None else place,

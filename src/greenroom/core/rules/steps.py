@@ -6,19 +6,18 @@ from typing import Final
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, ThreadId, WaitingId, approval_id
+from greenroom.core.base.ids import StepId, ThreadId, approval_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
 from greenroom.core.rules.endings import end_step
 from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
+from greenroom.core.rules.limits import stop_at
 from greenroom.core.rules.messages import ask_person
-from greenroom.core.rules.queue import enqueue, is_open, next_place, next_step, open_thread
+from greenroom.core.rules.queue import enqueue, is_open, next_place, next_step, open_thread, owed_in
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
-from greenroom.core.state.budget import LimitReached, room
+from greenroom.core.state.budget import room
 from greenroom.core.state.step import EffectPrepared, Step, StepBlocked, StepChanged, StepStarted, Terms, Work
-from greenroom.core.state.task import TaskPaused
-from greenroom.core.state.team import TeamPaused
 
 ALWAYS: Final = frozenset(
     {"converse", "planning", "reflection", "send_message", "process_message", "instruction_generation"}
@@ -44,7 +43,10 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
     thread = _thread_for(draft, intent)
     if isinstance(thread, Rejected):
         return thread
-    owed = _owed(draft, thread)
+    task = draft.world.tasks[draft.world.threads[thread].task_id]
+    if intent.stage_id is not None and intent.stage_id not in task.stages:
+        return unknown("stage", intent.stage_id, task.stages)
+    owed = owed_in(draft, thread)
     place = next_place(draft.world, agent) if intent.place == "next" or owed else None
     for offset, work in enumerate(intent.works):
         enqueue(
@@ -58,14 +60,6 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
             jumped=owed is not None,
         )
     return None
-
-
-def _owed(draft: Draft, thread: ThreadId) -> WaitingId | None:
-    """An answer that the asking step owes: what it queues in its own conversation is on the way to that answer."""
-    cause = draft.cause
-    if cause is None or cause.thread_id != thread or cause.answers not in draft.world.waits:
-        return None
-    return cause.answers
 
 
 def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
@@ -222,11 +216,13 @@ def _affordable(draft: Draft, step: Step, terms: Terms, needs: Amounts) -> bool:
     for name in draft.world.budgets_of(step.task_id, step.agent_id):
         budget = draft.world.budgets[name]
         if budget.limits.money is not None and not terms.priced:
-            _limit(draft, step, name, f"no price is known for {terms.model!r} and a money cap holds")
+            why = f"no price is known for {terms.model!r} and a money cap holds"
+            stop_at(draft, name, why, task=step.task_id, step=step.step_id)
             return False
         found = room(budget, needs)
         if found == "never":
-            _limit(draft, step, name, budget.limits.exceeded_by(budget.spent.plus(needs)) or "")
+            limit = budget.limits.exceeded_by(budget.spent.plus(needs)) or ""
+            stop_at(draft, name, limit, task=step.task_id, step=step.step_id)
             return False
         if found == "later":
             draft.emit(
@@ -234,15 +230,6 @@ def _affordable(draft: Draft, step: Step, terms: Terms, needs: Amounts) -> bool:
             )
             return False
     return True
-
-
-def _limit(draft: Draft, step: Step, name: BudgetId, limit: str) -> None:
-    draft.emit(LimitReached(at=draft.now, budget_id=name, limit=limit, step_id=step.step_id))
-    why = f"limit: {name} {limit}"
-    if name == TEAM_BUDGET:
-        draft.emit(TeamPaused(at=draft.now, why=why))
-    else:
-        draft.emit(TaskPaused(at=draft.now, task_id=step.task_id, why=why))
 
 
 def prepare_effect(draft: Draft, intent: PrepareEffect, by: str) -> Verdict:

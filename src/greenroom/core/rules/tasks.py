@@ -6,7 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, message_id, task_budget, task_id
+from greenroom.core.base.ids import TEAM_BUDGET, TaskId, message_id, task_budget, task_id
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_manager, unknown
 from greenroom.core.rules.endings import cancel_steps, end_task_if_dead, steps_of_task
 from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseTask, ResumeTask, StartTask
@@ -133,12 +133,11 @@ def cancel_task(draft: Draft, intent: CancelTask, by: str) -> Verdict:
 
 def _tell_group(draft: Draft, task: Task, state: Literal["finished", "failed"], summary: str) -> None:
     sender = draft.world.agents[task.manager]
-    others: tuple[AgentId, ...] = tuple(one for one in task.group if one in draft.world.agents)
     message = Message(
         message_id=message_id(task.manager, sender.messages_made + 1),
         task_id=task.task_id,
         sender_id=task.manager,
-        receiver=others,
+        receiver=task.group,
         message=summary or f"The task is {state}.",
         kind="instruction",
         data={"instruction": "finish_task", "task_id": task.task_id, "state": state},
@@ -148,9 +147,9 @@ def _tell_group(draft: Draft, task: Task, state: Literal["finished", "failed"], 
 
 
 def _wind_down(draft: Draft, task: Task, state: EndWord, summary: str, evidence: tuple[str, ...]) -> None:
-    """Stages end, queued steps are not run, running ones are being ended; the task is over when they are dead."""
+    """Queued steps are not run, running ones are being ended, stages end; the task is over when all are dead."""
     draft.emit(TaskEnding(at=draft.now, task_id=task.task_id, state=state, summary=summary, evidence=evidence))
+    cancel_steps(draft, steps_of_task(draft.world, task.task_id), "cancelled")
     for stage in task.stages:
         end_stage(draft, stage, "cancelled", "the task is over")
-    cancel_steps(draft, steps_of_task(draft.world, task.task_id), "cancelled")
     end_task_if_dead(draft, task.task_id)

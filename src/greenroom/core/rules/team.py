@@ -41,8 +41,8 @@ def fork_team(draft: Draft, intent: ForkTeam, by: str) -> Verdict:
 
     Who waits for another agent goes on waiting here, so the bounds of those waits begin anew.
     """
-    if not is_trusted(draft.world, by) or not draft.world.team.team_id:
-        return Rejected(code="nothing_to_fork", why="There is no team to fork here.")
+    if not is_trusted(draft.world, by):
+        return not_manager(by, "fork the team")
     draft.emit(TeamForked(at=draft.now, team_id=intent.team_id, origin=intent.origin))
     interrupt_all(draft, f"forked from {intent.origin.team_id}", void=True)
     for timer in ordered(draft.world.timers):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, WaitingId, timer_id
 from greenroom.core.rules.draft import Draft
-from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread
+from greenroom.core.rules.queue import enqueue, is_open, open_thread, word_place
 from greenroom.core.state.message import MessageSettled, ReleaseWhy, Wait, WaitReleased
 from greenroom.core.state.step import Work
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerSet
@@ -101,7 +101,7 @@ def _tell(draft: Draft, wait: Wait, why: ReleaseWhy) -> None:
         intention="Read a notice.",
         text_content=f"{wait.on} {_REASONS[why]} (message {wait.message_id}).",
     )
-    enqueue(draft, thread, work, place=next_place(draft.world, agent), jumped=True)
+    enqueue(draft, thread, work, place=word_place(draft.world, agent, wait.waiting_id), jumped=True)
 
 
 def reader(style: str) -> str:

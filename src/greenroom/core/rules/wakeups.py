@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from greenroom.core.base.ids import AgentId, agent_of, waiter_of
+from greenroom.core.base.ids import AgentId, agent_of, awaited_of, waiter_of
 from greenroom.core.state.budget import LimitsSet
 from greenroom.core.state.events import Event
-from greenroom.core.state.message import WaitReleased
-from greenroom.core.state.step import StepChanged, StepEnded, StepInterrupted, StepQueued, StepUnblocked
-from greenroom.core.state.task import TaskResumed, TaskStarted
+from greenroom.core.state.message import MessageSent, WaitReleased
+from greenroom.core.state.step import (
+    StepBlocked,
+    StepChanged,
+    StepEnded,
+    StepInterrupted,
+    StepQueued,
+    StepStarted,
+    StepUnblocked,
+)
+from greenroom.core.state.task import TaskPaused, TaskResumed, TaskStarted
 from greenroom.core.state.team import OwnerChanged, TeamForked, TeamResumed
 from greenroom.core.state.world import World
 
@@ -25,7 +33,7 @@ def touched(world: World, events: Iterable[Event]) -> set[AgentId]:
     return found
 
 
-def _own(_: World, event: StepQueued | StepChanged | StepUnblocked) -> tuple[AgentId, ...]:
+def _own(_: World, event: StepQueued | StepChanged | StepBlocked | StepUnblocked) -> tuple[AgentId, ...]:
     return (agent_of(event.step_id),)
 
 
@@ -37,11 +45,17 @@ def _hungry(world: World, _: object) -> tuple[AgentId, ...]:
     return tuple(agent_of(step) for step in world.hungry)
 
 
-def _waiter(_: World, event: WaitReleased) -> tuple[AgentId, ...]:
-    return (waiter_of(event.waiting_id),)
+def _both(_: World, event: WaitReleased) -> tuple[AgentId, ...]:
+    """Who waited goes on; whoever was to answer may be locked and have nothing left to answer."""
+    return (waiter_of(event.waiting_id), awaited_of(event.waiting_id))
 
 
-def _group(world: World, event: TaskResumed | TaskStarted) -> tuple[AgentId, ...]:
+def _sender(_: World, event: MessageSent) -> tuple[AgentId, ...]:
+    """Its lock lets other steps through than before."""
+    return (event.message.sender_id,)
+
+
+def _group(world: World, event: TaskResumed | TaskStarted | TaskPaused) -> tuple[AgentId, ...]:
     task = world.tasks.get(event.task_id)
     return task.group if task else ()
 
@@ -53,13 +67,17 @@ def _all(world: World, _: object) -> Iterable[AgentId]:
 _LOOKS: Final[dict[type, Callable[[World, Any], Iterable[AgentId]]]] = {
     StepQueued: _own,
     StepChanged: _own,
+    StepBlocked: _own,
     StepUnblocked: _own,
+    StepStarted: _hungry,
     StepEnded: _over,
     StepInterrupted: _over,
     LimitsSet: _hungry,
-    WaitReleased: _waiter,
+    WaitReleased: _both,
+    MessageSent: _sender,
     TaskResumed: _group,
     TaskStarted: _group,
+    TaskPaused: _group,
     TeamResumed: _all,
     OwnerChanged: _all,
     TeamForked: _all,

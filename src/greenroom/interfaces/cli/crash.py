@@ -7,13 +7,12 @@ import contextlib
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
-from greenroom.core.base.records import record
 from greenroom.core.state.message import MessageSent
-from greenroom.core.state.step import StepEnded, StepStarted
+from greenroom.core.state.step import StepEnded
 from greenroom.interfaces.cli.running import Ending, telling
 from greenroom.interfaces.cli.session import Door
 from greenroom.interfaces.cli.telling import Teller
@@ -85,43 +84,36 @@ async def _end_of(child: asyncio.subprocess.Process) -> int:
         raise
 
 
-@record
-class Proof:
-    """What was counted after the fact, in one line."""
+async def prove(door: Door, team: TeamId) -> str:
+    """Count in the log and on the disk that nothing was lost or done twice; returns what is wrong, if anything is."""
+    door.progress.note("")
+    door.progress.note("Counted in the log and on the disk:", style="bold")
+    wrong = []
+    for what, counted in (await _counted(door, team)).items():
+        twice = [name for name, count in counted.items() if count > 1]
+        right = bool(counted) and not twice
+        found = f"{len(counted)} {what}, " + ("each once" if right else f"more than once: {', '.join(twice) or 'none'}")
+        door.progress.note(f"  {'✓' if right else '✗'} {found}", style="green" if right else "bold red")
+        wrong += [] if right else [found]
+    return "; ".join(wrong)
 
-    what: str
-    found: str
-    right: bool
 
-
-async def proofs(door: Door, team: TeamId) -> Sequence[Proof]:
-    """Counted from the log and the disk: nothing lost, nothing twice."""
-    messages: Counter[str] = Counter()
-    steps: Counter[str] = Counter()
-    again = 0
-    files: Counter[str] = Counter()
+async def _counted(door: Door, team: TeamId) -> Mapping[str, Counter[str]]:
+    messages, steps, files = Counter[str](), Counter[str](), Counter[str]()
     async for told in door.runtime.events(team):
         match told.event:
             case MessageSent():
                 messages[told.event.message.message_id] += 1
-            case StepStarted():
-                again += told.event.attempt > 1
             case StepEnded():
                 steps[told.event.step_id] += 1
-                output = str((told.event.result or {}).get("output", ""))
-                files[output.partition(" ")[0]] += "written" in output
+                name, _, rest = str((told.event.result or {}).get("output", "")).partition(" written")
+                files[name] += bool(rest)
             case _:
                 pass
     ledger = (folder(door.home, team) / "ledger.txt").read_text("utf-8").splitlines()
-    return (
-        _once("ledger", "lines", Counter(ledger)),
-        _once("files", "written", +files),
-        _once("messages", "sent", messages),
-        _once("steps", "ended", steps, f"; {again} cut off and run again"),
-    )
-
-
-def _once(what: str, word: str, counted: Counter[str], more: str = "") -> Proof:
-    twice = sum(count > 1 for count in counted.values())
-    found = f"{len(counted)} {word}, " + (f"{twice} of them twice" if twice else "each once") + more
-    return Proof(what=what, found=found, right=not twice and bool(counted))
+    return {
+        "lines in the ledger": Counter(ledger),
+        "files written": +files,
+        "messages sent": messages,
+        "steps ended": steps,
+    }

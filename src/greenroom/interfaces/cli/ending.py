@@ -18,6 +18,8 @@ def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None) 
     sign, style = STYLES.get(ending.code, ("!", "bold yellow"))
     door.progress.note("")
     door.progress.note(f"{sign} {ending.status}: {summary(ending)}", style=style)
+    if ending.fault:
+        door.progress.note(f"  {ending.fault}")
     if ending.code != Exit.DONE:
         for task, standing in ending.standings:
             door.progress.note(f"  {task} {standing.word}: {shorten(standing.why, 400)}")
@@ -49,6 +51,8 @@ def summary(ending: Ending) -> str:
 
 def answer(door: Door, team: TeamId, ending: Ending) -> str:
     """What was asked for: the demo's guide, else what the tasks say of themselves."""
+    if ending.fault:
+        return ""
     guide = folder(door.home, team) / ANSWER
     if ending.code == Exit.DONE and ending.teller.world.team.kit in (KIT, ASKING_KIT) and guide.exists():
         return guide.read_text("utf-8")
@@ -65,4 +69,4 @@ def hint(door: Door, team: str, ending: Ending) -> str:
         case Exit.WAITING | Exit.LIMIT:
             return f"Go on with: {command(door, 'resume', team)}"
         case _:
-            return f"See why: {command(door, 'events', team)}"
+            return f"See why: {command(door, 'show', team)}"

@@ -93,4 +93,4 @@ class Sections(TyperGroup):
 def bold(text: str) -> str:
     """For a terminal that wants it."""
     wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return cast("str", typer.style(text, bold=True)) if wanted else text
+    return typer.style(text, bold=True) if wanted else text

@@ -82,9 +82,9 @@ def stages_of(portrait: Portrait, task: Task) -> list[Stage]:
 # --------------------------------------------------------------------------------------------------- text
 
 
-def rendered(portrait: Portrait, owner: str | None, only: TaskId | None = None) -> list[RenderableType]:
-    """For people."""
-    parts: list[RenderableType] = [heading(portrait, owner)]
+def rendered(portrait: Portrait, how: str, only: TaskId | None = None) -> list[RenderableType]:
+    """For people; `how` says in which light it is seen: who runs it, or of when it is."""
+    parts: list[RenderableType] = [heading(portrait, how)]
     for task in tasks_of(portrait, only):
         parts += ["", *_task(portrait, task)]
     if portrait.teller.world.agents:
@@ -94,14 +94,13 @@ def rendered(portrait: Portrait, owner: str | None, only: TaskId | None = None) 
     return parts
 
 
-def heading(portrait: Portrait, owner: str | None) -> Text:
+def heading(portrait: Portrait, how: str) -> Text:
     """The team in one line, and what holds it up."""
     team, teller = portrait.teller.world.team, portrait.teller
     text = Text(f"team {team.team_id}", style="bold")
     text.append(f"  {team.name}", style="not bold")
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(teller.began_at / 1000))
-    text.append(f"  began {began} · version {teller.version} · ", style="not bold dim")
-    text.append(f"runs in {owner}" if owner else "nobody runs it", style="not bold green" if owner else "not bold dim")
+    text.append(f"  began {began} · {how}", style="not bold dim")
     if team.origin:
         text.append(f"\nforked from {team.origin.team_id} at version {team.origin.version}", style="not bold dim")
     if team.paused:

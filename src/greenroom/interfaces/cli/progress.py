@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
@@ -113,29 +114,33 @@ class Rows(Lines):
     def __init__(self, console: Console, *, everything: bool = False) -> None:
         super().__init__(console, everything=everything)
         self._live: Live | None = None
-        self._trouble_shown: str | None = None
+        self._ticker: asyncio.Task[None] | None = None
 
     def begin(self, teller: Teller) -> None:
         """Show the rows from now on."""
         self._live = Live(
             console=self._console,
-            get_renderable=lambda: picture(teller, self._trouble_shown),
-            refresh_per_second=FRAMES,
+            get_renderable=lambda: picture(teller, self._trouble),
+            auto_refresh=False,
             transient=True,
             redirect_stdout=False,
         )
         self._live.start()
-
-    def trouble(self, text: str | None) -> None:
-        """In the rows, as long as it lasts."""
-        self._trouble_shown = text
-        super().trouble(text)
+        self._ticker = asyncio.get_running_loop().create_task(self._tick(self._live))
 
     def end(self) -> None:
         """Take the rows away."""
-        if self._live is not None:
+        if self._live is not None and self._ticker is not None:
+            self._ticker.cancel()
             self._live.stop()
             self._live = None
+
+    @staticmethod
+    async def _tick(live: Live) -> None:
+        """Draw in the thread that prints the lines: two threads would draw over each other."""
+        while True:
+            live.refresh()
+            await asyncio.sleep(1 / FRAMES)
 
 
 def told(teller: Teller, line: Line) -> Text:
@@ -144,7 +149,7 @@ def told(teller: Teller, line: Line) -> Text:
     text = Text(time.strftime("%H:%M:%S", time.localtime(line.at / 1000)), style="dim")
     text.append(f"  {said.who:<6} ", style=f"not dim {colour(teller.world, said.who)}".strip())
     text.append(f"{said.mark or ' '} ", style=f"not dim {MARKS.get(said.mark, '')}".strip())
-    text.append(said.text, style="not dim")
+    text.append(f"{line.type} {said.text}" if said.plain else said.text, style="" if said.plain else "not dim")
     return text
 
 

@@ -12,11 +12,15 @@ from rich.text import Text
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.stage import Stage
+from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.telling import Teller
 from greenroom.interfaces.cli.words import shorten, step_words
 
 COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
+MOST: Final = 16
+"""Rows that fit a screen."""
+
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SUBTASKS: Final = {
     "init": ("○", "dim"),
@@ -31,7 +35,7 @@ STATES: Final = {"working": "bold", "waiting": "yellow", "asking": "yellow", "pa
 
 def colour(world: World, agent: str) -> str:
     """An agent keeps its colour as long as nobody before it leaves."""
-    names = sorted(world.agents)
+    names: list[str] = sorted(world.agents)
     return COLOURS[names.index(agent) % len(COLOURS)] if agent in names else ""
 
 
@@ -40,7 +44,11 @@ def doing(world: World, agent: Agent) -> tuple[str, str, str]:
     if agent.running is not None:
         step = world.steps[agent.running]
         again = f" (attempt {step.attempt})" if step.attempt > 1 else ""
-        return f"{step_words(step)}{again}", step.step_id, "working" if step.state == "running" else step.state
+        return (
+            f"{step_words(step)}{_about(world, step)}{again}",
+            step.step_id,
+            "working" if step.state == "running" else step.state,
+        )
     asked = [one for one in world.approvals.values() if one.agent_id == agent.agent_id and one.state == "pending"]
     if asked:
         return f"asks you: {shorten(asked[0].question, 60)}", asked[0].step_id, "asking"
@@ -48,23 +56,32 @@ def doing(world: World, agent: Agent) -> tuple[str, str, str]:
         names = ", ".join(dict.fromkeys(world.waits[one].on for one in agent.step_lock if one in world.waits))
         return f"waits for {names}", "", "waiting"
     if agent.todo:
-        paused = world.team.paused is not None
-        return f"{len(agent.todo)} steps to do", agent.todo[0], "paused" if paused else "working"
+        step = world.steps[agent.todo[0]]
+        paused = world.team.paused or world.tasks[step.task_id].paused
+        return f"next: {step_words(step)}", step.step_id, "paused" if paused else "queued"
     if agent.spec.kind == "human":
         return "a person", "", "idle"
     return "", "", "idle"
 
 
-def worked(teller: Teller, agent: Agent) -> int:
+def _about(world: World, step: Step) -> str:
+    """Which subtask somebody thinks about."""
+    stage = world.stages.get(step.stage_id) if step.stage_id else None
+    subtask = stage.subtask(step.subtask_id) if stage and step.subtask_id else None
+    return f" about {subtask.name!r}" if subtask and step.work.type == "skill" and step.answers is None else ""
+
+
+def worked(teller: Teller, agent: Agent, *, now: int) -> int:
     """Milliseconds of work, with what runs now."""
     spent = teller.spent.get(agent.agent_id, NOTHING).millis
     step = teller.world.steps.get(agent.running) if agent.running else None
-    running = int(time.time() * 1000) - step.started_at if step and step.started_at else 0
+    running = now - step.started_at if step and step.started_at else 0
     return spent + max(running, 0)
 
 
 def agents_table(teller: Teller, *, moving: bool = False) -> Table:
-    """A row per agent. `moving` adds a sign of life to who works."""
+    """A row per agent. While it is `moving`, who works shows a sign of life and their time goes on."""
+    now = int(time.time() * 1000) if moving else teller.at
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=moving)
     table.add_column("agent", no_wrap=True)
     table.add_column("role", no_wrap=True, style="dim")
@@ -74,10 +91,10 @@ def agents_table(teller: Teller, *, moving: bool = False) -> Table:
     table.add_column("tokens", no_wrap=True, justify="right", min_width=6)
     table.add_column("time", no_wrap=True, justify="right", min_width=6)
     world = teller.world
-    for name in sorted(world.agents):
-        agent = world.agents[name]
+    for agent in _shown(world):
+        name = agent.agent_id
         what, step, state = doing(world, agent)
-        sign = f"{SPINNER[int(time.time() * 10) % len(SPINNER)]} " if moving and agent.running else ""
+        sign = f"{SPINNER[now // 100 % len(SPINNER)]} " if moving and agent.running else ""
         table.add_row(
             Text(name, style=colour(world, name)),
             agent.spec.role,
@@ -85,9 +102,19 @@ def agents_table(teller: Teller, *, moving: bool = False) -> Table:
             step,
             Text(f"{sign}{state}", style=STATES.get(state, "")),
             f"{teller.spent.get(name, NOTHING).tokens:,}",
-            seconds(worked(teller, agent)),
+            seconds(worked(teller, agent, now=now)),
         )
+    if len(world.agents) > MOST:
+        table.add_row("", "", f"and {len(world.agents) - MOST} more")
     return table
+
+
+def _shown(world: World) -> list[Agent]:
+    """All agents by name; when they are too many, those who have something to do."""
+    every = sorted(world.agents.values(), key=lambda agent: agent.agent_id)
+    if len(every) <= MOST:
+        return every
+    return sorted(every, key=lambda agent: (agent.working_state == "idle", agent.agent_id))[:MOST]
 
 
 def seconds(millis: int) -> str:

@@ -8,7 +8,6 @@ import shlex
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from greenroom.app.host import Host
 from greenroom.app.standing import Standing
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
@@ -25,21 +24,24 @@ GRACE: Final = 0.3
 
 @record
 class Ending:
-    """How a run ended: how each task stands, and what was told."""
+    """How a run ended: how each task stands, and what was told. A `fault` makes it a failure however they stand."""
 
     standings: Sequence[tuple[TaskId, Standing]]
     teller: Teller
+    fault: str = ""
 
     @property
     def code(self) -> Exit:
         """The worst of them, as an exit code."""
-        return of_standings(standing.word for _, standing in self.standings)
+        return Exit.FAILED if self.fault else of_standings(standing.word for _, standing in self.standings)
 
     @property
     def status(self) -> str:
         """The word that the exit code stands for."""
         words = [standing.word for _, standing in self.standings]
-        return next((word for word in words if of_standings([word]) == self.code), "finished")
+        return next(
+            (word for word in words if of_standings([word]) == self.code), "failed" if self.fault else "finished"
+        )
 
 
 async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
@@ -81,11 +83,8 @@ async def _work(door: Door, team: TeamId) -> tuple[TaskId, ...]:
     """Let the agents work until nothing more happens by itself; returns the tasks they worked on."""
     try:
         host = await door.runtime.start(team)
-        watcher = asyncio.create_task(_watch(door, host))
-        try:
-            return await _settled(door, team, tuple(host.world.tasks))
-        finally:
-            watcher.cancel()
+        host.listen_trouble(door.progress.trouble)
+        return await _settled(door, team, tuple(host.world.tasks))
     except asyncio.CancelledError:
         door.progress.note("Stopping: what runs is ended and written down. Once more to end at once.", style="yellow")
         raise
@@ -125,10 +124,3 @@ async def _settled(door: Door, team: TeamId, tasks: tuple[TaskId, ...]) -> tuple
         await asyncio.sleep(GRACE)
         if before == (await door.runtime.log.head(team)).version and all(one.settled for one in found):
             return tasks
-
-
-async def _watch(door: Door, host: Host) -> None:
-    """Say when the disk is full or away, and when it is back: the host tries again by itself."""
-    while True:
-        door.progress.trouble(host.sync.trouble)
-        await asyncio.sleep(0.25)

@@ -29,10 +29,19 @@ def setup_of(context: typer.Context) -> Setup:
 
 def _remember(context: typer.Context, param: typer.CallbackParam, value: object) -> None:
     """An option given before or after the command's name counts the same."""
-    if value is not None and value is not False and not context.resilient_parsing:
-        context.find_root().obj = replace(setup_of(context), **{cast("str", param.name): value})
-    elif param.name == "home" and value is not None:
-        context.find_root().obj = replace(setup_of(context), home=cast("Path", value))
+    if value is None or value is False:
+        return
+    setup = setup_of(context)
+    match param.name:
+        case "home":
+            setup = replace(setup, home=cast("Path", value))
+        case "output_format":
+            setup = replace(setup, output_format=cast("Format", value))
+        case "quiet":
+            setup = replace(setup, quiet=True)
+        case _:
+            setup = replace(setup, verbose=True)
+    context.find_root().obj = setup
 
 
 def shared(

@@ -22,6 +22,7 @@ class Line:
 
     version: int
     at: int
+    type: str
     said: Said
 
 
@@ -33,12 +34,14 @@ class Teller:
     version: int = 0
     spent: dict[AgentId, Amounts] = field(default_factory=dict)
     messages: int = 0
+    failures: list[str] = field(default_factory=list)
     began_at: int = 0
     at: int = 0
 
     def tell(self, told: Told) -> Line:
         """Take one more event."""
-        line = Line(version=told.version, at=told.event.at, said=say(self.world, told.event))
+        event = told.event
+        line = Line(version=told.version, at=event.at, type=type(event).__name__, said=say(self.world, event))
         self._count(told.event)
         self.world = fold(self.world, told.event)
         self.version, self.at = told.version, told.event.at
@@ -50,6 +53,8 @@ class Teller:
             case StepEnded() | StepInterrupted():
                 agent = agent_of(event.step_id)
                 self.spent[agent] = self.spent.get(agent, NOTHING).plus(event.spent)
+                if isinstance(event, StepEnded) and event.state == "failed":
+                    self.failures.append(f"{event.step_id}: {event.error}")
             case MessageSent():
                 self.messages += 1
             case StepStarted():

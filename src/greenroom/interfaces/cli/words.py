@@ -23,17 +23,22 @@ from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
 
 Mark = Literal["", "✓", "✗", "?", "!", "→", "◆", "✎"]
+ABOUT: Final = ("step_id", "thread_id", "timer_id", "waiting_id", "message_id", "approval_id", "budget_id", "stage_id")
 ENDS: Final[dict[str, Mark]] = {"finished": "✓", "failed": "✗", "cancelled": "✗", "skipped": "✗", "uncertain": "?"}
 
 
 @record
 class Said:
-    """One line about one event. `who` is an agent, or empty for the house; `story` says whether it is worth a line."""
+    """One line about one event. `who` is an agent, or empty for the house; `story` says whether it is worth a line.
+
+    A `plain` one has no sentence of its own: its text only says what the event is about.
+    """
 
     who: str
     text: str
     mark: Mark = ""
     story: bool = True
+    plain: bool = False
 
 
 def shorten(text: str, size: int = 100) -> str:
@@ -55,15 +60,12 @@ def step_words(step: Step) -> str:
 
 def say(world: World, event: Event) -> Said:
     """What the event says, on the world as it was before it."""
-    words = _WORDS.get(type(event))
-    return words(world, event) if words else _plain(event)
+    return _WORDS.get(type(event), _plain)(world, event)
 
 
-def _plain(event: Event) -> Said:
-    """What has no sentence of its own: the event's name and what it is about."""
-    names = ("agent_id", "step_id", "thread_id", "stage_id", "task_id", "timer_id", "budget_id", "waiting_id")
-    about = next((str(getattr(event, name)) for name in names if hasattr(event, name)), "")
-    return Said(who="", text=f"{type(event).__name__} {about}".strip(), story=False)
+def _plain(_: World, event: Event) -> Said:
+    about = next((str(getattr(event, name)) for name in ABOUT if hasattr(event, name)), "")
+    return Said(who="", text=about, story=False, plain=True)
 
 
 # ----------------------------------------------------------------------------------------------- the team
@@ -78,7 +80,8 @@ def _forked(_: World, event: teams.TeamForked) -> Said:
 
 
 def _owner(_: World, event: teams.OwnerChanged) -> Said:
-    return Said(who="", text=f"a new owner takes over: {event.owner}", mark="◆")
+    node, pid, *_rest = *event.owner.split(":"), ""
+    return Said(who="", text=f"process {pid} on {node} takes the team over", mark="◆")
 
 
 def _paused(_: World, event: teams.TeamPaused | tasks.TaskPaused) -> Said:
@@ -181,7 +184,9 @@ def _ended(world: World, event: steps.StepEnded) -> Said:
 def _sent(_: World, event: messages.MessageSent) -> Said:
     message = event.message
     waits = "  (waits for the answer)" if message.waiting else ""
-    told = message.kind != "instruction" and message.receiver != (message.sender_id,)
+    # A question for a yes has its own line, the end of a task too, and who asks the house itself gets no mail.
+    repeated = message.data is not None and ("approval_id" in message.data or message.kind == "instruction")
+    told = not repeated and message.receiver != (message.sender_id,)
     text = f"{', '.join(message.receiver)}: {shorten(message.message)}{waits}"
     return Said(who=message.sender_id, text=text, mark="→", story=told)
 

@@ -7,11 +7,10 @@ import asyncio
 import pytest
 
 from greenroom.core.base.errors import Bug, StaleOwner, StoreFault
-from greenroom.core.ports.log import Head, Lease, Log, StoredEvent
+from greenroom.core.ports.log import Head, Lease, Log, Store, StoredEvent
 from greenroom.testing.conformance.store import (
     STREAM,
     OpenLog,
-    Store,
     StoreCase,
     batch,
     everything,

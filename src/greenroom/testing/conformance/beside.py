@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from greenroom.core.base.errors import Bug, StoreFault
-from greenroom.core.ports.log import ArchiveRow, Lease, Snapshot
-from greenroom.testing.conformance.store import STREAM, Store, StoreCase, batch, moved, own
+from greenroom.core.ports.log import ArchiveRow, Lease, Snapshot, Store
+from greenroom.testing.conformance.store import STREAM, StoreCase, batch, moved, own
 
 
 def snapshot(version: int, fingerprint: str = "f1") -> Snapshot:

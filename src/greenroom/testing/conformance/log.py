@@ -12,9 +12,6 @@ from __future__ import annotations
 from greenroom.testing.conformance.appends import AppendsConformance
 from greenroom.testing.conformance.beside import BesideConformance
 from greenroom.testing.conformance.sharing import InboxConformance, LeaseConformance, UpkeepConformance
-from greenroom.testing.conformance.store import Store
-
-__all__ = ["LogConformance", "Store"]
 
 
 class LogConformance(AppendsConformance, BesideConformance, InboxConformance, LeaseConformance, UpkeepConformance):

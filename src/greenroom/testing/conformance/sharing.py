@@ -7,12 +7,11 @@ import asyncio
 import pytest
 
 from greenroom.core.base.errors import Bug, StaleOwner, StoreFault
-from greenroom.core.ports.log import Head, Held, Lease, Snapshot, StreamInfo
+from greenroom.core.ports.log import Head, Held, Lease, Snapshot, Store, StreamInfo
 from greenroom.testing.conformance.store import (
     STREAM,
     Hands,
     OpenLog,
-    Store,
     StoreCase,
     batch,
     everything,
@@ -52,6 +51,24 @@ class InboxConformance(StoreCase):
         assert await log.outcome(STREAM, "unknown") is None
         await log.append(batch(lease, 0, taken=["i1"]))
         assert await log.outcome(STREAM, "i1") == b"done i1"
+
+    async def test_a_sender_can_wait_for_its_answer(self, open_log: OpenLog, log: Store) -> None:
+        lease = await own(log)
+        sender = await open_log()
+        await sender.put(STREAM, intent("i1"))
+        answer = asyncio.create_task(sender.answer(STREAM, "i1"))
+        await log.append(batch(lease, 0))
+        await log.append(batch(lease, 1, taken=["i1"]))
+        assert await soon(answer) == b"done i1"
+        assert await soon(sender.answer(STREAM, "i1")) == b"done i1"
+
+    async def test_waiting_for_an_answer_ends_with_the_stream(self, log: Store) -> None:
+        await log.put(STREAM, intent("i1"))
+        answer = asyncio.create_task(log.answer(STREAM, "i1"))
+        await asyncio.sleep(0)
+        await log.forget(STREAM)
+        with pytest.raises(StoreFault, match="no stream"):
+            await soon(answer)
 
     async def test_an_intent_cannot_be_taken_twice(self, log: Store, lease: Lease) -> None:
         await log.put(STREAM, intent("i1"))

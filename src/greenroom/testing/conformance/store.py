@@ -6,22 +6,18 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import pytest
 import pytest_asyncio
 
-from greenroom.core.ports.log import Append, ArchiveRow, Blobs, InboxRow, Lease, Log, NewEvent, StoredEvent, TakenIntent
+from greenroom.core.ports.log import Append, ArchiveRow, InboxRow, Lease, Log, NewEvent, Store, StoredEvent, TakenIntent
 
 T = TypeVar("T")
 
 STREAM = "team-1"
 PATIENCE = 20.0
 """Seconds that a wait may take before the test fails."""
-
-
-class Store(Log, Blobs, Protocol):
-    """A log with its blobs."""
 
 
 OpenLog = Callable[[], Awaitable[Store]]

@@ -85,11 +85,11 @@ class Appender:
         fresh: list[Value] = []
         for event in batch.events:
             row += 1
-            fresh += (row, event.at, event.type, event.data)
+            fresh += (row, *event)
             event_bytes += len(event.data)
         moved: list[Value] = []
         for old in batch.archive:
-            moved += (stream, old.kind, old.key, old.owner, old.version, old.data)
+            moved += (stream, *old)
             archive_bytes += len(old.data)
         head = (stream, batch.expected_version, batch.epoch)
         if db.execute(FENCE, (len(batch.events), batch.batch, event_bytes, archive_bytes, *head)).rowcount != 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import math
 import os
 import re
 import tempfile
@@ -70,7 +71,7 @@ class BlobFiles:
     def old(self, before: float) -> Iterator[Sequence[str]]:
         """The digests that nobody put since then, folder by folder. (What is half written is swept up on the way.)"""
         for folder in sorted(self._folder.glob("??")):
-            aged = [path for path in folder.iterdir() if path.stat().st_mtime < before]
+            aged = [path for path in folder.iterdir() if modified(path) < before]
             for path in aged:
                 if path.suffix:
                     path.unlink(missing_ok=True)
@@ -128,3 +129,11 @@ class BlobFiles:
         except OSError:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+def modified(path: Path) -> float:
+    """When the file was written or renewed; what has gone meanwhile, or got its name, is young."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf

@@ -148,7 +148,7 @@ def stage(db: sqlite3.Connection, token: int, rows: Sequence[ArchiveRow]) -> Ans
     db.execute(STAGE)
     values: list[Value] = []
     for row in rows:
-        values += (token, row.kind, row.key, row.owner, row.version, row.data)
+        values += (token, *row)
     insert(db, STAGED, 6, values)
     return None, None
 

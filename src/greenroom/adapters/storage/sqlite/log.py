@@ -174,7 +174,7 @@ class SqliteLog:
 
     async def put(self, stream: str, row: InboxRow) -> bool:
         """Put an intent into the inbox; False when this intent id was there before."""
-        return await self._writer.change(partial(changes.put, stream=stream, row=row), stream=stream)
+        return await self._writer.change(partial(changes.put, stream=stream, row=row), stream=inbox_of(stream))
 
     async def waiting(self, stream: str) -> Sequence[InboxRow]:
         """The inbox rows that nobody took yet, oldest first."""
@@ -184,7 +184,7 @@ class SqliteLog:
     async def arrivals(self, stream: str) -> AsyncIterator[Sequence[InboxRow]]:
         """The rows not yet taken, now and whenever there are new ones; each row once."""
         last = 0
-        with self._poller.listen(stream) as changed:
+        with self._poller.listen(inbox_of(stream)) as changed:
             while True:
                 changed.clear()
                 rows, last = await self._readers.ask(partial(queries.waiting, stream=stream, after=last))
@@ -196,6 +196,17 @@ class SqliteLog:
     async def outcome(self, stream: str, intent_id: str) -> bytes | None:
         """The answer to an intent, once the owner took it."""
         return await self._readers.ask(partial(queries.outcome, stream=stream, intent_id=intent_id))
+
+    async def answer(self, stream: str, intent_id: str) -> bytes:
+        """The answer to an intent, as soon as the owner took it."""
+        with self._poller.listen(stream) as changed:
+            while True:
+                changed.clear()
+                found = await self.outcome(stream, intent_id)
+                if found is not None:
+                    return found
+                self._poller.ensure()
+                await changed.wait()
 
     # -------------------------------------------------------------------------------------------- lease
 
@@ -240,3 +251,8 @@ class SqliteLog:
         self._poller.close_connection()
         self._leases.close()
         self._side.close()
+
+
+def inbox_of(stream: str) -> str:
+    """What those listen to who wait for intents: appends of their own are not news to them."""
+    return f"inbox of {stream}"

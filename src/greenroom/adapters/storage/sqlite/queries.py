@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from greenroom.adapters.storage.sqlite.changes import stream_id
+from greenroom.adapters.storage.sqlite.faults import code
 from greenroom.adapters.storage.sqlite.lease import Leases
 from greenroom.adapters.storage.sqlite.schema import NEWEST
 from greenroom.core.base.errors import StoreFault
@@ -42,7 +43,7 @@ def page(db: sqlite3.Connection, stream: str, after: int, upto: int | None) -> S
     rows = db.execute(
         "SELECT id, at, type, data FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?", (first, last, PAGE)
     ).fetchall()
-    return [StoredEvent(version=row & NEWEST, at=at, type=kind, data=data) for row, at, kind, data in rows]
+    return [StoredEvent(row & NEWEST, at, kind, data) for row, at, kind, data in rows]
 
 
 def load_snapshot(db: sqlite3.Connection, stream: str, fingerprint: str, upto: int | None) -> Snapshot | None:
@@ -65,7 +66,7 @@ def archived(
         "ORDER BY version, id LIMIT ?",
         (stream_id(db, stream), kind, *name, after, limit),
     ).fetchall()
-    return [archive_row(row) for row in rows]
+    return [ArchiveRow(*row) for row in rows]
 
 
 def find(db: sqlite3.Connection, stream: str, kind: str, key: str) -> ArchiveRow | None:
@@ -75,13 +76,7 @@ def find(db: sqlite3.Connection, stream: str, kind: str, key: str) -> ArchiveRow
         "ORDER BY version DESC, id DESC LIMIT 1",
         (stream_id(db, stream), kind, key),
     ).fetchone()
-    return None if row is None else archive_row(row)
-
-
-def archive_row(row: tuple[str, str, str, int, bytes]) -> ArchiveRow:
-    """A row of the table as a record."""
-    kind, key, owner, version, data = row
-    return ArchiveRow(kind=kind, key=key, owner=owner, version=version, data=data)
+    return None if row is None else ArchiveRow(*row)
 
 
 def waiting(db: sqlite3.Connection, stream: str, after: int = 0) -> tuple[Sequence[InboxRow], int]:
@@ -147,8 +142,14 @@ def named(db: sqlite3.Connection, after: str) -> Sequence[str]:
 
 def damage(db: sqlite3.Connection) -> Sequence[str]:
     """What is wrong with the tables, one sentence each."""
-    found = [f"The database is damaged: {row[0]}." for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-    return found + [
-        f"Stream {stream!r} says it has {version} events, but {there} are there and {beyond} lie beyond."
-        for stream, version, there, beyond in db.execute(COUNTS)
-    ]
+    found: list[str] = []
+    try:
+        for (what,) in db.execute("PRAGMA integrity_check"):
+            found += [] if what == "ok" else [f"The database is damaged: {what}."]
+        for stream, version, there, beyond in db.execute(COUNTS):
+            found.append(f"Stream {stream!r} says it has {version} events: {there} are there and {beyond} lie beyond.")
+    except sqlite3.DatabaseError as error:
+        if code(error) != sqlite3.SQLITE_CORRUPT:
+            raise
+        found.append(f"The database is damaged: {error}.")
+    return found

@@ -104,8 +104,8 @@ def bear(path: Path) -> None:
     fresh = Path(name)
     try:
         with closing(connect(fresh, timeout=0)) as db:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written, or it has no effect
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             db.executescript(f"BEGIN; {TABLES} COMMIT;")
             db.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA,))
             db.execute("PRAGMA journal_mode = WAL")

@@ -45,8 +45,9 @@ class Upkeep:
         for number in await self._readers.ask(queries.forgotten):
             await self.sweep(number)
         freed = await self._collect_blobs()
-        while not await self._writer.change(shrink, mode="bare"):
-            pass
+        free = await self._writer.change(free_pages, mode="bare")
+        while free > (left := await self._writer.change(shrink, mode="bare")):
+            free = left
         await self._writer.change(truncate_wal, mode="bare")
         return freed + max(0, before - await self._readers.run(self._size))
 
@@ -95,10 +96,15 @@ def drop_answered(db: sqlite3.Connection, before: int) -> Answer[None]:
     return None, None
 
 
-def shrink(db: sqlite3.Connection) -> Answer[bool]:
-    """Give free pages back to the system; True when none is left."""
+def free_pages(db: sqlite3.Connection) -> Answer[int]:
+    """How many pages of the file hold nothing."""
+    return db.execute("PRAGMA freelist_count").fetchone()[0], None
+
+
+def shrink(db: sqlite3.Connection) -> Answer[int]:
+    """Give some free pages back to the system; how many are left."""
     db.execute(f"PRAGMA incremental_vacuum({VACUUM})").fetchall()
-    return db.execute("PRAGMA freelist_count").fetchone()[0] == 0, None
+    return free_pages(db)
 
 
 def truncate_wal(db: sqlite3.Connection) -> Answer[None]:

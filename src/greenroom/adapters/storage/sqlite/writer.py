@@ -80,26 +80,25 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            while group := self._gather():
+            while (work := self._gather()) is not None:
+                jobs = work if isinstance(work, list) else (work,)
                 with Caught() as caught:
-                    self._serve(group)
+                    self._serve(work)
                 if caught.error is not None:
-                    self._committer.recover()
-                    for job in group:
-                        job.fail(self._committer.translated(caught.error))
-                self._deliver(group)
+                    self._fail(jobs, caught.error)
+                self._deliver(jobs)
                 if self._queue.empty():
                     self._committer.tidy()
         finally:
             self._end()
 
-    def _gather(self) -> list[Job]:
-        """All appends that wait, or one other change; nothing when it is time to end."""
+    def _gather(self) -> list[Appending] | Task[object] | None:
+        """All appends that wait, or one other change; None when it is time to end."""
         first = self._next.popleft() if self._next else self._queue.get()
-        if first is None:
-            return []
-        group: list[Job] = [first]
-        while isinstance(first, Appending) and len(group) < GROUP and not self._queue.empty():
+        if not isinstance(first, Appending):
+            return first
+        group = [first]
+        while not self._queue.empty() and len(group) < GROUP:
             job = self._queue.get()
             if not isinstance(job, Appending):
                 self._next.append(job)
@@ -107,15 +106,22 @@ class Writer:
             group.append(job)
         return group
 
-    def _serve(self, group: Sequence[Job]) -> None:
-        if isinstance(group[0], Task):
-            self._committer.run(group[0])
+    def _serve(self, work: list[Appending] | Task[object]) -> None:
+        if isinstance(work, Task):
+            self._committer.run(work)
         else:
-            self._committer.append([job for job in group if isinstance(job, Appending)])
+            self._committer.append(work)
+
+    def _fail(self, jobs: Sequence[Ticket], error: Exception) -> None:
+        self._committer.recover()
+        for job in jobs:
+            job.fail(self._committer.translated(error))
 
     def _deliver(self, jobs: Sequence[Ticket]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        try:
             self._loop.call_soon_threadsafe(self._settle, jobs)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits any more
 
     def _end(self) -> None:
         """Answer whatever is left, so that nobody waits for a thread that is gone."""

@@ -52,10 +52,9 @@ def cancel(context: typer.Context, name: Id) -> int:
 
 async def _cancel(door: Door, *, name: str) -> Exit:
     found = await find(door.runtime, name)
-    before = await door.runtime.world(found.team)
-    tasks = _open_tasks(before, found)
     head = (await door.runtime.log.head(found.team)).version
     teller = Teller(world=await door.runtime.world(found.team, head), version=head)
+    tasks = _open_tasks(teller.world, found)
     await door.runtime.ask(found.team, *(CancelTask(task_id=task) for task in tasks))
     dead = await _dead(door, found, teller, tasks)
     told = ", ".join(tasks)
@@ -67,13 +66,17 @@ async def _dead(door: Door, found: Found, teller: Teller, tasks: tuple[TaskId, .
     """Wait, within reason, until the tasks are over."""
     try:
         async with asyncio.timeout(PATIENCE):
-            async for told in door.runtime.events(found.team, after=teller.version, follow=True):
-                teller.tell(told)
-                if not any(task in teller.world.tasks for task in tasks):
-                    return True
+            await _until_over(door, found, teller, tasks)
     except TimeoutError:
         return False
     return True
+
+
+async def _until_over(door: Door, found: Found, teller: Teller, tasks: tuple[TaskId, ...]) -> None:
+    async for told in door.runtime.events(found.team, after=teller.version, follow=True):
+        teller.tell(told)
+        if not any(task in teller.world.tasks for task in tasks):
+            return
 
 
 def _open_tasks(world: World, found: Found) -> tuple[TaskId, ...]:

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.text import Text
@@ -38,12 +38,18 @@ class Finding:
     todo: str = ""
 
 
-def doctor(context: typer.Context) -> int:
+def doctor(
+    context: typer.Context,
+    *,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Go on with a log that has lost commits (a file was cut or restored).")
+    ] = False,
+) -> int:
     """Check this machine and the log; exit code 3 when something is broken."""
     setup = setup_of(context)
     out = Output(setup.output_format)
     home = home_folder(setup.home).absolute()
-    findings = [_python(), _sqlite(), _git(), _home(home), *asyncio.run(_store(home))]
+    findings = [_python(), _sqlite(), _git(), _home(home), *asyncio.run(_store(home, accept_loss=accept_loss))]
     out.begin(command="doctor", home=str(home))
     for one in findings:
         sign, style = SIGNS[one.state]
@@ -87,10 +93,10 @@ def _home(home: Path) -> Finding:
     return Finding(what="home", state="ok", found=found)
 
 
-async def _store(home: Path) -> list[Finding]:
+async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:
     """The database: whether it opens, is sound, and who works in it."""
     try:
-        runtime = await Runtime.open(home)
+        runtime = await Runtime.open(home, accept_loss=accept_loss)
     except GreenroomError as error:
         return [Finding(what="database", state="bad", found=str(error), todo="Nothing in it was changed.")]
     try:

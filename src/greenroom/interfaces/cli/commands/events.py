@@ -51,17 +51,17 @@ async def _events(door: Door, *, name: str, follow: bool, after: int) -> Exit:
 
 def _print(door: Door, team: TeamId, teller: Teller, told: Told, line: Line) -> None:
     if door.out.text:
-        door.out.show(_line(teller, told, line))
+        door.out.show(_line(teller, line))
     else:
         fields = event_fields(team, told)
         door.out.item(str(fields["type"]), fields, many="events")
 
 
-def _line(teller: Teller, told: Told, line: Line) -> Text:
+def _line(teller: Teller, line: Line) -> Text:
     said = line.said
     clock = time.strftime("%H:%M:%S", time.localtime(line.at / 1000))
     text = Text(f"{line.version:>6}  {clock}.{line.at % 1000:03}  ", style="dim")
-    text.append(f"{type(told.event).__name__:<18}", style="not dim" if said.story else "")
+    text.append(f"{line.type:<18}", style="not dim" if said.story else "")
     text.append(f" {said.who:<6} ", style=f"not dim {colour(teller.world, said.who)}".strip())
     text.append(f"{said.mark or ' '} ", style=f"not dim {MARKS.get(said.mark, '')}".strip())
     text.append(said.text, style="not dim" if said.story else "")

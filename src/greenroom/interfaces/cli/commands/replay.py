@@ -44,7 +44,7 @@ async def _replay(door: Door, *, name: str, at: int | None) -> Exit:
     if at is None:
         return await _story(door, found.team)
     portrait = await portray(door, found.team, at)
-    door.out.show(*rendered(portrait, None, found.task))
+    door.out.show(*rendered(portrait, f"as it was at version {at} of {head}", found.task))
     door.progress.note(f"\nBranch off from here: {command(door, 'fork', found.team, '--at', str(at))}")
     return door.out.result("ok", Exit.DONE, **fields(portrait, None, found.task))
 
@@ -74,5 +74,5 @@ def _line(teller: Teller, line: Line) -> Text:
     text = Text(f"{line.version:>5}  {'+' + seconds(line.at - teller.began_at):>7}  ", style="dim")
     text.append(f"{said.who:<6} ", style=f"not dim {colour(teller.world, said.who)}".strip())
     text.append(f"{said.mark or ' '} ", style=f"not dim {MARKS.get(said.mark, '')}".strip())
-    text.append(said.text, style="not dim")
+    text.append(f"{line.type} {said.text}" if said.plain else said.text, style="" if said.plain else "not dim")
     return text

@@ -25,7 +25,8 @@ async def _show(door: Door, *, name: str) -> Exit:
     holder = await door.runtime.log.holder(found.team)
     owner = holder.owner if holder else None
     door.out.begin(team=found.team, command="show")
-    door.out.show(*rendered(portrait, owner, found.task))
+    how = f"version {portrait.teller.version} · " + (f"runs in {owner}" if owner else "nobody runs it")
+    door.out.show(*rendered(portrait, how, found.task))
     if portrait.teller.world.tasks and owner is None:
         door.progress.note(f"\nGo on with: {command(door, 'resume', found.team)}")
     else:

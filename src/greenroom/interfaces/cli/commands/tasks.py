@@ -107,11 +107,11 @@ def _table(rows: list[Row], short: dict[TeamId, str]) -> Table:
         table.add_column(name, no_wrap=True)
     for row in rows:
         head = short[row.team]
-        name = Text(head, style="bold cyan").append(
+        label = Text(head, style="bold cyan").append(
             row.team[len(head) :] + (f"/{row.task}" if row.task else ""), style="not bold dim"
         )
         table.add_row(
-            name,
+            label,
             shorten(row.name, 48),
             Text(row.state, style=STYLES.get(row.state, "yellow")),
             ago(row.created_at),

@@ -1,0 +1,29 @@
+"""Records: frozen, and cheap to make the next version of."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from greenroom.core.base.records import evolve, record
+
+
+@record
+class Cup:
+    colour: str
+    full: bool = False
+
+
+def test_a_record_does_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Cup(colour="red").__setattr__("colour", "blue")
+
+
+def test_evolve_changes_what_is_named_and_keeps_the_rest() -> None:
+    old = Cup(colour="red")
+    assert evolve(old, full=True) == replace(old, full=True) == Cup(colour="red", full=True)
+    assert old == Cup(colour="red")
+
+
+def test_evolve_refuses_a_field_that_is_not_there() -> None:
+    with pytest.raises(TypeError, match="size"):
+        evolve(Cup(colour="red"), size=3)

@@ -1,0 +1,212 @@
+"""Making agents, letting them go, taking part, remembering."""
+
+import pytest
+
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, BudgetId, StageId, SubtaskId, TaskId
+from greenroom.core.rules.intents import (
+    AddAgent,
+    AddParticipants,
+    AddTask,
+    CancelTask,
+    Declare,
+    FinishStage,
+    FinishSubtask,
+    FinishTask,
+    RemoveAgent,
+    SendMessage,
+    SetLimits,
+    SetTimer,
+    StartStage,
+    UpdateWorkingMemory,
+)
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.portrait import working_memory
+from greenroom.core.state.step import StepQueued
+from tests.core.house import (
+    ANN,
+    BOB,
+    BOSS,
+    CY,
+    HUE,
+    S1,
+    SYSTEM,
+    T1,
+    T2,
+    House,
+    plan,
+    skill,
+)
+
+GUEST = AgentId("guest")
+SPEC = AgentSpec(name="Guest")
+
+
+@pytest.mark.req("MAS-33", "MAS-102")
+def test_a_manager_makes_an_agent_and_it_lives_at_once() -> None:
+    house = House.furnished()
+    house.queue(BOSS).run(BOSS, AddAgent(agent_id=GUEST, spec=SPEC))
+    assert house.agent(GUEST).spec == SPEC
+    assert house.agent(GUEST).made_by == BOSS
+
+
+def test_an_agent_is_made_from_a_blueprint_by_name() -> None:
+    house = House.furnished().do(Declare(blueprints=(SPEC,)))
+    house.do(AddAgent(agent_id=GUEST, blueprint="Guest"), by=BOSS)
+    assert house.agent(GUEST).spec == SPEC
+    house.refused("unknown_blueprint", AddAgent(agent_id=AgentId("other"), blueprint="Ghost"), by=BOSS)
+    house.refused("unknown_blueprint", AddAgent(agent_id=AgentId("other")), by=BOSS)
+
+
+def test_only_a_manager_makes_agents() -> None:
+    House.furnished().refused("not_manager", AddAgent(agent_id=GUEST, spec=SPEC), by=ANN)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [AgentSpec(name="x", manager=True), AgentSpec(name="x", kind="human"), AgentSpec(name="x", kind="system")],
+    ids=["manager", "person", "system"],
+)
+def test_only_a_person_makes_managers_people_and_parts_of_the_house(spec: AgentSpec) -> None:
+    house = House.furnished()
+    house.refused("not_manager", AddAgent(agent_id=GUEST, spec=spec), by=BOSS)
+    house.do(AddAgent(agent_id=GUEST, spec=spec), by=HUE)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a#1", "a@t1", "a>1", "a:b", "a!b", "a?b", "a/b", "a,b", "door", "system"])
+def test_an_id_that_other_ids_are_made_with_is_refused(name: str) -> None:
+    House.furnished().refused("bad_agent_id", AddAgent(agent_id=AgentId(name), spec=SPEC))
+
+
+@pytest.mark.req("MAS-60")
+def test_an_id_is_never_given_twice_not_even_after_its_agent_is_gone() -> None:
+    house = House.furnished()
+    house.refused("agent_exists", AddAgent(agent_id=CY, spec=SPEC))
+    house.do(RemoveAgent(agent_id=CY))
+    house.refused("agent_exists", AddAgent(agent_id=CY, spec=SPEC))
+
+
+def test_a_removed_agent_leaves_nothing_behind() -> None:
+    house = House.furnished()
+    waiting = house.ask_agent(ANN, CY)[0]
+    house.queue(CY, skill(), skill())
+    house.do(SetTimer(agent_id=CY, task_id=T1, name="tea", due=house.now + 5))
+    house.do(SetLimits(budget_id=BudgetId("agent:cy"), limits=Limits(steps=9)))
+    house.do(RemoveAgent(agent_id=CY))
+    assert CY not in house.world.agents
+    assert CY not in house.task().group
+    assert house.released(waiting) == "agent_gone"
+    assert not [timer for timer in house.world.timers.values() if timer.agent_id == CY]
+    assert "agent:cy" not in house.world.budgets
+    assert house.texts(ANN) == [f"cy will not answer: the agent was removed (message {waiting.split(':')[0]})."]
+
+
+def test_a_removed_agent_is_not_told_that_its_own_waits_are_over() -> None:
+    house = House.furnished()
+    waiting = house.ask_agent(CY, ANN)[0]
+    house.do(RemoveAgent(agent_id=CY))
+    assert house.released(waiting) == "agent_gone"
+    assert house.happened(StepQueued) == []
+
+
+def test_letters_from_and_to_a_removed_agent_are_settled() -> None:
+    house = House.furnished()
+    house.do(
+        SendMessage(task_id=T1, receiver=(HUE,), message="when?", need_reply=True),
+        SendMessage(task_id=T1, receiver=(HUE, BOB), message="who?", need_reply=True, sender=ANN),
+        by=SYSTEM,
+    )
+    house.queue(CY).run(CY, SendMessage(task_id=T1, receiver=(HUE,), message="why?", need_reply=True))
+    assert len(house.world.mail) == 3
+    house.do(RemoveAgent(agent_id=CY))
+    assert {one.message for one in house.world.mail.values()} == {"when?", "who?"}
+    house.do(RemoveAgent(agent_id=HUE))
+    assert not house.world.mail
+
+
+def test_who_is_needed_is_not_removed() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),))
+    house.refused("not_manager", RemoveAgent(agent_id=ANN), by=BOB)
+    house.refused("unknown_agent", RemoveAgent(agent_id=GUEST))
+    house.refused("agent_manages", RemoveAgent(agent_id=BOSS))
+    house.refused("agent_allotted", RemoveAgent(agent_id=ANN))
+    house.queue(BOB).start(BOB)
+    house.refused("agent_busy", RemoveAgent(agent_id=BOB))
+
+
+def test_who_has_done_its_subtask_may_go_before_the_stage_is_over() -> None:
+    house = House.furnished(stages=(plan(("one", ANN), ("two", BOB)),)).assign()
+    house.run(ANN, FinishSubtask(subtask_id=SubtaskId("t1.s1.1"), stage_id=S1))
+    house.do(RemoveAgent(agent_id=ANN)).do(FinishStage(stage_id=S1))
+    assert house.task().stages == ()
+
+
+def test_a_stage_cannot_be_planned_for_somebody_who_is_gone() -> None:
+    house = House.furnished().do(RemoveAgent(agent_id=CY))
+    task = AddTask(name="more", intention="more", manager=BOSS, stages=(plan(("one", CY)),))
+    house.refused("unknown_agent", task)
+
+
+@pytest.mark.req("MAS-47", "MAS-102")
+def test_the_manager_adds_agents_to_the_group_once() -> None:
+    house = House.furnished().do(AddTask(name="more", intention="more", manager=BOSS))
+    house.do(AddParticipants(task_id=T2, agents=(ANN, ANN, BOSS)), by=BOSS)
+    assert house.task(T2).group == (BOSS, ANN)
+    assert T2 in working_memory(house.world, ANN)
+
+
+def test_nobody_else_adds_agents_to_a_group() -> None:
+    house = House.furnished()
+    house.refused("not_manager", AddParticipants(task_id=T1, agents=(ANN,)), by=ANN)
+    house.refused("unknown_task", AddParticipants(task_id=T2, agents=(ANN,)))
+    house.refused("unknown_agent", AddParticipants(task_id=T1, agents=(GUEST,)), by=BOSS)
+
+
+def test_a_group_that_is_dissolving_takes_nobody_in() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN)
+    house.do(CancelTask(task_id=T1))
+    house.refused("unknown_task", AddParticipants(task_id=T1, agents=(BOB,)))
+
+
+@pytest.mark.req("MAS-67", "MAS-78", "MAS-231")
+def test_working_memory_gains_a_task_or_stage_and_loses_nothing() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).queue(BOB)
+    house.do(UpdateWorkingMemory(agent_id=BOB, task_id=T1, stage_id=S1), by=BOB)
+    house.do(UpdateWorkingMemory(agent_id=BOB, task_id=T1), by=BOSS)
+    assert working_memory(house.world, BOB) == {T1: {S1: [], "no_relative": ["bob#1"]}}
+
+
+def test_working_memory_is_changed_by_oneself_or_a_manager_and_for_open_work_only() -> None:
+    house = House.furnished().do(AddTask(name="more", intention="more", manager=BOSS))
+    house.refused("not_manager", UpdateWorkingMemory(agent_id=BOB, task_id=T1), by=ANN)
+    house.refused("unknown_agent", UpdateWorkingMemory(agent_id=GUEST, task_id=T1), by=BOSS)
+    house.refused("unknown_task", UpdateWorkingMemory(agent_id=ANN, task_id=TaskId("t9")), by=ANN)
+    house.refused("unknown_stage", UpdateWorkingMemory(agent_id=ANN, task_id=T1, stage_id=StageId("x")), by=ANN)
+    house.refused("not_in_group", UpdateWorkingMemory(agent_id=ANN, task_id=T2), by=ANN)
+
+
+@pytest.mark.req("MAS-76", "MAS-229")
+def test_a_finished_stage_is_forgotten_by_everybody_with_its_steps() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)), plan(("two", ANN)))).assign()
+    house.do(UpdateWorkingMemory(agent_id=BOB, task_id=T1, stage_id=S1), by=BOB).queue(ANN)
+    assert working_memory(house.world, ANN) == {T1: {S1: ["ann#1"], "no_relative": ["ann#2"]}}
+    house.do(FinishStage(stage_id=S1), by=BOSS)
+    assert working_memory(house.world, ANN) == {T1: {"no_relative": ["ann#2"]}}
+    assert working_memory(house.world, BOB) == {T1: {}}
+
+
+@pytest.mark.req("MAS-77", "MAS-230")
+def test_a_finished_task_is_forgotten_by_everybody_with_its_steps() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign().queue(ANN)
+    house.do(FinishTask(task_id=T1), by=BOSS)
+    assert all(working_memory(house.world, name) == {} for name in house.world.agents)
+    assert not house.world.steps
+
+
+def test_a_stage_enters_the_memory_of_its_members_when_it_starts() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),))
+    assert working_memory(house.world, ANN) == {T1: {}}
+    house.do(StartStage(stage_id=S1), by=BOSS)
+    assert working_memory(house.world, ANN) == {T1: {S1: []}}
+    assert working_memory(house.world, BOB) == {T1: {}}

@@ -1,0 +1,70 @@
+"""The table of all rules, and who may ask."""
+
+from typing import get_args
+
+import pytest
+
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.rules.decide import RULES
+from greenroom.core.rules.draft import is_manager, is_trusted, unknown
+from greenroom.core.rules.intents import (
+    INTENT_TYPES,
+    AddAgent,
+    AddTask,
+    Consequence,
+    CreateTeam,
+    Intent,
+    PauseTeam,
+    Recover,
+)
+from greenroom.core.state.agent import AgentSpec
+from tests.core.house import ANN, BOSS, DOOR, HUE, SYSTEM, House
+
+
+@pytest.mark.req("MAS-96")
+def test_every_intent_has_a_rule() -> None:
+    assert set(RULES) == set(INTENT_TYPES.values()) == set(get_args(Intent))
+
+
+def test_no_step_may_ask_for_what_only_doors_and_the_house_decide() -> None:
+    kept = {"CreateTeam", "ForkTeam", "Recover", "Declare", "PauseTeam", "ResumeTeam", "ReportStage", "AssignSubtask"}
+    kept |= {"StartStep", "PrepareEffect", "FinishStep", "ReleaseStep", "AnswerApproval", "FireTimer"}
+    assert {one.__name__ for one in get_args(Consequence)} == set(INTENT_TYPES) - kept
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        AddAgent(agent_id=ANN, spec=AgentSpec(name="x")),
+        AddTask(name="x", intention="x", manager=ANN),
+        Recover(epoch=1, owner="x"),
+        PauseTeam(),
+    ],
+    ids=lambda intent: type(intent).__name__,
+)
+def test_nothing_happens_before_there_is_a_team(intent: Intent) -> None:
+    House().refused("no_team", intent)
+
+
+def test_a_team_begins_once() -> None:
+    house = House().do(CreateTeam(team_id=TeamId("a"), name="A"))
+    house.refused("team_exists", CreateTeam(team_id=TeamId("b"), name="B"))
+
+
+def test_people_doors_and_the_house_are_trusted_and_models_are_not() -> None:
+    world = House.furnished().world
+    assert all(is_trusted(world, by) for by in (DOOR, "door:page", SYSTEM, HUE))
+    assert not any(is_trusted(world, by) for by in (BOSS, ANN, "doorman", "systems", "ghost"))
+
+
+def test_a_manager_manages_without_being_trusted() -> None:
+    world = House.furnished().world
+    assert is_manager(world, BOSS)
+    assert is_manager(world, HUE)
+    assert not is_manager(world, ANN)
+    assert not is_manager(world, "ghost")
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    assert "Known: a, b." in str(unknown("agent", "c", (AgentId("b"), AgentId("a"))))
+    assert "never existed" in str(unknown("step", "c"))

@@ -1,0 +1,262 @@
+"""What a person or the clock decides: approvals and timers."""
+
+import pytest
+
+from greenroom.core.base.amounts import NOTHING, Amounts, Limits
+from greenroom.core.base.ids import AgentId, ApprovalId, StepId, TaskId, TimerId
+from greenroom.core.rules.intents import (
+    AddTask,
+    AnswerApproval,
+    CancelTask,
+    CancelTimer,
+    FireTimer,
+    RemoveAgent,
+    RemoveStep,
+    SendMessage,
+    SetTimer,
+    StartStep,
+)
+from greenroom.core.state.approval import ApprovalVoided
+from greenroom.core.state.step import Terms
+from tests.core.house import ANN, BOB, BOSS, DOOR, HUE, MINUTE, PIA, SYSTEM, T1, T2, House, question, reply, skill
+
+ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
+TEA = TimerId("ann!tea")
+
+
+def asking() -> House:
+    house = House.furnished(limits=Limits(tokens=100)).queue(ANN)
+    house.start(ANN, terms=ASK)
+    return house
+
+
+def test_what_the_policy_denies_fails_before_it_starts() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN, terms=Terms(effect="effectful", verdict="deny", rule="no deleting"))
+    ended = house.ended("ann#1")
+    assert (ended.state, ended.error, ended.spent) == ("failed", "Not permitted: no deleting.", NOTHING)
+
+
+def test_a_step_that_must_be_asked_about_waits_as_state_with_a_letter_to_the_person() -> None:
+    house = asking()
+    assert house.world.steps[StepId("ann#1")].state == "awaiting_approval"
+    assert house.question(ANN).asked_of == HUE
+    (letter,) = house.world.mail.values()
+    assert (letter.sender_id, letter.receiver, letter.message, letter.need_reply) == (ANN, (HUE,), "delete it?", True)
+
+
+def test_a_step_that_waits_for_a_person_holds_neither_slot_nor_reservation() -> None:
+    house = asking()
+    assert house.agent(ANN).running is None
+    assert all(budget.reserved == NOTHING for budget in house.world.budgets.values())
+    house.do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN,))).queue(ANN, task=T2)
+    assert house.start(ANN).state == "running"
+
+
+def test_it_waits_for_days_and_time_does_nothing_to_it() -> None:
+    house = asking().later(10_000 * MINUTE)
+    assert not house.world.timers
+    house.answer(ANN)
+    assert house.start(ANN, terms=ASK).state == "running"
+
+
+def test_a_yes_lets_it_start_and_settles_the_letter() -> None:
+    house = asking().answer(ANN)
+    assert not house.world.mail
+    assert house.next(ANN) == "ann#1"
+    assert house.start(ANN, terms=ASK).state == "running"
+    assert not house.world.approvals
+
+
+def test_a_no_fails_the_step_and_lets_its_waiter_go() -> None:
+    house = House.furnished()
+    waiting = house.ask_agent(BOB, ANN)[0]
+    house.start(ANN, terms=ASK)
+    name = house.question(ANN).approval_id
+    house.do(AnswerApproval(approval_id=name, answer="denied", reason="Never."), by=HUE)
+    assert (house.ended("ann#1").state, house.ended("ann#1").error) == ("failed", "Denied by hue. Never.")
+    assert house.released(waiting) == "unanswered"
+    assert not house.world.mail
+    house.refused("unknown_approval", AnswerApproval(approval_id=name, answer="approved"))
+
+
+def test_another_call_than_the_one_that_was_shown_is_asked_about_again() -> None:
+    house = asking().answer(ANN)
+    step = house.start(ANN, terms=Terms(effect="effectful", verdict="ask", question="and this?", digest="rm -r /"))
+    assert (step.state, step.approval) == ("awaiting_approval", "ann#1?2")
+    assert len(house.happened(ApprovalVoided)) == 1
+    assert [one.approval_id for one in house.world.approvals.values()] == ["ann#1?2"]
+
+
+def test_the_policy_is_asked_again_after_the_yes() -> None:
+    house = asking().answer(ANN)
+    house.start(ANN, terms=Terms(effect="effectful", verdict="deny", digest=ASK.digest))
+    assert house.ended("ann#1").state == "failed"
+    assert not house.world.approvals
+
+
+def test_a_policy_that_has_become_lenient_does_not_ask() -> None:
+    house = asking().answer(ANN)
+    assert house.start(ANN, terms=Terms(effect="pure")).state == "running"
+    assert not house.world.approvals
+
+
+def test_a_yes_survives_waiting_for_room_in_the_budget() -> None:
+    costly = Terms(effect="effectful", verdict="ask", digest="d", needs=Amounts(tokens=60))
+    house = House.furnished(limits=Limits(tokens=100)).queue(BOB).queue(ANN)
+    house.start(BOB, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.start(ANN, terms=costly)
+    house.answer(ANN)
+    assert house.start(ANN, terms=costly).state == "awaiting_budget"
+    house.finish(BOB)
+    assert house.start(ANN, terms=costly).state == "running"
+
+
+def test_a_hungry_step_may_have_to_be_asked_about_when_room_comes() -> None:
+    house = House.furnished(limits=Limits(tokens=100)).queue(BOB).queue(ANN)
+    house.start(BOB, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.start(ANN, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.finish(BOB)
+    assert house.start(ANN, terms=ASK).state == "awaiting_approval"
+    assert not house.world.hungry
+
+
+def test_a_yes_is_for_one_attempt() -> None:
+    house = asking().answer(ANN)
+    keyed = Terms(effect="keyed", verdict="ask", digest=ASK.digest)
+    house.start(ANN, terms=keyed)
+    house.release(ANN)
+    assert house.start(ANN, terms=keyed).state == "awaiting_approval"
+
+
+def test_only_a_person_answers() -> None:
+    house = asking()
+    name = house.question(ANN).approval_id
+    house.refused("not_a_person", AnswerApproval(approval_id=name, answer="approved"), by=ANN)
+    house.refused("not_a_person", AnswerApproval(approval_id=name, answer="approved"), by=BOSS)
+    house.refused("unknown_approval", AnswerApproval(approval_id=ApprovalId("x"), answer="approved"))
+    house.do(AnswerApproval(approval_id=name, answer="approved"), by=DOOR)
+    house.refused("unknown_approval", AnswerApproval(approval_id=name, answer="denied"))
+
+
+def test_without_a_person_in_the_house_the_question_still_stands() -> None:
+    house = House.furnished().do(RemoveAgent(agent_id=HUE)).queue(ANN)
+    house.start(ANN, terms=ASK)
+    assert house.question(ANN).asked_of is None
+    assert not house.world.mail
+    house.answer(ANN, by=DOOR)
+    assert house.next(ANN) == "ann#1"
+
+
+def test_a_question_about_a_cancelled_step_is_settled() -> None:
+    house = asking().do(CancelTask(task_id=T1))
+    assert not house.world.approvals
+    assert not house.world.mail
+
+
+def test_a_step_that_is_asked_about_has_begun_and_is_not_removed() -> None:
+    asking().refused("step_begun", RemoveStep(step_id=StepId("ann#1")), by=ANN)
+
+
+def test_a_message_that_only_looks_like_a_question_does_no_harm() -> None:
+    house = asking()
+    fake = {"approval_id": house.question(ANN).approval_id}
+    house.queue(BOB).run(BOB, SendMessage(task_id=T1, receiver=(HUE, PIA), message="hm?", need_reply=True, data=fake))
+    house.answer(ANN)
+    assert not house.world.mail
+
+
+# ---------------------------------------------------------------------------------------------- timers
+
+
+def tea(due: int, agent: AgentId = ANN) -> SetTimer:
+    return SetTimer(agent_id=agent, task_id=T1, name="tea", due=due, text="tea is ready")
+
+
+@pytest.mark.parametrize(("agent", "executor"), [(ANN, "converse"), (PIA, "process_message")])
+def test_a_timer_wakes_its_agent_when_it_is_due(agent: AgentId, executor: str) -> None:
+    house = House.furnished()
+    house.do(tea(house.now + 10, agent), by=agent)
+    name = TimerId(f"{agent}!tea")
+    house.refused("too_early", FireTimer(timer_id=name), by=SYSTEM)
+    house.later(10).do(FireTimer(timer_id=name), by=SYSTEM)
+    assert (house.todo(agent), house.texts(agent)) == ([executor], ["tea is ready"])
+    house.refused("unknown_timer", FireTimer(timer_id=name), by=SYSTEM)
+
+
+def test_a_timer_set_again_replaces_the_old_one() -> None:
+    house = House.furnished()
+    house.do(tea(house.now + 10), tea(house.now + 20), by=ANN)
+    assert [timer.due for timer in house.world.timers.values()] == [house.now + 20]
+
+
+def test_a_timer_is_cancelled_by_its_agent_or_a_person() -> None:
+    house = House.furnished()
+    house.do(tea(house.now), by=ANN)
+    house.refused("not_manager", CancelTimer(timer_id=TEA), by=BOB)
+    house.do(CancelTimer(timer_id=TEA), by=ANN)
+    house.refused("unknown_timer", CancelTimer(timer_id=TEA), by=ANN)
+    house.do(tea(house.now), CancelTimer(timer_id=TEA))
+    assert not house.world.timers
+
+
+@pytest.mark.parametrize("by", [ANN, BOB, DOOR, SYSTEM])
+def test_the_timeout_of_a_wait_is_nobodys_to_cancel(by: str) -> None:
+    house = House.furnished()
+    house.ask_agent(ANN, BOB)
+    (timer,) = house.world.timers
+    house.refused("unknown_timer", CancelTimer(timer_id=timer), by=by)
+
+
+def test_a_timer_needs_an_agent_in_an_open_task() -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS))
+    house.refused("not_manager", tea(house.now), by=BOB)
+    house.refused("unknown_agent", SetTimer(agent_id=AgentId("ghost"), task_id=T1, name="tea", due=1))
+    house.refused("unknown_task", SetTimer(agent_id=ANN, task_id=TaskId("t9"), name="tea", due=1))
+    house.refused("not_in_group", SetTimer(agent_id=ANN, task_id=T2, name="tea", due=1))
+    house.refused("not_for_people", SetTimer(agent_id=HUE, task_id=T1, name="tea", due=1))
+
+
+def test_only_the_house_fires_timers() -> None:
+    house = House.furnished()
+    house.do(tea(house.now), by=ANN)
+    house.refused("too_early", FireTimer(timer_id=TEA), by=ANN)
+
+
+def test_a_timer_that_comes_while_its_task_is_ending_wakes_nobody() -> None:
+    house = House.furnished().queue(BOB)
+    house.start(BOB)
+    house.do(tea(house.now), by=ANN).do(CancelTask(task_id=T1))
+    house.refused("unknown_task", tea(house.now), by=ANN)
+    house.do(FireTimer(timer_id=TEA), by=SYSTEM)
+    assert house.todo(ANN) == []
+
+
+def test_timers_go_with_their_task() -> None:
+    house = House.furnished()
+    house.do(tea(house.now), by=ANN).do(CancelTask(task_id=T1))
+    assert not house.world.timers
+
+
+def test_a_timeout_is_in_the_state_with_its_deadline() -> None:
+    house = House.furnished()
+    waiting = house.ask_agent(ANN, BOB, timeout=500)[0]
+    (timer,) = house.world.timers.values()
+    assert (timer.due, timer.subject, timer.purpose) == (house.now + 500, waiting, "wait")
+    house.run(BOB, reply(waiting, ANN))
+    assert not house.world.timers
+
+
+def test_a_persons_own_timeout_counts_too() -> None:
+    house = House.furnished().queue(ANN).run(ANN, question(HUE, timeout=5))
+    (waiting,) = house.world.waits
+    house.later(5).fire(waiting)
+    assert not house.world.mail
+    assert house.agent(ANN).step_lock == ()
+
+
+def test_the_step_that_is_asked_about_must_be_next_again() -> None:
+    house = asking()
+    house.refused("not_next", StartStep(step_id=StepId("ann#1"), terms=ASK), by=ANN)
+    house.queue(ANN, skill("merge"), place="next").answer(ANN)
+    assert house.next(ANN) == "ann#2"

@@ -1,0 +1,140 @@
+"""MAS's eleven questions to the house."""
+
+from typing import get_args
+
+import pytest
+
+from greenroom.core.base.ids import AgentId
+from greenroom.core.rules.intents import (
+    AddTask,
+    AskInfo,
+    CancelTask,
+    Declare,
+    Query,
+    SendMessage,
+    UpdateStageAgentCompletion,
+)
+from greenroom.core.state.agent import Ability, AgentSpec
+from greenroom.core.state.message import WaitReleased
+from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, PIA, S1, T1, T2, House, plan, thread
+
+
+def house_with_work() -> House:
+    house = House.furnished(stages=(plan(("one", ANN), ("two", PIA), goal="get it done"),)).assign()
+    house.do(UpdateStageAgentCompletion(stage_id=S1, agent_id=PIA, completion_summary="half"), by=PIA)
+    house.do(AddTask(name="side", intention="on the side", manager=PIA, group=(BOB,)))
+    spec = AgentSpec(name="Guest", role="helper", profile="helps")
+    return house.do(
+        Declare(blueprints=(spec,), abilities=(Ability(name="shell", type="tool", description="runs commands"),))
+    )
+
+
+def answered(query: Query, *about: str, by: AgentId = PIA) -> str:
+    """What the asker's next step reads."""
+    house = house_with_work()
+    house.do(AskInfo(query=query, task_id=T1, about=about), by=by)
+    return house.said().message
+
+
+@pytest.mark.req("MAS-103")
+@pytest.mark.parametrize(
+    ("query", "about", "there", "not_there"),
+    [
+        ("managed_tasks", (), ["## t2 side", "on the side"], ["## t1"]),
+        ("joined_tasks", (), ["## t1 job", "### t1.s1", "## t2 side"], []),
+        ("task", (T2,), ["## t2 side", "- manager: pia", "- group: pia, bob"], ["t1"]),
+        ("task", (), ["## t1 job", "### t1.s1"], ["t2"]),
+        ("stage", (S1,), ["### t1.s1", "get it done", "- ann: do one (running)", "- pia reports: half"], []),
+        ("blueprints", (), ["**Guest** helper: helps"], []),
+        ("all_agents", (), ["**ann** Ann, writer: writes", "**cy** Cy, reader", "**hue**"], []),
+        ("team_agents", (), ["**ann**", "**boss**"], []),
+        ("task_agents", (T2,), ["**pia**", "**bob**"], ["**ann**"]),
+        ("task_agents", (), ["**ann**", "**cy**"], []),
+        ("stage_agents", (S1,), ["**ann**", "**pia**"], ["**bob**"]),
+        (
+            "agent_states",
+            (ANN, CY),
+            ["working_state: working", "open steps: ann#1", "tools: shell, patch"],
+            ["**pia**"],
+        ),
+        ("agent_states", (), ["**pia**", "open steps: pia#1"], ["**ann**"]),
+        ("abilities", (), ["**shell** (tool): runs commands"], []),
+    ],
+)
+def test_a_query_is_answered_from_the_world(
+    query: Query, about: tuple[str, ...], there: list[str], not_there: list[str]
+) -> None:
+    found = answered(query, *about)
+    assert [part for part in there if part not in found] == []
+    assert [part for part in not_there if part in found] == []
+
+
+def test_there_are_eleven_queries() -> None:
+    assert len(get_args(Query)) == 11
+
+
+@pytest.mark.parametrize("query", ["managed_tasks", "blueprints", "abilities"])
+def test_an_empty_answer_says_so(query: Query) -> None:
+    house = House.furnished().do(AskInfo(query=query, task_id=T1), by=ANN)
+    assert house.said().message == "None."
+
+
+@pytest.mark.parametrize(
+    ("query", "about", "code"),
+    [
+        ("task", ("t9",), "unknown_task"),
+        ("task_agents", ("t9",), "unknown_task"),
+        ("stage", (), "unknown_stage"),
+        ("stage_agents", ("t9.s1",), "unknown_stage"),
+        ("agent_states", ("ghost",), "unknown_agent"),
+    ],
+)
+def test_a_question_about_nothing_is_refused(query: Query, about: tuple[str, ...], code: str) -> None:
+    House.furnished().refused(code, AskInfo(query=query, task_id=T1, about=about), by=ANN)
+
+
+@pytest.mark.req("MAS-103", "MAS-269")
+def test_the_question_locks_and_its_answer_unlocks_in_one_go() -> None:
+    house = House.furnished().queue(ANN).run(ANN, AskInfo(query="all_agents", task_id=T1))
+    (released,) = house.happened(WaitReleased)
+    assert (released.waiting_id, released.why) == ("ann>1:ann", "reply")
+    assert house.said().return_waiting_id == "ann>1:ann"
+    assert house.agent(ANN).step_lock == ()
+    assert house.todo(ANN) == ["converse"]
+
+
+def test_the_answer_jumps_the_queue() -> None:
+    house = House.furnished().queue(PIA).queue(PIA).run(PIA, AskInfo(query="all_agents", task_id=T1))
+    assert house.todo(PIA) == ["process_message", "converse"]
+
+
+def test_the_answer_is_read_in_the_conversation_that_asked() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign()
+    house.run(ANN, AskInfo(query="all_agents", task_id=T1))
+    assert house.last(ANN).thread_id == thread(ANN, "t1.s1.1")
+
+
+def test_a_person_gets_no_step_for_an_answer() -> None:
+    house = House.furnished().do(AskInfo(query="all_agents", task_id=T1), by=HUE)
+    assert house.todo(HUE) == []
+    assert house.agent(HUE).step_lock == ()
+
+
+def test_a_door_has_views_and_a_stranger_no_questions() -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS))
+    house.refused("not_an_agent", AskInfo(query="all_agents", task_id=T1), by=DOOR)
+    house.refused("unknown_task", AskInfo(query="all_agents", task_id=T2), by=ANN)
+
+
+def test_nobody_asks_in_a_task_that_is_ending() -> None:
+    house = House.furnished().queue(BOB)
+    house.start(BOB)
+    house.do(CancelTask(task_id=T1))
+    house.refused("unknown_task", AskInfo(query="all_agents", task_id=T1), by=ANN)
+
+
+def test_a_waiting_agent_is_shown_as_waiting() -> None:
+    house = House.furnished().queue(ANN)
+    house.run(ANN, SendMessage(task_id=T1, receiver=(BOB,), message="?", need_reply=True, waiting=True))
+    house.do(AskInfo(query="agent_states", task_id=T1, about=(ANN,)), by=CY)
+    assert "working_state: waiting; waits for: ann>1:bob" in house.said().message

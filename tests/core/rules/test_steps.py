@@ -1,0 +1,270 @@
+"""Queueing, changing and starting steps."""
+
+import pytest
+
+from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, ThreadId
+from greenroom.core.rules.intents import (
+    AddTask,
+    CancelTask,
+    ModifyStep,
+    NeedToolDecision,
+    PrepareEffect,
+    QueueSteps,
+    RemoveStep,
+    StartStep,
+)
+from greenroom.core.state.step import Prepared, Terms, Work
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, reply, skill, thread, tool
+
+PURE = Terms(effect="pure")
+
+
+def steps(*works: Work, agent: AgentId = ANN, task: TaskId | None = T1) -> QueueSteps:
+    return QueueSteps(agent_id=agent, works=works, task_id=task)
+
+
+@pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82")
+def test_a_queued_step_knows_its_place_in_the_house() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign()
+    house.do(QueueSteps(agent_id=ANN, works=(tool("shell", {"command": "ls"}),), task_id=T1, stage_id=S1), by=ANN)
+    step = house.last(ANN)
+    assert (step.task_id, step.stage_id, step.agent_id, step.step_id) == (T1, S1, ANN, "ann#2")
+    assert (step.work.type, step.work.executor, step.state) == ("tool", "shell", "init")
+
+
+def test_steps_of_a_step_stay_in_its_conversation_and_name_their_cause() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign()
+    house.run(ANN, steps(skill(), task=None))
+    step = house.last(ANN)
+    assert (step.thread_id, step.stage_id, step.subtask_id, step.cause) == (
+        thread(ANN, "t1.s1.1"),
+        S1,
+        "t1.s1.1",
+        "ann#1",
+    )
+
+
+def test_steps_can_name_another_conversation_or_task_of_the_same_agent() -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN,)))
+    house.queue(ANN).run(ANN, steps(skill(), task=T2))
+    assert house.last(ANN).task_id == T2
+    house.do(QueueSteps(agent_id=ANN, works=(skill(),), thread_id=thread(ANN, T2)), by=ANN)
+    assert house.last(ANN).thread_id == thread(ANN, T2)
+
+
+@pytest.mark.parametrize(
+    ("wish", "by", "code"),
+    [
+        (steps(skill(), agent=AgentId("ghost")), "door", "unknown_agent"),
+        (steps(skill()), BOB, "not_yours"),
+        (steps(skill()), BOSS, "not_yours"),
+        (steps(skill(), task=None), ANN, "no_task"),
+        (steps(skill(), task=TaskId("t9")), ANN, "unknown_task"),
+        (steps(skill(), task=T2), ANN, "not_in_group"),
+        (QueueSteps(agent_id=ANN, works=(skill(),), thread_id=ThreadId("x")), ANN, "unknown_thread"),
+        (QueueSteps(agent_id=ANN, works=(skill(),), thread_id=thread(BOB, T1)), ANN, "unknown_thread"),
+        (QueueSteps(agent_id=ANN, works=(skill(),), task_id=T1, stage_id=StageId("t2.s1")), ANN, "unknown_stage"),
+        (steps(tool("crawl")), ANN, "no_such_tool"),
+        (steps(tool("shell")), CY, "not_yours"),
+        (steps(skill("summary")), ANN, "summary_not_planned"),
+        (steps(skill("tool_decision")), ANN, "tool_decision_not_planned"),
+        (steps(skill("crochet")), ANN, "no_such_skill"),
+    ],
+)
+def test_what_may_not_be_queued_is_refused(wish: QueueSteps, by: str, code: str) -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS)).queue(BOB)
+    house.refused(code, wish, by=by)
+
+
+def test_nothing_is_queued_when_one_of_several_steps_is_refused() -> None:
+    house = House.furnished()
+    house.refused("no_such_tool", steps(skill(), tool("crawl")), by=ANN)
+    assert house.todo(ANN) == []
+
+
+def test_an_agent_uses_its_own_tools_and_skills_and_those_everybody_has() -> None:
+    house = House.furnished().do(steps(tool("patch", {}), skill("merge"), skill("planning")), by=ANN)
+    assert house.todo(ANN) == ["patch", "merge", "planning"]
+
+
+def test_only_reflection_schedules_a_summary() -> None:
+    house = House.furnished().queue(PIA, skill("planning"), skill("reflection"))
+    house.run(PIA, steps(skill("summary"), agent=PIA))
+    assert house.todo(PIA) == ["reflection"]
+    house.run(PIA, steps(skill("summary"), agent=PIA))
+    assert house.todo(PIA)[-1] == "summary"
+
+
+def test_a_person_may_queue_anything() -> None:
+    house = House.furnished().do(steps(tool("crawl", {}), skill("summary"), agent=HUE), by=HUE)
+    assert house.todo(HUE) == ["crawl", "summary"]
+
+
+def test_nothing_is_queued_in_a_task_that_is_ending() -> None:
+    house = House.furnished().queue(BOB)
+    house.start(BOB)
+    house.do(CancelTask(task_id=T1))
+    house.refused("unknown_task", steps(skill()), by=ANN)
+
+
+@pytest.mark.req("MAS-83", "MAS-84", "MAS-87")
+def test_a_tool_step_is_pending_until_its_instruction_is_filled() -> None:
+    house = House.furnished().queue(ANN, tool("shell"))
+    assert house.last(ANN).state == "pending"
+    assert house.next(ANN) is None
+    house.do(ModifyStep(step_id=StepId("ann#1"), work=tool("shell", {"command": "ls"})), by=ANN)
+    assert house.last(ANN).state == "init"
+    assert house.last(ANN).work.instruction_content == {"command": "ls"}
+    assert house.next(ANN) == "ann#1"
+
+
+@pytest.mark.req("MAS-91")
+def test_a_step_that_has_not_begun_is_changed_or_removed() -> None:
+    house = House.furnished().queue(ANN, skill(), skill("merge"))
+    house.do(ModifyStep(step_id=StepId("ann#1"), work=skill("reflection", "look back")), by=ANN)
+    assert house.todo(ANN) == ["reflection", "merge"]
+    house.do(ModifyStep(step_id=StepId("ann#1"), work=tool("shell")), by=ANN)
+    assert house.world.steps[StepId("ann#1")].state == "pending"
+    house.do(RemoveStep(step_id=StepId("ann#1")), by=ANN)
+    assert house.todo(ANN) == ["merge"]
+    assert house.ended("ann#1").state == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("work", "code"),
+    [
+        (tool("crawl"), "no_such_tool"),
+        (skill("summary"), "summary_not_planned"),
+        (tool("merge"), "no_such_tool"),
+    ],
+)
+def test_a_step_does_not_become_what_its_agent_may_not_do(work: Work, code: str) -> None:
+    house = House.furnished().queue(ANN, skill("merge"))
+    house.refused(code, ModifyStep(step_id=StepId("ann#1"), work=work), by=ANN)
+
+
+def test_what_somebody_else_queued_may_be_filled_in_by_its_agent() -> None:
+    house = House.furnished().queue(ANN, tool("crawl"))
+    house.do(ModifyStep(step_id=StepId("ann#1"), work=tool("crawl", {"url": "x"})), by=ANN)
+
+
+def test_a_step_that_has_begun_is_neither_changed_nor_removed() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN)
+    house.refused("step_begun", ModifyStep(step_id=StepId("ann#1"), work=skill()), by=ANN)
+    house.refused("step_begun", RemoveStep(step_id=StepId("ann#1")), by=ANN)
+
+
+def test_nobody_changes_somebody_elses_step_or_one_that_is_gone() -> None:
+    house = House.furnished().queue(ANN)
+    house.refused("not_yours", RemoveStep(step_id=StepId("ann#1")), by=BOB)
+    house.refused("not_yours", ModifyStep(step_id=StepId("ann#1"), work=skill()), by=BOB)
+    house.refused("unknown_step", RemoveStep(step_id=StepId("ann#9")), by=ANN)
+
+
+@pytest.mark.req("MAS-93")
+def test_a_started_step_leaves_the_queue_and_no_second_one_starts() -> None:
+    house = House.furnished().queue(ANN, skill(), skill())
+    step = house.start(ANN)
+    assert (step.state, step.attempt, house.agent(ANN).todo) == ("running", 1, ("ann#2",))
+    house.refused("not_next", StartStep(step_id=StepId("ann#2"), terms=PURE), by=ANN)
+    house.refused("not_next", StartStep(step_id=StepId("ann#1"), terms=PURE), by=ANN)
+
+
+def test_only_the_next_step_starts_and_only_by_its_agent() -> None:
+    house = House.furnished().queue(ANN, skill(), skill())
+    house.refused("not_next", StartStep(step_id=StepId("ann#2"), terms=PURE), by=ANN)
+    house.refused("not_yours", StartStep(step_id=StepId("ann#1"), terms=PURE), by=BOB)
+    house.refused("unknown_step", StartStep(step_id=StepId("ann#9"), terms=PURE), by=ANN)
+
+
+def test_an_effect_is_prepared_by_the_attempt_that_runs() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN, "keyed")
+    first, second = Prepared(kind="file", key="a", before="0", after="1"), Prepared(kind="file", key="b")
+    house.do(PrepareEffect(step_id=StepId("ann#1"), attempt=1, prepared=(first,)), by=ANN)
+    house.do(PrepareEffect(step_id=StepId("ann#1"), attempt=1, prepared=(second,)), by=ANN)
+    assert house.running(ANN).prepared == (first, second)
+    house.refused("stale_attempt", PrepareEffect(step_id=StepId("ann#1"), attempt=2, prepared=()), by=ANN)
+    house.refused("not_yours", PrepareEffect(step_id=StepId("ann#1"), attempt=1, prepared=()), by=BOB)
+    house.refused("unknown_step", PrepareEffect(step_id=StepId("ann#9"), attempt=1, prepared=()), by=ANN)
+
+
+def test_a_step_that_is_being_ended_prepares_nothing_more() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN, "keyed")
+    house.do(CancelTask(task_id=T1))
+    house.refused("stale_attempt", PrepareEffect(step_id=StepId("ann#1"), attempt=1, prepared=()), by=ANN)
+
+
+def test_what_an_answering_step_queues_is_on_the_way_to_the_answer() -> None:
+    house = House.furnished().queue(ANN, skill("merge"))
+    waiting = house.ask_agent(BOB, ANN)[0]
+    house.run(ANN, steps(tool("shell", {}), skill()))
+    assert house.todo(ANN) == ["shell", "converse", "merge"]
+    assert [house.world.steps[one].answers for one in house.agent(ANN).todo] == [waiting, waiting, None]
+    house.run(ANN, effect="effectful")
+    assert house.agent(BOB).step_lock == (waiting,)
+    house.run(ANN, reply(waiting, BOB))
+    assert house.released(waiting) == "reply"
+
+
+def test_what_an_answering_step_queues_elsewhere_owes_nothing() -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN,)))
+    waiting = house.ask_agent(BOB, ANN)[0]
+    house.run(ANN, steps(skill(), task=T2))
+    assert house.last(ANN).answers is None
+    assert house.released(waiting) == "unanswered"
+
+
+@pytest.mark.req("MAS-104", "MAS-232")
+def test_a_long_tail_tool_gets_a_tool_decision_next_in_its_own_conversation() -> None:
+    house = House.furnished(stages=(plan(("one", PIA)),)).assign()
+    house.run(PIA, steps(tool("crawl", {}), skill("reflection"), agent=PIA, task=None))
+    house.run(PIA, NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=S1, tool_name="crawl"), effect="effectful")
+    assert house.todo(PIA) == ["tool_decision", "reflection"]
+    first = house.world.steps[house.agent(PIA).todo[0]]
+    assert (first.thread_id, first.stage_id, first.work.text_content) == (thread(PIA, "t1.s1.1"), S1, "crawl")
+
+
+def test_a_tool_decision_is_on_the_way_to_the_answer_too() -> None:
+    house = House.furnished()
+    waiting = house.ask_agent(BOB, PIA)[0]
+    house.run(PIA, steps(tool("crawl", {}), agent=PIA))
+    house.run(PIA, NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="crawl"))
+    assert house.last(PIA).answers == waiting
+
+
+def test_the_house_may_ask_for_a_tool_decision_in_the_task() -> None:
+    house = House.furnished()
+    house.do(NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="crawl"), by="system")
+    assert house.last(PIA).thread_id == thread(PIA, T1)
+
+
+@pytest.mark.parametrize(
+    ("wish", "by", "code"),
+    [
+        (NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="x"), PIA, "tool_decision_not_planned"),
+        (NeedToolDecision(agent_id=PIA, task_id=T2, stage_id=None, tool_name="x"), "door", "not_in_group"),
+        (NeedToolDecision(agent_id=PIA, task_id=TaskId("t9"), stage_id=None, tool_name="x"), "door", "unknown_task"),
+        (NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=StageId("x"), tool_name="x"), "door", "unknown_stage"),
+    ],
+)
+def test_a_tool_decision_out_of_nowhere_is_refused(wish: NeedToolDecision, by: str, code: str) -> None:
+    House.furnished().do(AddTask(name="side", intention="x", manager=BOSS)).refused(code, wish, by=by)
+
+
+def test_a_skill_may_not_ask_for_a_tool_decision_nor_a_tool_for_somebody_elses() -> None:
+    house = House.furnished().queue(ANN, skill(), tool("shell", {}))
+    wish = NeedToolDecision(agent_id=ANN, task_id=T1, stage_id=None, tool_name="shell")
+    house.run(ANN, wish)
+    assert house.codes() == ["tool_decision_not_planned"]
+    house.run(ANN, NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="shell"))
+    assert house.codes() == ["tool_decision_not_planned"]
+
+
+def test_a_persons_tool_step_may_send_somebody_else_to_decide() -> None:
+    house = House.furnished().queue(HUE, tool("crawl", {}))
+    house.run(HUE, NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="crawl"))
+    assert house.todo(PIA) == ["tool_decision"]
+    assert house.last(PIA).thread_id == thread(PIA, T1)

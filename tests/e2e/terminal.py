@@ -1,0 +1,137 @@
+"""A second terminal for the tests: real `greenroom` processes, with bounded waits and no hopeful sleeps."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+GREENROOM = (sys.executable, "-m", "greenroom.interfaces.cli")
+PATIENCE = 60.0
+"""Seconds until a process that does not do what it should is a failure."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a process left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The one object on stdout."""
+        found = json.loads(self.out)
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def lines(self) -> list[dict[str, object]]:
+        """The objects on stdout, one per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """The test's own surroundings, without what a developer's shell may bring."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "FORCE_COLOR")}
+    return {**kept, "GREENROOM_HOME": str(home), "COLUMNS": "120", **more}
+
+
+def greenroom(home: Path, *words: str, stdin: str | None = None, **more: str) -> Ended:
+    """Run a command to its end."""
+    done = subprocess.run(
+        [*GREENROOM, *words],
+        env=environment(home, **more),
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+class Running:
+    """A command that goes on while the test does something else. It is killed when the block ends."""
+
+    def __init__(self, home: Path, *words: str, **more: str) -> None:
+        self._process = subprocess.Popen(
+            [*GREENROOM, *words],
+            env=environment(home, **more),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._seen: dict[str, list[str]] = {"out": [], "err": []}
+        self._new: queue.Queue[None] = queue.Queue()
+        self._readers = [
+            threading.Thread(target=self._read, args=(name, stream), daemon=True)
+            for name, stream in (("out", self._process.stdout), ("err", self._process.stderr))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def _read(self, name: str, stream: IO[str] | None) -> None:
+        assert stream is not None
+        for line in stream:
+            self._seen[name].append(line)
+            self._new.put(None)
+        self._new.put(None)
+
+    def until(self, text: str, *, stream: str = "err", timeout: float = PATIENCE) -> str:
+        """Wait for a line with this text and return it."""
+        deadline = time.monotonic() + timeout
+        while True:
+            found = next((line for line in self._seen[stream] if text in line), None)
+            if found is not None:
+                return found
+            left = deadline - time.monotonic()
+            assert left > 0, f"{text!r} did not come: {self._seen}"
+            ended = self._process.poll() is not None and not any(reader.is_alive() for reader in self._readers)
+            assert not ended, f"it ended without {text!r}: {self._seen}"
+            try:
+                self._new.get(timeout=min(left, 1.0))
+            except queue.Empty:
+                continue
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def end(self, timeout: float = PATIENCE) -> Ended:
+        """Wait until it has ended."""
+        code = self._process.wait(timeout)
+        for reader in self._readers:
+            reader.join(timeout)
+        err = "".join(self._seen["err"])
+        assert "Traceback" not in err, err
+        return Ended(code, "".join(self._seen["out"]), err)

@@ -1,0 +1,257 @@
+"""What must not hurt: broken stores, full disks, wrong words. A clear sentence, the right code, nothing changed."""
+
+import hashlib
+import os
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from greenroom.app.runtime import Runtime
+from greenroom.testing.demo import AGENTS, TASK
+from tests.e2e.terminal import Running, greenroom
+
+PAGE = 4096
+
+
+def contents(home: Path) -> dict[str, str]:
+    """What is in the database and beside it; SQLite's own scratch files come and go."""
+    files = [file for file in sorted(home.rglob("*")) if file.is_file() and not file.name.endswith(("-wal", "-shm"))]
+    return {str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def noise(home: Path) -> None:
+    data = bytearray((home / "greenroom.db").read_bytes())
+    for page in range(2, len(data) // PAGE):
+        data[page * PAGE : page * PAGE + 200] = os.urandom(200)
+    (home / "greenroom.db").write_bytes(data)
+
+
+def text(home: Path) -> None:
+    (home / "greenroom.db").write_text("This is my diary.\n" * 500)
+
+
+def cut(home: Path) -> None:
+    (home / "greenroom.db").write_bytes((home / "greenroom.db").read_bytes()[: 2 * PAGE])
+
+
+def foreign(home: Path) -> None:
+    (home / "greenroom.db").unlink()
+    with closing(sqlite3.connect(home / "greenroom.db")) as other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+        other.commit()
+
+
+def newer(home: Path) -> None:
+    with closing(sqlite3.connect(home / "greenroom.db")) as db:
+        db.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+        db.commit()
+
+
+def deleted(home: Path) -> None:
+    (home / "greenroom.db").unlink()
+
+
+SPOILS = [
+    (noise, "is damaged"),
+    (text, "is not a Greenroom database"),
+    (cut, "is damaged"),
+    (foreign, "another program"),
+    (newer, "newer Greenroom"),
+    (deleted, "has lost commits"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "sentence"), SPOILS, ids=[spoil.__name__ for spoil, _ in SPOILS])
+def test_a_store_that_cannot_be_used_is_said_and_left_alone(
+    home: Path, spoil: Callable[[Path], None], sentence: str
+) -> None:
+    spoil(home)
+    before = contents(home)
+    for words in (("show", "last"), ("demo", "--pace", "0")):
+        ended = greenroom(home, *words)
+        assert ended.code == 3, words
+        assert sentence in ended.err
+        assert str(home) in ended.err
+    assert contents(home) == before
+    doctor = greenroom(home, "doctor")
+    assert doctor.code == 3
+    assert sentence in doctor.out
+    assert contents(home) == before
+
+
+def test_a_program_hears_of_a_broken_store_as_a_result(home: Path) -> None:
+    text(home)
+    ended = greenroom(home, "tasks", "--output-format", "stream-json")
+    first, last = ended.lines
+    assert first["type"] == "init"
+    assert (last["type"], last["status"], last["exit_code"]) == ("result", "error", 3)
+    assert "not a Greenroom database" in str(last["error"])
+
+
+def test_lost_commits_are_accepted_by_a_person_only(home: Path) -> None:
+    deleted(home)
+    assert greenroom(home, "doctor").code == 3
+    assert greenroom(home, "doctor", "--accept-loss").code == 0
+    assert greenroom(home, "demo", "--pace", "0").code == 0
+
+
+def test_a_file_where_the_folder_should_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("in the way")
+    ended = greenroom(tmp_path / "home", "demo", "--pace", "0")
+    assert ended.code == 3
+    assert "is a file" in ended.err
+    assert (tmp_path / "home").read_text() == "in the way"
+
+
+@pytest.fixture
+def read_only(home: Path) -> Iterator[Path]:
+    """A folder that even root cannot write: its own contents, mounted read-only."""
+    mounted = subprocess.run(["mount", "--bind", str(home), str(home)], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("mounting is not permitted here, and chmod does not stop root")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(home)], check=True)
+        yield home
+    finally:
+        subprocess.run(["umount", str(home)], check=True)
+
+
+def test_a_read_only_folder_is_said(read_only: Path) -> None:
+    before = contents(read_only)
+    for words in (("demo", "--pace", "0"), ("tasks",)):
+        ended = greenroom(read_only, *words)
+        assert ended.code == 3
+        assert "read-only" in ended.err or "can be read and written" in ended.err
+    assert contents(read_only) == before
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of eight megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting is not permitted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill(place: Path) -> Path:
+    """Leave no byte free."""
+    filler = os.open(place / "filler", os.O_CREAT | os.O_WRONLY)
+    size = PAGE
+    try:
+        while size:
+            try:
+                os.write(filler, b"x" * size)
+            except OSError:
+                size //= 2
+    finally:
+        os.close(filler)
+    return place / "filler"
+
+
+def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) -> None:
+    home = small_disk / "home"
+    with Running(home, "demo", "--pace", "0.3") as running:
+        running.until("takes 'draft'")
+        filler = fill(small_disk)
+        assert "is full" in running.until("is full")
+        filler.unlink()
+        running.until("The trouble is over")
+        ended = running.end()
+    assert "✓ task t1 finished" in ended.err
+    assert greenroom(home, "doctor").code == 0
+
+
+def test_a_disk_that_is_full_from_the_beginning_is_said(small_disk: Path) -> None:
+    fill(small_disk)
+    ended = greenroom(small_disk / "home", "demo", "--pace", "0")
+    assert ended.code == 3
+    assert "full" in ended.err
+
+
+def test_an_unknown_id_is_said_with_the_ids_there_are(home: Path) -> None:
+    team = greenroom(home, "tasks", "--output-format", "json").json["tasks"]
+    assert isinstance(team, list)
+    for words in (("show", "nobody"), ("cancel", "nobody")):
+        ended = greenroom(home, *words)
+        assert ended.code == 2
+        assert "There is no team 'nobody'" in ended.err
+        assert team[0]["team"] in ended.err
+
+
+def test_an_unknown_task_is_said_with_the_tasks_there_are(home: Path) -> None:
+    ended = greenroom(home, "show", "last/t9")
+    assert ended.code == 2
+    assert "has no task 't9'. Its tasks: t1." in ended.err
+
+
+def test_an_id_in_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path, "show", "last")
+    assert ended.code == 2
+    assert "greenroom demo" in ended.err
+
+
+@pytest.mark.parametrize("command", ["fork", "replay"])
+def test_a_version_that_never_was_is_refused(home: Path, command: str) -> None:
+    before = greenroom(home, "tasks", "--output-format", "json").json
+    ended = greenroom(home, command, "last", "--at", "999999")
+    assert ended.code == 2
+    assert "has versions 1 to" in ended.err
+    assert greenroom(home, "tasks", "--output-format", "json").json == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tasks", "--output-format", "xml"),
+        ("demo", "--pace", "fast"),
+        ("show",),
+        ("dance",),
+    ],
+    ids=" ".join,
+)
+def test_wrong_words_are_a_matter_of_usage(home: Path, words: tuple[str, ...]) -> None:
+    ended = greenroom(home, *words)
+    assert ended.code == 2
+    assert "Error: " in ended.err
+    assert ended.out == ""
+
+
+def test_a_mistyped_command_is_guessed(tmp_path: Path) -> None:
+    assert "Did you mean 'tasks'?" in greenroom(tmp_path, "taks").err
+
+
+@pytest.mark.parametrize("command", ["pause", "cancel"])
+def test_nothing_to_steer_is_said(home: Path, command: str) -> None:
+    ended = greenroom(home, command, "last")
+    assert ended.code == 2
+    assert "Nothing is being worked on" in ended.err
+
+
+def test_forgetting_without_a_yes_is_refused(home: Path) -> None:
+    ended = greenroom(home, "forget", "last")
+    assert ended.code == 2
+    assert "--yes" in ended.err
+    assert greenroom(home, "show", "last").code == 0
+
+
+async def test_a_team_of_a_kit_that_is_not_here_can_be_looked_at_but_not_run(tmp_path: Path) -> None:
+    runtime = await Runtime.open(tmp_path)
+    team = await runtime.create("somebody else's", AGENTS, kit="lost")
+    await runtime.ask(team, TASK)
+    await runtime.close()
+    assert greenroom(tmp_path, "show", team).code == 0
+    ended = greenroom(tmp_path, "resume", team)
+    assert ended.code == 3
+    assert "'lost', which is not installed here (known: demo, demo-ask)" in ended.err

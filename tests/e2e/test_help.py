@@ -1,0 +1,90 @@
+"""The first thing that people type, and what their shell types for them."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from greenroom.interfaces.cli.table import ENTRIES
+from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
+
+LIMIT = 0.3
+"""Seconds that `greenroom --help` may take, on a machine that is not busy with tests."""
+
+
+def test_help_lists_every_command(tmp_path: Path) -> None:
+    told = greenroom(tmp_path, "--help").out
+    for entry in ENTRIES:
+        assert f"  {entry.name} " in told
+        assert entry.help in told
+    assert not (tmp_path / "greenroom.db").exists()
+
+
+def test_help_is_quick(tmp_path: Path) -> None:
+    """The best of several runs, in processor time: other tests may keep the machine busy meanwhile."""
+    clean = {name: value for name, value in environment(tmp_path).items() if not name.startswith("COV")}
+    took = []
+    for _ in range(5):
+        before = os.times()
+        begun = time.monotonic()
+        subprocess.run([*GREENROOM, "--help"], env=clean, stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
+        after = os.times()
+        spent = after.children_user + after.children_system - before.children_user - before.children_system
+        took.append(min(spent, time.monotonic() - begun))
+    assert min(took) < LIMIT
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from greenroom.interfaces.cli.main import run\n"
+        "code = run(['--help'])\n"
+        "heavy = {'asyncio', 'pydantic', 'rich', 'sqlite3', 'greenroom.app', 'greenroom.core.state'}\n"
+        "print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)\n"
+    )
+    clean = {name: value for name, value in environment(tmp_path).items() if not name.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=clean, capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert done.stderr == "[] 0\n"
+
+
+def test_the_version_is_said(tmp_path: Path) -> None:
+    assert greenroom(tmp_path, "--version").out.startswith("greenroom 0.")
+
+
+def complete(home: Path, line: str) -> list[str]:
+    """What a bash shows after a tab at the end of the line."""
+    words = line.split(" ")
+    ended = greenroom(home, _GREENROOM_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
+    assert ended.err == ""
+    return ended.out.split()
+
+
+def test_a_shell_completes_commands_options_and_ids(home: Path) -> None:
+    (folder,) = (home / "demo").iterdir()
+    assert complete(home, "greenroom re") == ["replay", "resume"]
+    assert complete(home, "greenroom show ") == ["last", folder.name]
+    assert complete(home, f"greenroom cancel {folder.name[:2]}") == [folder.name]
+    assert complete(home, "greenroom show --out") == ["--output-format"]
+    assert complete(home, "greenroom answer last ") == ["yes", "no"]
+
+
+def test_a_shell_completes_in_the_home_that_was_named(home: Path, tmp_path: Path) -> None:
+    (folder,) = (home / "demo").iterdir()
+    assert complete(tmp_path / "elsewhere", f"greenroom --home {home} show ") == ["last", folder.name]
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_shell_never_sees_an_error(home: Path) -> None:
+    (home / "greenroom.db").write_text("no database")
+    assert complete(home, "greenroom show ") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_for_a_shell(tmp_path: Path, shell: str) -> None:
+    script = greenroom(tmp_path, _GREENROOM_COMPLETE=f"source_{shell}").out
+    assert "_GREENROOM_COMPLETE" in script

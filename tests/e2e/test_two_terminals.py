@@ -1,0 +1,140 @@
+"""One terminal runs a team, another one steers it: two real processes and one log."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import PATIENCE, Running, environment, greenroom
+
+SLOW = ("demo", "--pace", "5")
+"""Each step takes five seconds: what ends before that was ended by somebody."""
+
+
+def test_cancel_in_a_second_terminal_ends_the_first(tmp_path: Path) -> None:
+    with Running(tmp_path, *SLOW) as first:
+        first.until("takes 'draft'")
+        cancelled = greenroom(tmp_path, "cancel", "last")
+        assert (cancelled.code, cancelled.out) == (0, "Cancelled: t1.\n")
+        ended = first.end(timeout=5)
+    assert ended.code == 1
+    assert "✗ task t1 cancelled" in ended.err
+    assert "cancelled by a person" in ended.err
+
+
+def test_cancel_names_the_task_that_it_ends(tmp_path: Path) -> None:
+    with Running(tmp_path, *SLOW) as first:
+        first.until("takes 'draft'")
+        assert greenroom(tmp_path, "cancel", "last/t1").code == 0
+        assert first.end(timeout=5).code == 1
+
+
+def test_pause_now_stops_at_once_and_resume_goes_on_here(tmp_path: Path) -> None:
+    with Running(tmp_path, *SLOW) as first:
+        first.until("takes 'draft'")
+        paused = greenroom(tmp_path, "pause", "last", "--now")
+        assert paused.code == 0
+        assert "is paused" in paused.out
+        ended = first.end(timeout=5)
+    assert ended.code == 6
+    assert "Go on with: greenroom resume last" in ended.err
+    resumed = greenroom(tmp_path, "resume", "last", GREENROOM_DEMO_PACE="0")
+    assert resumed.code == 0
+    assert resumed.out.startswith("# Tea")
+
+
+def test_a_second_owner_is_refused_and_the_first_one_does_not_notice(tmp_path: Path) -> None:
+    with Running(tmp_path, "demo", "--pace", "0.5") as first:
+        first.until("takes 'draft'")
+        second = greenroom(tmp_path, "resume", "last")
+        assert second.code == 3
+        assert "runs already" in second.err
+        assert f":{first.pid}:" in second.err
+        assert "--follow" in second.err
+        assert first.end().code == 0
+    assert "OwnerChanged" not in greenroom(tmp_path, "events", "last").out
+
+
+def test_follow_tells_in_a_second_terminal_what_happens_in_the_first(tmp_path: Path) -> None:
+    with Running(tmp_path, "demo", "--pace", "0.2") as first:
+        first.until("takes 'draft'")
+        follower = greenroom(tmp_path, "events", "last", "--follow", "--output-format", "stream-json")
+        assert first.end().code == 0
+    assert follower.code == 0
+    assert [line["type"] for line in follower.lines][-2:] == ["TaskEnded", "result"]
+
+
+def test_the_first_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
+    with Running(tmp_path, *SLOW) as first:
+        first.until("takes 'glossary'")
+        first.send(signal.SIGINT)
+        ended = first.end(timeout=5)
+    assert ended.code == 130
+    team = greenroom(tmp_path, "show", "last", "--output-format", "json").json["team"]
+    assert isinstance(team, dict)
+    assert ended.err.splitlines()[-1] == f"Stopped. Go on with: greenroom resume {team['team_id']}"
+    assert "was cut off (stopped)" in ended.err, "what ran was written down as interrupted"
+    assert greenroom(tmp_path, "resume", "last", GREENROOM_DEMO_PACE="0").code == 0
+
+
+def test_a_stream_that_is_interrupted_still_ends_with_a_result(tmp_path: Path) -> None:
+    with Running(tmp_path, *SLOW, "--output-format", "stream-json") as first:
+        first.until("StepStarted", stream="out")
+        first.send(signal.SIGTERM)
+        ended = first.end(timeout=5)
+    assert ended.code == 143
+    last = ended.lines[-1]
+    assert (last["type"], last["status"], last["exit_code"]) == ("result", "stopped", 143)
+
+
+STUBBORN = """
+import asyncio, sys
+from greenroom.interfaces.cli.session import run
+from greenroom.interfaces.cli.setup import Setup
+
+class Context:
+    obj = Setup()
+    def find_root(self): return self
+
+async def work(door):
+    print("ready", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            print("not now", flush=True)
+
+sys.exit(run(Context(), work))
+"""
+
+
+def test_the_second_interrupt_ends_at_once(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUBBORN], env=environment(tmp_path), stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "not now\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+
+
+@pytest.mark.parametrize("command", ["pause", "cancel"])
+def test_a_team_that_nobody_runs_is_steered_too(tmp_path: Path, command: str) -> None:
+    with Running(tmp_path, *SLOW) as first:
+        first.until("takes 'draft'")
+    assert greenroom(tmp_path, command, "last").code == 0
+    state = greenroom(tmp_path, "tasks", "--output-format", "json").json["tasks"]
+    assert isinstance(state, list)
+    assert state[0]["state"] == {"pause": "paused", "cancel": "cancelled"}[command]
+
+
+def test_a_running_team_is_not_forgotten(tmp_path: Path) -> None:
+    with Running(tmp_path, *SLOW) as first:
+        first.until("takes 'draft'")
+        assert greenroom(tmp_path, "forget", "last", "--yes").code == 3
+        assert greenroom(tmp_path, "show", "last").code == 0

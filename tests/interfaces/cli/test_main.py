@@ -1,0 +1,87 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from greenroom.interfaces.cli import lazy, main
+from greenroom.interfaces.cli.lazy import LazyCommand, load
+from greenroom.interfaces.cli.table import ENTRIES, SECTIONS
+from tests.interfaces.cli.conftest import Type
+
+
+def test_every_entry_of_the_table_has_its_command() -> None:
+    for entry in ENTRIES:
+        assert load(entry).__doc__
+        assert LazyCommand(entry).real().name == entry.name
+
+
+def test_no_command_is_listed_twice() -> None:
+    names = [entry.name for _, entries in SECTIONS for entry in entries]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_every_command_explains_itself(greenroom: Type, entry: object) -> None:
+    name = getattr(entry, "name", "")
+    ended = greenroom(name, "--help")
+    assert ended.code == 0
+    assert ended.out.startswith(f"Usage: greenroom {name}")
+    for option in ("--home", "--output-format", "--quiet", "--verbose"):
+        assert option in ended.out
+
+
+def test_without_words_the_help_is_shown(greenroom: Type) -> None:
+    ended = greenroom()
+    assert ended.code == 2
+    assert "Exit codes:" in ended.err
+
+
+def test_a_shared_option_counts_before_and_after_the_command(greenroom: Type, tmp_path: Path) -> None:
+    before = greenroom("--home", str(tmp_path / "a"), "--output-format", "json", "du").json
+    after = greenroom("du", "--home", str(tmp_path / "b"), "--output-format", "json").json
+    assert (before["home"], after["home"]) == (str(tmp_path / "a"), str(tmp_path / "b"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tasks", "--output-format", "xml"),
+        ("demo", "--pace", "-1"),
+        ("fork", "last", "--at", "0"),
+        ("events", "last", "--after", "x"),
+        ("answer", "last", "perhaps"),
+        ("show",),
+        ("--nonsense",),
+    ],
+    ids=" ".join,
+)
+def test_wrong_words_are_a_matter_of_usage(greenroom: Type, words: tuple[str, ...]) -> None:
+    ended = greenroom(*words)
+    assert ended.code == 2
+    assert "Error: " in ended.err
+
+
+def test_windows_is_sent_to_wsl(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy, "on_windows", lambda: True)
+    ended = greenroom("doctor")
+    assert ended.code == 3
+    assert "use WSL2" in ended.err
+    assert greenroom("--help").code == 0
+
+
+def test_a_bug_is_one_sentence_and_with_v_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> int:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(main, "run", broken)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    for words, traceback in ((["greenroom"], False), (["greenroom", "-v"], True)):
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(ZeroDivisionError) as caught:
+            main.main()
+        sys.excepthook(caught.type, caught.value, caught.tb)
+        told = capsys.readouterr().err
+        assert "Something broke that should not: ZeroDivisionError: by zero. This is a bug" in told
+        assert ("Traceback" in told) is traceback

@@ -1,0 +1,87 @@
+import io
+
+from rich.console import Console, RenderableType
+
+from greenroom.app.runtime import Told
+from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import evolve
+from greenroom.core.state.agent import Agent, AgentSpec
+from greenroom.core.state.step import EffectPrepared
+from greenroom.interfaces.cli.rows import MOST, agents_table, doing, picture, seconds
+from greenroom.interfaces.cli.telling import Teller
+
+
+def drawn(what: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=120, highlight=False)
+    console.print(what)
+    out = console.file
+    assert isinstance(out, io.StringIO)
+    return out.getvalue()
+
+
+def test_the_rows_can_be_drawn_at_any_version(story: list[Told]) -> None:
+    teller = Teller()
+    seen = ""
+    for one in story:
+        teller.tell(one)
+        seen += drawn(picture(teller))
+    for words in (
+        "waits for maya",
+        "answers ben",
+        "thinks about 'glossary'",
+        "write_file draft.md",
+        "next: thinks",
+        "asks you: Add this line to the ledger?",
+        "a person",
+        "● draft",
+        "○ publish",
+        "✓ glossary",
+    ):
+        assert words in seen, words
+
+
+def test_trouble_is_shown_with_the_rows(story: list[Told]) -> None:
+    teller = Teller()
+    for one in story[:40]:
+        teller.tell(one)
+    assert "The disk is full." in drawn(picture(teller, "The disk is full."))
+
+
+def test_what_runs_counts_as_working_time_only_until_then(story: list[Told]) -> None:
+    teller = Teller()
+    for one in story:
+        teller.tell(one)
+        if isinstance(one.event, EffectPrepared):
+            break
+    running = next(agent for agent in teller.world.agents.values() if agent.running)
+    assert doing(teller.world, running)[2] == "working"
+    teller.at += 5000
+    still = drawn(agents_table(teller))
+    assert " 5.0s" in still
+
+
+def test_a_paused_team_says_so_in_its_rows(story: list[Told]) -> None:
+    teller = Teller()
+    for one in story[:16]:
+        teller.tell(one)
+    ben = teller.world.agents[AgentId("ben")]
+    assert doing(teller.world, ben) == ("next: thinks", "ben#1", "queued")
+    paused = evolve(teller.world, team=evolve(teller.world.team, paused="by a person"))
+    assert doing(paused, ben)[2] == "paused"
+
+
+def test_a_crowd_is_cut_to_those_who_work(story: list[Told]) -> None:
+    teller = Teller()
+    for one in story[:16]:
+        teller.tell(one)
+    for number in range(100):
+        name = AgentId(f"a{number:03}")
+        idle = Agent(agent_id=name, spec=AgentSpec(name=name))
+        teller.world = evolve(teller.world, agents=teller.world.agents.set(name, idle))
+    seen = drawn(agents_table(teller))
+    assert "ben" in seen
+    assert f"and {104 - MOST} more" in seen
+
+
+def test_a_length_of_time_is_said_shortly() -> None:
+    assert [seconds(one) for one in (0, 950, 59_900, 61_000, 3_725_000)] == ["0.0s", "0.9s", "59.9s", "1m01s", "1h02m"]

@@ -1,0 +1,110 @@
+import dataclasses
+import json
+
+import pytest
+
+from greenroom.app.runtime import Told
+from greenroom.core.base.ids import AgentId, BudgetId, StepId, TaskId, TeamId, ThreadId, TimerId
+from greenroom.core.state.agent import AgentRemoved
+from greenroom.core.state.budget import LimitReached
+from greenroom.core.state.events import EVENT_TYPES, Event
+from greenroom.core.state.note import Value, ValueSet
+from greenroom.core.state.task import TaskPaused, TaskResumed
+from greenroom.core.state.team import Origin, OwnerChanged, TeamForked, TeamPaused, TeamResumed
+from greenroom.core.state.thread import Noticed
+from greenroom.core.state.timer import TimerFired
+from greenroom.core.state.world import NOWHERE
+from greenroom.interfaces.cli.schema import event_fields, line
+from greenroom.interfaces.cli.telling import Teller
+from greenroom.interfaces.cli.words import say, shorten
+
+
+def test_a_run_is_told_in_sentences(story: list[Told]) -> None:
+    teller = Teller()
+    told = [teller.tell(one) for one in story]
+    sentences = [f"{one.said.who} {one.said.mark} {one.said.text}" for one in told if one.said.story]
+    for sentence in (
+        "maya  joins as lead",
+        " ◆ task t1: A one-page guide to tea",
+        " ◆ stage t1.s1 begins: Draft (draft, glossary, review)",
+        "ben  takes 'draft': Write the draft.",
+        "ben → maya: Who reads it: people who are new to tea, or people who know it?  (waits for the answer)",
+        "iris ✎ on the board: House style: plain words, present tense, no mysteries.",
+        "ben  write_file draft.md → draft.md written, 165 bytes",
+        "iris ✓ finished 'glossary': two terms explained",
+        " ✓ stage t1.s1 finished",
+        "maya ? asks for a yes: Add this line to the ledger? published guide.md, 51 words",
+    ):
+        assert sentence in sentences
+
+
+def test_every_event_of_a_run_can_be_told(story: list[Told]) -> None:
+    teller = Teller()
+    for one in story:
+        line_ = teller.tell(one)
+        assert line_.type == type(one.event).__name__
+        assert line_.said.text or line_.said.plain
+    assert teller.version == story[-1].version
+    assert teller.messages == 5
+
+
+def test_what_agents_spent_adds_up(story: list[Told]) -> None:
+    teller = Teller()
+    for one in story:
+        teller.tell(one)
+    assert teller.spent[AgentId("ben")].tokens == 400
+    assert teller.total().tokens == sum(one.tokens for one in teller.spent.values()) == 1050
+
+
+AT = 1
+STEP = StepId("ben#3")
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (OwnerChanged(at=AT, epoch=2, owner="vm:77:ab"), "process 77 on vm takes the team over"),
+        (
+            TeamForked(at=AT, team_id=TeamId("b"), origin=Origin(team_id=TeamId("a"), version=9)),
+            "forked from a at version 9",
+        ),
+        (TeamPaused(at=AT, why="lunch"), "the team is paused: lunch"),
+        (TaskPaused(at=AT, task_id=TaskId("t1"), why="limit: team tokens"), "task t1 is paused: limit: team tokens"),
+        (TeamResumed(at=AT), "the team goes on"),
+        (TaskResumed(at=AT, task_id=TaskId("t1")), "task t1 goes on"),
+        (AgentRemoved(at=AT, agent_id=AgentId("ben"), why="done"), "leaves: done"),
+        (LimitReached(at=AT, budget_id=BudgetId("team"), limit="tokens", step_id=STEP), "limit reached: team tokens"),
+        (TimerFired(at=AT, timer_id=TimerId("x!wait")), "timer x!wait is due"),
+        (
+            ValueSet(at=AT, value=Value(task_id=TaskId("t1"), key="tone", content="calm", set_by="ben")),
+            "on the board: tone = calm",
+        ),
+        (
+            Noticed(at=AT, thread_id=ThreadId("ben@t1"), step_id=STEP, about="x", code="y", text="It was refused."),
+            "It was refused.",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
+)
+def test_what_the_demo_does_not_show_has_words_too(event: Event, sentence: str) -> None:
+    said = say(NOWHERE, event)
+    assert said.text == sentence
+    assert said.story
+
+
+def test_a_long_text_is_one_short_line() -> None:
+    assert shorten("one\n  two") == "one two"
+    assert shorten("word " * 50, 20) == "word word word word…"
+
+
+def test_no_event_has_a_field_that_the_schema_uses_itself() -> None:
+    for name, cls in EVENT_TYPES.items():
+        assert not {"type", "version", "team"} & {field.name for field in dataclasses.fields(cls)}, name
+
+
+def test_an_event_is_printed_as_it_is_in_the_log(story: list[Told]) -> None:
+    fields = event_fields("k3f", story[0])
+    assert list(fields)[:4] == ["type", "version", "team", "at"]
+    assert (fields["type"], fields["version"], fields["team"]) == ("TeamCreated", 1, "k3f")
+    assert json.loads(line(fields)) == fields
+    assert "\n" not in line({"text": "two\nlines"})
