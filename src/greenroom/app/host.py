@@ -164,11 +164,12 @@ class Host:
                     await self.sync.take(row.intent_id, decode_intent(row.data), f"{DOOR}:{row.by}")
 
     async def _load_window(self, thread: ThreadId) -> Sequence[Step]:
+        """All of a thread's ended steps, from the newest back."""
         steps: list[Step] = []
-        after = 0
-        while True:
-            rows = await self._log.archived(self.lease.stream, "step", owner=thread, after=after)
-            steps += [step for row in rows if isinstance(step := decode_archived(row), Step)]
-            if len(rows) < 1000:
-                return steps
-            after = rows[-1].version
+        known = self.world.threads.get(thread)
+        version = known.last if known else 0
+        while version:
+            rows = await self._log.chain(self.lease.stream, version)
+            steps[:0] = [step for row in rows if isinstance(step := decode_archived(row), Step)]
+            version = rows[0].previous if rows else 0
+        return steps

@@ -1,6 +1,7 @@
 """What keeps the store small and sound, and what a closed one leaves behind: nothing."""
 
 import asyncio
+import os
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -101,6 +102,25 @@ async def test_a_stored_blob_leaves_nothing_half_written_behind(log: SqliteLog) 
     digest = await log.put_blob(b"x" * 100_000)
     files = [path for path in (log.path.parent / "blobs").rglob("*") if path.is_file() and path.name != ".lock"]
     assert [path.name for path in files] == [digest]
+
+
+async def test_what_a_crash_left_half_written_is_collected(log: SqliteLog) -> None:
+    digest = await log.put_blob(b"x" * 1000)
+    folder = log.path.parent / "blobs" / digest[:2]
+    old, young = folder / "tmpold.new", folder / "tmpyoung.new"
+    for path in (old, young):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    await log.collect()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([digest, young.name])
+
+
+async def test_a_blob_put_again_is_young_again(log: SqliteLog) -> None:
+    digest = await log.put_blob(b"x" * 1000)
+    os.utime(log.path.parent / "blobs" / digest[:2] / digest, (0, 0))
+    await log.put_blob(b"x" * 1000)
+    await log.collect()
+    assert await log.get_blob(digest) == b"x" * 1000
 
 
 async def test_an_open_and_closed_log_leaves_no_thread_and_no_file_open(tmp_path: Path) -> None:

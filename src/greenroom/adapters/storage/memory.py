@@ -184,6 +184,15 @@ class MemoryLog:
         wanted = (r for r in rows if r.kind == kind and r.version > after and owner in {None, r.owner})
         return list(islice(wanted, limit))
 
+    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[ArchiveRow]:
+        """The archive row at `version` and those that `previous` leads back to, oldest first."""
+        rows = {row.version: row for row in self._stream(stream).archive}
+        found: list[ArchiveRow] = []
+        while version in rows and len(found) < limit:
+            found.append(rows[version])
+            version = rows[version].previous
+        return found[::-1]
+
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
         """One archive row: the newest of this key."""
         rows = [row for row in self._stream(stream).archive if (row.kind, row.key) == (kind, key)]

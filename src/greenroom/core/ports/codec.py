@@ -107,7 +107,7 @@ ARCHIVE_TYPES: Final[dict[str, type[ArchivedRecord]]] = {
 def encode_archived(row: Archived, version: int) -> ArchiveRow:
     """The archive row as it goes beside the log."""
     data = _dump(cast("Hashable", type(row.record)))(row.record)
-    return ArchiveRow(kind=row.kind, key=row.key, owner=row.owner, version=version, data=data)
+    return ArchiveRow(row.kind, row.key, row.owner, version, data, row.previous)
 
 
 def decode_archived(row: ArchiveRow) -> ArchivedRecord:
@@ -157,7 +157,7 @@ _KEYS: Final[dict[str, str]] = {
 
 def encode_world(world: World) -> bytes:
     """The whole world: one line per table. Grows with open work, never with history."""
-    lines = [adapter(Team).dump_json(world.team), _pairs(world.retired), _pairs(world.hungry)]
+    lines = [b"%d" % world.version, adapter(Team).dump_json(world.team), _pairs(world.retired), _pairs(world.hungry)]
     for name, cls in _TABLES.items():
         rows = map(_dump(cast("Hashable", cls)), getattr(world, name).values())
         lines.append(b"[" + b",".join(rows) + b"]")
@@ -170,8 +170,9 @@ def _pairs(table: Mapping[K, V]) -> bytes:
 
 def decode_world(data: bytes) -> World:
     """The world as it was."""
-    team, retired, hungry, *tables = data.split(b"\n")
+    version, team, retired, hungry, *tables = data.split(b"\n")
     fields: dict[str, object] = {
+        "version": int(version),
         "team": adapter(Team).validate_json(team),
         "retired": Map(adapter(dict[str, str]).validate_json(retired)),
         "hungry": Map(adapter(dict[str, str]).validate_json(hungry)),

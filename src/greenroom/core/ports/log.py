@@ -30,13 +30,14 @@ class NewEvent(NamedTuple):
 
 
 class ArchiveRow(NamedTuple):
-    """An encoded record that left the world. `version` is that of the event that moved it."""
+    """An encoded record that left the world. `version` is that of the event that moved it, `previous` leads back."""
 
     kind: str
     key: str
     owner: str
     version: int
     data: bytes
+    previous: int = 0
 
 
 @record
@@ -163,6 +164,10 @@ class Log(Protocol):
         self, stream: str, kind: str, *, owner: str | None = None, after: int = 0, limit: int = 1000
     ) -> Sequence[ArchiveRow]:
         """Archive rows of a kind (of one owner), by version."""
+        ...
+
+    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[ArchiveRow]:
+        """The archive row at `version` and those that `previous` leads back to, oldest first."""
         ...
 
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:

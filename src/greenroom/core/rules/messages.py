@@ -11,11 +11,11 @@ from greenroom.core.rules.endings import end_step, notice
 from greenroom.core.rules.intents import AskInfo, NeedToolDecision, SendMessage
 from greenroom.core.rules.limits import stop_at
 from greenroom.core.rules.queries import answer
-from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, owed_in
+from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, owed_in, word_place
 from greenroom.core.rules.waits import may_wait, reader, release, set_timeout
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import Spent
-from greenroom.core.state.message import Message, MessageSent, MessageSettled, waits
+from greenroom.core.state.message import Message, MessageSent, MessageSettled, Wait, waits
 from greenroom.core.state.stage import SubtaskHandedOver
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.task import Task
@@ -206,19 +206,25 @@ def _deliver(draft: Draft, message: Message, receiver: AgentId, waiting: Waiting
         intention=f"A message from {message.sender_id} is in text_content.",
         text_content=_wording(message, waiting),
     )
-    jumps = waiting is not None or message.return_waiting_id is not None
-    place = next_place(draft.world, agent) if jumps else None
-    thread = _home(draft, message, agent)
-    stage = None if message.stage_relative == "no_relative" else StageId(message.stage_relative)
-    name = message.message_id
-    enqueue(draft, thread, work, place=place, message=name, answers=waiting, stage=stage, jumped=jumps)
+    asked = draft.world.waits.get(message.return_waiting_id) if message.return_waiting_id else None
+    asked = asked if asked is not None and asked.waiter == receiver else None
+    place = next_place(draft.world, agent) if waiting is not None else None
+    enqueue(
+        draft,
+        _home(draft, message, agent, asked),
+        work,
+        place=place if asked is None else word_place(draft.world, agent, asked.waiting_id),
+        message=message.message_id,
+        answers=waiting,
+        stage=None if message.stage_relative == "no_relative" else StageId(message.stage_relative),
+        jumped=waiting is not None or asked is not None,
+    )
 
 
-def _home(draft: Draft, message: Message, agent: Agent) -> ThreadId:
+def _home(draft: Draft, message: Message, agent: Agent, asked: Wait | None) -> ThreadId:
     """An answer goes where it was asked for; a call has a thread of its own; else it goes to the work it is about."""
     name, task = agent.agent_id, message.task_id
-    asked = draft.world.waits.get(message.return_waiting_id) if message.return_waiting_id else None
-    if asked is not None and asked.waiter == name and asked.thread_id and is_open(draft.world, asked.thread_id):
+    if asked is not None and asked.thread_id is not None and is_open(draft.world, asked.thread_id):
         return asked.thread_id
     if message.delivery == "call":
         return open_thread(draft, name, task, call=message.message_id)

@@ -26,12 +26,16 @@ ArchivedRecord = Task | Stage | Step | Message | Note
 
 @record
 class Archived:
-    """One row: `owner` is what it is asked by (a step by its thread, a message or note by its task)."""
+    """One row: `owner` is what it is asked by (a step by its thread, a message or note by its task).
+
+    `previous` is the version of the row before it in the same thread, so that a window is read without an index.
+    """
 
     kind: ArchiveKind
     key: str
     owner: str
     record: ArchivedRecord
+    previous: int = 0
 
 
 def _task(world: World, event: TaskEnded) -> Archived:
@@ -46,7 +50,8 @@ def _stage(world: World, event: StageEnded) -> Archived:
 
 def _step(world: World, event: StepEnded) -> Archived:
     step = steps.ended(world.steps[event.step_id], event)
-    return Archived(kind="step", key=step.step_id, owner=step.thread_id, record=step)
+    previous = world.threads[step.thread_id].last
+    return Archived(kind="step", key=step.step_id, owner=step.thread_id, record=step, previous=previous)
 
 
 def _message(_: World, event: MessageSent) -> Archived:

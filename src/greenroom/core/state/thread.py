@@ -11,6 +11,7 @@ class Thread:
     """Owns the conversation window, the workspace and the notices the agent reads next.
 
     `window_from` is the agent's step ordinal at which the window begins: clearing moves it, the log keeps all.
+    `last` is the version at which its last step ended: from there the archive leads back, step by step.
     """
 
     thread_id: ThreadId
@@ -20,6 +21,7 @@ class Thread:
     subtask_id: SubtaskId | None = None
     call: str | None = None
     open_steps: int = 0
+    last: int = 0
     window_from: int = 0
     notices: tuple[str, ...] = ()
     workspace: Data | None = None

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.core.base.errors import Bug, StoreFault
 from greenroom.core.ports.log import ArchiveRow, Lease, Snapshot, Store
-from greenroom.testing.conformance.store import STREAM, StoreCase, batch, moved, own
+from greenroom.testing.conformance.store import STREAM, OpenLog, StoreCase, batch, moved, own
 
 
 def snapshot(version: int, fingerprint: str = "f1") -> Snapshot:
@@ -133,6 +133,14 @@ class BesideConformance(StoreCase):
         with pytest.raises(Bug, match="never put"):
             await log.append(batch(lease, 0, blobs=["0" * 64]))
         assert (await log.head(STREAM)).version == 0
+
+    async def test_a_blob_put_by_another_instance_can_be_named(
+        self, open_log: OpenLog, log: Store, lease: Lease
+    ) -> None:
+        digest = await (await open_log()).put_blob(b"12345")
+        assert await log.append(batch(lease, 0, blobs=[digest])) == 1
+        assert await log.get_blob(digest) == b"12345"
+        assert [info.blob_bytes for info in await log.streams()] == [5]
 
     async def test_a_blob_named_twice_counts_once(self, log: Store, lease: Lease) -> None:
         digest = await log.put_blob(b"12345")

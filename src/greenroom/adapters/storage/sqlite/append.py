@@ -23,7 +23,7 @@ ROWS: Final = 250
 """Rows per statement: 1,500 variables at most, where SQLite allows 32,766."""
 
 EVENTS: Final = "INSERT INTO events (id, at, type, data) VALUES "
-ARCHIVE: Final = "INSERT INTO archive (stream_id, kind, key, owner, version, data) VALUES "
+ARCHIVE: Final = "INSERT INTO archive (id, kind, key, owner, data, previous) VALUES "
 
 # The one statement that decides who may write: stale epoch, stale version, no owner, no stream all change 0 rows.
 FENCE: Final = """
@@ -88,9 +88,9 @@ class Appender:
             fresh += (row, *event)
             event_bytes += len(event.data)
         moved: list[Value] = []
-        for old in batch.archive:
-            moved += (stream, *old)
-            archive_bytes += len(old.data)
+        for kind, key, owner, version, data, previous in batch.archive:
+            moved += ((stream << 40) + version, kind, key, owner, data, previous)
+            archive_bytes += len(data)
         head = (stream, batch.expected_version, batch.epoch)
         if db.execute(FENCE, (len(batch.events), batch.batch, event_bytes, archive_bytes, *head)).rowcount != 1:
             return False

@@ -16,14 +16,14 @@ from greenroom.core.ports.log import ArchiveRow, Held, InboxRow, Lease, Snapshot
 SWEEP: Final = 5000
 """Rows of a forgotten stream deleted at once: appends of other streams go in between."""
 
-STAGED: Final = "INSERT INTO temp.staged (token, kind, key, owner, version, data) VALUES "
+STAGED: Final = "INSERT INTO temp.staged (token, kind, key, owner, version, data, previous) VALUES "
 STAGE: Final = """
 CREATE TEMP TABLE IF NOT EXISTS staged (
-    id INTEGER PRIMARY KEY, token INTEGER, kind TEXT, key TEXT, owner TEXT, version INTEGER, data BLOB)
+    token INTEGER, kind TEXT, key TEXT, owner TEXT, version INTEGER, data BLOB, previous INTEGER)
 """
 UNSTAGE: Final = """
-INSERT INTO archive (stream_id, kind, key, owner, version, data)
-SELECT ?, kind, key, owner, version, data FROM temp.staged WHERE token = ? ORDER BY id
+INSERT INTO archive (id, kind, key, owner, data, previous)
+SELECT ? + version, kind, key, owner, data, previous FROM temp.staged WHERE token = ? ORDER BY version
 """
 
 
@@ -136,8 +136,8 @@ def sweep(db: sqlite3.Connection, number: int) -> Answer[bool]:
     events = "SELECT id FROM events WHERE id BETWEEN ? AND ? LIMIT ?"
     span = (number << 40, ((number + 1) << 40) - 1, SWEEP)
     deleted = db.execute(f"DELETE FROM events WHERE id IN ({events})", span).rowcount
-    archive = "SELECT id FROM archive WHERE stream_id = ? LIMIT ?"
-    deleted += db.execute(f"DELETE FROM archive WHERE id IN ({archive})", (number, SWEEP)).rowcount
+    archive = "SELECT id FROM archive WHERE id BETWEEN ? AND ? LIMIT ?"
+    deleted += db.execute(f"DELETE FROM archive WHERE id IN ({archive})", span).rowcount
     if deleted == 0:
         db.execute("DELETE FROM forgotten WHERE stream_id = ?", (number,))
     return deleted == 0, None
@@ -149,7 +149,7 @@ def stage(db: sqlite3.Connection, token: int, rows: Sequence[ArchiveRow]) -> Ans
     values: list[Value] = []
     for row in rows:
         values += (token, *row)
-    insert(db, STAGED, 6, values)
+    insert(db, STAGED, 7, values)
     return None, None
 
 
@@ -157,10 +157,11 @@ def unstage(db: sqlite3.Connection, token: int, stream: str) -> Answer[int]:
     """Put the rows kept aside in the place of the stream's archive."""
     db.execute(STAGE)
     number = stream_id(db, stream)
-    db.execute("DELETE FROM archive WHERE stream_id = ?", (number,))
-    count = db.execute(UNSTAGE, (number, token)).rowcount
-    size = "SELECT coalesce(sum(length(data)), 0) FROM archive WHERE stream_id = ?"
-    db.execute(f"UPDATE streams SET archive_bytes = ({size}) WHERE id = ?", (number, number))
+    span = (number << 40, ((number + 1) << 40) - 1)
+    db.execute("DELETE FROM archive WHERE id BETWEEN ? AND ?", span)
+    count = db.execute(UNSTAGE, (number << 40, token)).rowcount
+    size = "SELECT coalesce(sum(length(data)), 0) FROM archive WHERE id BETWEEN ? AND ?"
+    db.execute(f"UPDATE streams SET archive_bytes = ({size}) WHERE id = ?", (*span, number))
     discard(db, token)
     return count, None
 

@@ -150,6 +150,10 @@ class SqliteLog:
             partial(queries.archived, stream=stream, kind=kind, owner=owner, after=after, limit=limit)
         )
 
+    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[ArchiveRow]:
+        """The archive row at `version` and those that `previous` leads back to, oldest first."""
+        return await self._readers.ask(partial(queries.chain, stream=stream, version=version, limit=limit))
+
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
         """One archive row."""
         return await self._readers.ask(partial(queries.find, stream=stream, kind=kind, key=key))

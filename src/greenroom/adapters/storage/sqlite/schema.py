@@ -24,6 +24,8 @@ So the events of a stream lie together in version order in one plain B-tree. A k
 more per commit, and rows over 1 KB would each take an overflow page.
 """
 
+# Steps are by far the most rows, and a window of them is read along `previous`: an index on them would touch as many
+# pages per commit as there are agents. The row id of an archive row is made like that of its event.
 TABLES: Final = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE streams (
@@ -41,16 +43,15 @@ CREATE TABLE streams (
 );
 CREATE TABLE events (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
 CREATE TABLE archive (
-    id        INTEGER PRIMARY KEY,
-    stream_id INTEGER NOT NULL,
-    kind      TEXT    NOT NULL,
-    key       TEXT    NOT NULL,
-    owner     TEXT    NOT NULL,
-    version   INTEGER NOT NULL,
-    data      BLOB    NOT NULL
+    id       INTEGER PRIMARY KEY,
+    kind     TEXT    NOT NULL,
+    key      TEXT    NOT NULL,
+    owner    TEXT    NOT NULL,
+    data     BLOB    NOT NULL,
+    previous INTEGER NOT NULL
 );
-CREATE INDEX archive_by_key ON archive (stream_id, kind, key, version);
-CREATE INDEX archive_by_owner ON archive (stream_id, kind, owner, version);
+CREATE INDEX archive_by_key ON archive (kind, key, id) WHERE kind <> 'step';
+CREATE INDEX archive_by_owner ON archive (kind, owner, id) WHERE kind <> 'step';
 CREATE TABLE snapshots (
     stream_id   INTEGER NOT NULL,
     version     INTEGER NOT NULL,

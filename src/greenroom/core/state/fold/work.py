@@ -161,6 +161,7 @@ def _step_ended(world: World, event: steps.StepEnded) -> World:
     thread = evolve(
         thread,
         open_steps=thread.open_steps - 1,
+        last=world.version + 1,
         notices=thread.notices[step.notices_seen :] if event.state == "finished" else thread.notices,
     )
     approvals = world.approvals

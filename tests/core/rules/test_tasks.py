@@ -1,0 +1,210 @@
+"""Tasks: creating, starting, pausing, ending."""
+
+import pytest
+
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, TaskId, task_budget
+from greenroom.core.rules.intents import (
+    AddStages,
+    AddTask,
+    CancelTask,
+    FinishStage,
+    FinishTask,
+    Intent,
+    PauseTask,
+    PostNote,
+    ResumeTask,
+    SendMessage,
+    StagePlan,
+    StartTask,
+    SubtaskPlan,
+)
+from greenroom.core.state.stage import Stage
+from greenroom.core.state.task import Task, TaskPaused
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, S2, SYSTEM, T1, T2, House, plan
+
+MORE = AddTask(name="more", intention="do more", manager=ANN)
+
+
+@pytest.mark.req("MAS-43", "MAS-44", "MAS-45", "MAS-46", "MAS-47", "MAS-50", "MAS-101")
+def test_a_task_has_its_manager_its_group_and_its_stages_in_order() -> None:
+    house = House.furnished()
+    stages = (plan(("one", BOB)), plan(("two", CY)))
+    house.do(AddTask(name="more", intention="do more", manager=ANN, group=(PIA, ANN), stages=stages), by=BOSS)
+    task = house.task(T2)
+    assert (task.name, task.intention, task.manager, task.group) == ("more", "do more", ANN, (ANN, PIA, BOB, CY))
+    assert task.stages == ("t2.s1", "t2.s2")
+    assert task.state == "running"
+    assert (task.parent, task.depth) == (None, 0)
+
+
+def test_a_task_may_wait_to_be_started() -> None:
+    house = House.furnished().do(AddTask(name="more", intention="x", manager=ANN, start=False))
+    assert house.task(T2).state == "init"
+    house.refused("not_manager", StartTask(task_id=T2), by=BOB)
+    house.do(StartTask(task_id=T2), by=ANN)
+    assert house.task(T2).state == "running"
+    house.refused("task_started", StartTask(task_id=T2), by=ANN)
+
+
+def test_a_task_begins_with_its_limits() -> None:
+    house = House.furnished().do(AddTask(name="more", intention="x", manager=ANN, limits=Limits(money=5)))
+    assert house.world.budgets[task_budget(T2)].limits == Limits(money=5)
+
+
+def test_only_a_manager_creates_tasks_and_only_for_agents_there_are() -> None:
+    house = House.furnished()
+    house.refused("not_manager", MORE, by=ANN)
+    house.refused("unknown_agent", AddTask(name="x", intention="x", manager=AgentId("ghost")), by=BOSS)
+    house.refused("unknown_agent", AddTask(name="x", intention="x", manager=ANN, group=(AgentId("ghost"),)), by=BOSS)
+    empty = StagePlan(intention="nothing", subtasks=())
+    house.refused("empty_stage", AddTask(name="x", intention="x", manager=ANN, stages=(empty,)), by=BOSS)
+
+
+@pytest.mark.parametrize(
+    ("subtasks", "code"),
+    [
+        ((), "empty_stage"),
+        ((SubtaskPlan(name="a", duty="", agent=ANN), SubtaskPlan(name="a", duty="", agent=BOB)), "double_subtask"),
+        ((SubtaskPlan(name="a", duty="", agent=AgentId("ghost")),), "not_in_group"),
+        ((SubtaskPlan(name="a", duty="", agent=ANN, needs=("b",)),), "unknown_need"),
+        ((SubtaskPlan(name="a", duty="", agent=ANN, needs=("a",)),), "circle"),
+        (
+            (
+                SubtaskPlan(name="a", duty="", agent=ANN, needs=("b",)),
+                SubtaskPlan(name="b", duty="", agent=ANN, needs=("a",)),
+            ),
+            "circle",
+        ),
+    ],
+)
+def test_a_plan_that_cannot_work_is_refused(subtasks: tuple[SubtaskPlan, ...], code: str) -> None:
+    house = House.furnished()
+    stage = StagePlan(intention="x", subtasks=subtasks)
+    house.refused(code, AddStages(task_id=T1, stages=(plan(("fine", ANN)), stage)), by=BOSS)
+    assert house.task().stages == ()
+
+
+@pytest.mark.req("MAS-50", "MAS-101")
+def test_stages_are_appended_by_the_manager() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).do(
+        AddStages(task_id=T1, stages=(plan(("two", BOB)), plan(("three", CY)))), by=BOSS
+    )
+    assert house.task().stages == (S1, S2, "t1.s3")
+    house.refused("not_manager", AddStages(task_id=T1, stages=()), by=ANN)
+    house.refused("unknown_task", AddStages(task_id=T2, stages=()), by=BOSS)
+
+
+def test_a_stage_id_is_not_given_again_after_its_stage_ended() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign().do(FinishStage(stage_id=S1))
+    house.do(AddStages(task_id=T1, stages=(plan(("two", BOB)),)))
+    assert house.task().stages == (S2,)
+
+
+@pytest.mark.req("MAS-51", "MAS-52", "MAS-101")
+@pytest.mark.parametrize("state", ["finished", "failed"])
+def test_the_manager_ends_a_task_with_a_summary_and_evidence(state: str) -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign()
+    word = "finished" if state == "finished" else "failed"
+    house.do(FinishTask(task_id=T1, state=word, summary="that was it", evidence=("tests ran",)), by=BOSS)
+    (task,) = house.archived(Task)
+    assert (task.state, task.summary, task.evidence, task.ended_at) == (word, "that was it", ("tests ran",), house.now)
+    assert [(stage.state, stage.subtasks[0].state) for stage in house.archived(Stage)] == [("cancelled", "cancelled")]
+    assert not house.world.tasks
+
+
+@pytest.mark.req("MAS-101")
+def test_the_group_is_told_that_the_task_is_over() -> None:
+    house = House.furnished().do(FinishTask(task_id=T1), by=BOSS)
+    said = house.said()
+    assert said.receiver == (BOSS, ANN, BOB, CY, PIA, HUE)
+    assert said.data == {"instruction": "finish_task", "task_id": T1, "state": "finished"}
+    assert said.message == "The task is finished."
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        StartTask(task_id=T1),
+        FinishTask(task_id=T1),
+        CancelTask(task_id=T1),
+        PauseTask(task_id=T1),
+        ResumeTask(task_id=T1),
+        AddStages(task_id=T1, stages=()),
+        SendMessage(task_id=T1, receiver=(ANN,), message="x"),
+        PostNote(task_id=T1, content="x"),
+    ],
+    ids=lambda intent: type(intent).__name__,
+)
+@pytest.mark.parametrize("end", [FinishTask(task_id=T1), CancelTask(task_id=T1)], ids=["finished", "cancelled"])
+def test_a_task_that_is_over_stays_over(end: Intent, intent: Intent) -> None:
+    House.furnished().do(end).refused("unknown_task", intent)
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [StartTask(task_id=T1), FinishTask(task_id=T1), CancelTask(task_id=T1), PauseTask(task_id=T1)],
+    ids=lambda intent: type(intent).__name__,
+)
+def test_a_task_that_is_ending_takes_no_other_end(intent: Intent) -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN)
+    house.do(CancelTask(task_id=T1)).refused("task_ending", intent)
+    house.refused("task_ending", ResumeTask(task_id=T1))
+    house.refused("unknown_task", AddStages(task_id=T1, stages=()))
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [FinishTask(task_id=T1), CancelTask(task_id=T1), PauseTask(task_id=T1)],
+    ids=lambda intent: type(intent).__name__,
+)
+def test_only_the_manager_or_a_person_ends_or_pauses_a_task(intent: Intent) -> None:
+    house = House.furnished()
+    house.refused("not_manager", intent, by=ANN)
+    house.do(intent, by=BOSS)
+
+
+def test_a_paused_task_is_resumed_by_a_person_only() -> None:
+    house = House.furnished()
+    house.refused("not_paused", ResumeTask(task_id=T1))
+    house.do(PauseTask(task_id=T1, why="tea"), by=BOSS)
+    assert house.task().paused == "tea"
+    house.refused("not_a_person", ResumeTask(task_id=T1), by=BOSS)
+    house.do(ResumeTask(task_id=T1), by=HUE)
+    assert house.task().paused is None
+    house.refused("unknown_task", ResumeTask(task_id=TaskId("t9")))
+
+
+def test_pausing_again_keeps_the_first_reason() -> None:
+    house = House.furnished().do(PauseTask(task_id=T1, why="tea")).do(PauseTask(task_id=T1, why="cake"))
+    assert not house.happened(TaskPaused)
+    assert house.task().paused == "tea"
+
+
+def test_pausing_lets_what_runs_finish_and_now_does_not() -> None:
+    house = House.furnished().queue(ANN).queue(BOB)
+    house.start(ANN)
+    house.do(PauseTask(task_id=T1))
+    assert house.running(ANN).state == "running"
+    assert house.next(BOB) is None
+    house.do(PauseTask(task_id=T1, now=True))
+    assert house.running(ANN).state == "cancelling"
+
+
+def test_ending_one_task_leaves_the_work_of_others_alone() -> None:
+    house = House.furnished().do(AddTask(name="more", intention="x", manager=BOSS, group=(ANN,)), by=SYSTEM)
+    house.queue(ANN).queue(ANN, task=T2).do(CancelTask(task_id=T1))
+    assert house.next(ANN) == "ann#2"
+    assert list(house.world.tasks) == [T2]
+
+
+def test_a_task_created_by_a_step_knows_its_parent() -> None:
+    house = House.furnished().queue(BOSS).run(BOSS, AddTask(name="child", intention="x", manager=ANN))
+    assert (house.task(T2).parent, house.task(T2).depth) == (T1, 1)
+
+
+def test_a_task_created_after_its_parent_ended_in_the_same_step_stands_alone() -> None:
+    house = House.furnished().queue(BOSS)
+    house.run(BOSS, FinishTask(task_id=T1), AddTask(name="next", intention="x", manager=BOSS))
+    assert (house.task(T2).parent, house.task(T2).depth) == (T1, 0)

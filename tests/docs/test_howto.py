@@ -1,0 +1,115 @@
+"""The commands of the how-tos and of the README run, and what is shown there is what they print."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import PATIENCE, environment, greenroom
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("howto*.md")))
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXITS = re.compile(r"#.*\bexits (\d+)")
+EXAMPLE_ID = "k3fx9a2m"
+NOT_HERE = ("./go ", "uv tool install .")
+"""Commands for a checkout and for a machine: the first are what runs these tests, the others change the machine."""
+
+
+@dataclass
+class Typed:
+    """A command as a page shows it, with the lines that the page says it prints."""
+
+    words: list[str]
+    code: int
+    shown: list[str] = field(default_factory=list)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [body for found, body in FENCE.findall(page.read_text("utf-8")) if found == kind]
+
+
+def typed(page: Path) -> Iterator[Typed]:
+    """The `greenroom` commands of a page, in order."""
+    for body in blocks(page, "console"):
+        command: Typed | None = None
+        for line in body.splitlines():
+            if line.startswith("$ "):
+                command = read(line[2:])
+                if command is not None:
+                    yield command
+            elif command is not None and line.strip() not in ("", "…"):
+                command.shown.append(line)
+
+
+def read(line: str) -> Typed | None:
+    if line.startswith(NOT_HERE):
+        return None
+    code = EXITS.search(line)
+    words = shlex.split(line, comments=True)
+    assert words[0] == "greenroom", f"{line!r} cannot be tried here: name it in NOT_HERE, or leave it out"
+    return Typed(words[1:], int(code[1]) if code else 0)
+
+
+def plain(text: str, teams: set[str]) -> str:
+    """The text without what differs from run to run."""
+    for team in teams:
+        text = text.replace(team, "TEAM")
+    for pattern, word in (
+        (r"\d\d:\d\d:\d\d", "TIME"),
+        (r"\d+\.\ds of work", "LONG of work"),
+        (r"(?i)process,? \d+", "process N"),
+        (r"on \S+ takes the team", "on HERE takes the team"),
+        (r"version \d+", "version N"),
+        (r'"head":\d+', '"head":N'),
+        (r"[ \t]+", " "),
+    ):
+        text = re.sub(pattern, word, text)
+    return text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
+    commands = list(typed(page))
+    assert commands
+    for command in commands:
+        ended = greenroom(tmp_path, *command.words, GREENROOM_DEMO_PACE="0.02")
+        assert ended.code == command.code, f"greenroom {' '.join(command.words)}: {ended.err}"
+        teams = {folder.name for folder in (tmp_path / "demo").iterdir()} if (tmp_path / "demo").exists() else set()
+        teams |= {word for word in ended.out.split() if command.words[0] == "fork"}
+        printed = [line.strip() for line in plain(ended.out + ended.err, teams).splitlines()]
+        for line in command.shown:
+            assert plain(line, {EXAMPLE_ID}).strip() in printed, f"greenroom {' '.join(command.words)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_a_page_mentions_exists(page: Path, tmp_path: Path) -> None:
+    mentioned = set(re.findall(r"^greenroom (\w+)", "\n".join(blocks(page, "sh")), re.MULTILINE))
+    listed = greenroom(tmp_path, "--help").out
+    assert [name for name in mentioned if f"\n  {name} " not in listed] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    for program in blocks(page, "python"):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        promised = re.findall(r"print\(.*#\s(.+)$", program, re.MULTILINE)
+        assert done.stdout.splitlines() == promised
+
+
+def test_the_example_in_the_readme_is_short() -> None:
+    (program,) = blocks(ROOT / "README.md", "python")
+    assert len([line for line in program.splitlines() if line.strip()]) <= 15
