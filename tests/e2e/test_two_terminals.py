@@ -1,5 +1,6 @@
 """One terminal runs a team, another one steers it: two real processes and one log."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -7,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.ids import TaskId
+from greenroom.core.rules.intents import PauseTeam
+from greenroom.testing.demo import AGENTS, KIT, TASK, demo_kits
 from tests.e2e.terminal import PATIENCE, Running, environment, greenroom
 
 SLOW = ("demo", "--pace", "5")
@@ -87,6 +92,21 @@ def test_a_stream_that_is_interrupted_still_ends_with_a_result(tmp_path: Path) -
     assert ended.code == 143
     last = ended.lines[-1]
     assert (last["type"], last["status"], last["exit_code"]) == ("result", "stopped", 143)
+
+
+async def test_a_paused_team_that_somebody_else_runs_goes_on_there(tmp_path: Path) -> None:
+    runtime = await Runtime.open(tmp_path, kits=demo_kits(tmp_path))
+    try:
+        team = await runtime.create("demo", AGENTS, kit=KIT)
+        await runtime.ask(team, TASK, PauseTeam())
+        await runtime.start(team)
+        resumed = await asyncio.to_thread(greenroom, tmp_path, "resume", "last")
+        assert resumed.code == 0
+        assert f"{team} goes on, in " in resumed.out
+        async with asyncio.timeout(PATIENCE):
+            assert (await runtime.wait(team, TaskId("t1"))).word == "finished"
+    finally:
+        await runtime.close()
 
 
 STUBBORN = """

@@ -1,5 +1,7 @@
 """Tasks: creating, starting, pausing, ending."""
 
+from typing import Literal
+
 import pytest
 
 from greenroom.core.base.amounts import Limits
@@ -103,12 +105,11 @@ def test_a_stage_id_is_not_given_again_after_its_stage_ended() -> None:
 
 @pytest.mark.req("MAS-51", "MAS-52", "MAS-101")
 @pytest.mark.parametrize("state", ["finished", "failed"])
-def test_the_manager_ends_a_task_with_a_summary_and_evidence(state: str) -> None:
+def test_the_manager_ends_a_task_with_a_summary_and_evidence(state: Literal["finished", "failed"]) -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign()
-    word = "finished" if state == "finished" else "failed"
-    house.do(FinishTask(task_id=T1, state=word, summary="that was it", evidence=("tests ran",)), by=BOSS)
+    house.do(FinishTask(task_id=T1, state=state, summary="that was it", evidence=("tests ran",)), by=BOSS)
     (task,) = house.archived(Task)
-    assert (task.state, task.summary, task.evidence, task.ended_at) == (word, "that was it", ("tests ran",), house.now)
+    assert (task.state, task.summary, task.evidence, task.ended_at) == (state, "that was it", ("tests ran",), house.now)
     assert [(stage.state, stage.subtasks[0].state) for stage in house.archived(Stage)] == [("cancelled", "cancelled")]
     assert not house.world.tasks
 

@@ -1,11 +1,15 @@
 """The commands in this process, on a home of one's own; the real processes are in tests/e2e."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.amounts import Limits
 from greenroom.interfaces.cli.commands.storage import size
 from greenroom.interfaces.cli.commands.tasks import ago
+from greenroom.testing.demo import AGENTS, KIT, TASK
 from tests.interfaces.cli.conftest import Type
 
 
@@ -156,6 +160,21 @@ def test_a_paused_team_goes_on_when_it_is_resumed(greenroom: Type) -> None:
     assert greenroom("pause", new, "--now").code == 0
     assert "paused: paused by a person" in greenroom("show", new).out
     assert greenroom("resume", new, "-q").code == 0
+
+
+def test_a_limit_that_was_reached_has_its_own_code(greenroom: Type, home: Path) -> None:
+    async def limited() -> None:
+        runtime = await Runtime.open(home)
+        team = await runtime.create("poor", AGENTS, kit=KIT, limits=Limits(steps=5))
+        await runtime.ask(team, TASK)
+        await runtime.close()
+
+    asyncio.run(limited())
+    ended = greenroom("resume", "last")
+    assert ended.code == 5
+    assert "limit reached: team steps" in ended.err
+    assert ended.err.splitlines()[-1].startswith("Go on with: greenroom resume ")
+    assert greenroom("resume", "last", "--output-format", "json").json["status"] == "limit"
 
 
 def test_a_question_is_named_when_it_must_be(greenroom: Type) -> None:

@@ -135,6 +135,8 @@ class MemoryLog:
             row = stream.inbox.get(intent_id)
             if row is None or row.outcome is not None or taken.count(intent_id) > 1:
                 raise Bug(f"Batch {batch.batch!r} takes the intent {intent_id!r}, which does not wait in the inbox.")
+        if len({row.version for row in batch.archive}) < len(batch.archive):
+            raise Bug(f"Batch {batch.batch!r} archives two records at one version.")
         for digest in batch.blobs:
             if digest not in self._memory.blobs:
                 raise Bug(f"Batch {batch.batch!r} names the blob {digest!r}, which was never put.")

@@ -132,7 +132,8 @@ def _open_steps(portrait: Portrait) -> list[RenderableType]:
     world = portrait.teller.world
     asked = [one for one in world.approvals.values() if one.state == "pending"]
     parts: list[RenderableType] = [Text(f"? {one.agent_id} asks: {one.question}", style="yellow") for one in asked]
-    waiting = [step for step in world.steps.values() if step.state not in ("running", "cancelling")]
+    ordered = (step for name in sorted(world.agents) for step in world.steps_of(name))
+    waiting = [step for step in ordered if step.state not in ("running", "cancelling")]
     if waiting:
         told = ", ".join(f"{step.step_id} {step_words(step)}" for step in waiting[:NEWEST])
         more = f" and {len(waiting) - NEWEST} more" if len(waiting) > NEWEST else ""

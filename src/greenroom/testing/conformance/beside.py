@@ -58,6 +58,21 @@ class BesideConformance(StoreCase):
         await log.append(batch(lease, 1, 1, archive=[moved("s1", 2)]))
         assert await log.find(STREAM, "step", "s1") == moved("s1", 2)
 
+    async def test_a_chain_leads_back_from_a_row_oldest_first(self, log: Store, lease: Lease) -> None:
+        links = [(1, 0), (2, 0), (3, 1), (5, 3)]
+        rows = [moved(f"s{version}", version)._replace(previous=previous) for version, previous in links]
+        await log.append(batch(lease, 0, 5, archive=rows))
+        assert [row.version for row in await log.chain(STREAM, 5)] == [1, 3, 5]
+        assert [row.version for row in await log.chain(STREAM, 5, limit=2)] == [3, 5]
+        assert await log.chain(STREAM, 2) == [rows[1]]
+        assert list(await log.chain(STREAM, 4)) == []
+
+    async def test_one_event_moves_one_record(self, log: Store, lease: Lease) -> None:
+        with pytest.raises(Bug):
+            await log.append(batch(lease, 0, 1, archive=[moved("s1", 1), moved("s2", 1)]))
+        assert (await log.head(STREAM)).version == 0
+        assert await log.archived(STREAM, "step") == []
+
     async def test_an_archive_belongs_to_its_stream(self, log: Store, lease: Lease) -> None:
         await log.create("team-2", 2)
         await log.append(batch(lease, 0, 1, archive=[moved("s1", 1)]))

@@ -44,6 +44,8 @@ def statement(head: str, width: int, rows: int) -> str:
 
 def insert(db: sqlite3.Connection, head: str, width: int, values: Sequence[Value]) -> None:
     """Insert rows, given one after the other in one flat list."""
+    if len(values) % width:
+        raise Bug(f"{len(values)} values are no rows of {width}: {head!r}.")
     for start in range(0, len(values), width * ROWS):
         part = values[start : start + width * ROWS]
         db.execute(statement(head, width, len(part) // width), part)

@@ -16,6 +16,7 @@ from greenroom.adapters.storage.sqlite.append import Appender
 from greenroom.adapters.storage.sqlite.faults import concerns_all, translate, translate_commit, translate_os
 from greenroom.adapters.storage.sqlite.head import Mark, SideRecord
 from greenroom.adapters.storage.sqlite.tickets import Appending, Caught, Task
+from greenroom.core.base.errors import Bug
 
 CHECKPOINT: Final = 1000
 """WAL pages (estimated) after which they are copied into the database."""
@@ -82,6 +83,8 @@ class Committer:
 
     def translated(self, error: Exception) -> Exception:
         """The error as callers shall see it."""
+        if isinstance(error, sqlite3.IntegrityError):
+            return Bug(f"A batch does not fit what {self._path} holds: {error}.")
         if isinstance(error, sqlite3.Error):
             return translate(error, self._path)
         return translate_os(error, self._path) if isinstance(error, OSError) else error

@@ -1,0 +1,303 @@
+"""Sending: who may write to whom, and what the receiver gets to do."""
+
+import pytest
+
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, WaitingId
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import (
+    AddTask,
+    CancelTask,
+    FinishStage,
+    FinishSubtask,
+    QueueSteps,
+    SendMessage,
+    StartStage,
+)
+from greenroom.core.state.message import Message, MessageSent
+from greenroom.core.state.stage import SubtaskHandedOver
+from tests.core.house import (
+    ANN,
+    BOB,
+    BOSS,
+    CY,
+    DOOR,
+    HUE,
+    PIA,
+    S1,
+    S2,
+    SYSTEM,
+    T1,
+    T2,
+    House,
+    plan,
+    question,
+    reply,
+    skill,
+    thread,
+)
+
+ONE = SubtaskId("t1.s1.1")
+HELLO = SendMessage(task_id=T1, receiver=(BOB,), message="hello")
+OVER = SendMessage(task_id=T1, receiver=(BOB,), message="yours now", delivery="handoff", handoff_summary="half done")
+
+
+@pytest.mark.req("MAS-30", "MAS-100", "MAS-152", "MAS-156")
+def test_a_sent_message_is_an_event_and_with_its_receivers_at_once() -> None:
+    house = House.furnished().queue(ANN)
+    house.run(ANN, SendMessage(task_id=T1, receiver=(BOB, CY), message="hello", need_reply=True))
+    (sent,) = house.happened(MessageSent)
+    message = sent.message
+    assert (message.task_id, message.sender_id, message.receiver, message.message) == (T1, ANN, (BOB, CY), "hello")
+    assert (message.stage_relative, message.need_reply) == ("no_relative", True)
+    assert (message.waiting, message.return_waiting_id) == (None, None)
+    assert (message.message_id, message.sent_at, message.kind) == ("ann>1", house.now, "notification")
+    assert (len(house.agent(BOB).todo), len(house.agent(CY).todo)) == (1, 1)
+    assert house.archived(Message) == [message]
+
+
+@pytest.mark.req("MAS-223", "MAS-225", "MAS-227")
+@pytest.mark.parametrize(
+    ("receiver", "need_reply", "executor"),
+    [(PIA, True, "send_message"), (PIA, False, "process_message"), (BOB, True, "converse"), (BOB, False, "converse")],
+)
+def test_a_message_is_a_step_at_the_end_of_the_receivers_queue(
+    receiver: AgentId, need_reply: bool, executor: str
+) -> None:
+    house = House.furnished().queue(receiver, skill("merge"))
+    house.do(SendMessage(task_id=T1, receiver=(receiver,), message="hello", need_reply=need_reply, sender=ANN))
+    assert house.todo(receiver) == ["merge", executor]
+
+
+@pytest.mark.req("MAS-224")
+def test_the_receivers_step_names_the_sender_and_holds_the_message() -> None:
+    house = House.furnished().do(HELLO, by=ANN)
+    work = house.last(BOB).work
+    assert work.intention == "A message from ann is in text_content."
+    assert work.text_content == "from: ann\nhello"
+
+
+@pytest.mark.req("MAS-222", "MAS-271")
+@pytest.mark.parametrize(("receiver", "executor"), [(PIA, "send_message"), (BOB, "converse")])
+def test_a_message_whose_sender_waits_is_next_and_carries_its_own_waiting_id(receiver: AgentId, executor: str) -> None:
+    house = House.furnished().queue(receiver, skill("merge"))
+    house.queue(ANN).run(ANN, question(CY, receiver))
+    assert house.todo(receiver) == [executor, "merge"]
+    step = house.world.steps[house.agent(receiver).todo[0]]
+    assert step.answers == f"ann>1:{receiver}"
+    assert step.work.text_content.endswith(f"<return_waiting_id>ann>1:{receiver}</return_waiting_id>")
+
+
+@pytest.mark.req("MAS-153", "MAS-269")
+def test_waiting_makes_one_id_per_receiver_and_locks_the_sender() -> None:
+    house = House.furnished().queue(ANN).run(ANN, question(BOB, CY))
+    assert house.said().waiting == ("ann>1:bob", "ann>1:cy")
+    assert house.agent(ANN).step_lock == ("ann>1:bob", "ann>1:cy")
+    assert [(wait.waiter, wait.on) for _, wait in sorted(house.world.waits.items())] == [(ANN, BOB), (ANN, CY)]
+
+
+def test_a_person_gets_a_letter_and_no_step() -> None:
+    house = House.furnished().queue(ANN).run(ANN, question(HUE))
+    assert house.todo(HUE) == []
+    assert list(house.world.mail) == ["ann>1"]
+    house.do(reply(WaitingId("ann>1:hue"), ANN), by=HUE)
+    assert not house.world.mail
+    assert house.agent(ANN).step_lock == ()
+
+
+def test_a_letter_to_several_people_and_agents_waits_for_the_people() -> None:
+    house = House.furnished().queue(ANN).run(ANN, question(BOB, HUE))
+    house.run(BOB, reply(WaitingId("ann>1:bob"), ANN))
+    (letter,) = house.world.mail.values()
+    assert (letter.receiver, letter.waiting) == ((HUE,), ("ann>1:hue",))
+
+
+def test_a_note_to_a_person_that_needs_no_answer_is_not_owed() -> None:
+    house = House.furnished().do(SendMessage(task_id=T1, receiver=(HUE,), message="fyi", sender=ANN))
+    assert not house.world.mail
+
+
+# ---------------------------------------------------------------------------------------------- who
+
+
+def test_a_door_writes_as_the_person_or_as_whom_it_names() -> None:
+    house = House.furnished().do(HELLO, by=DOOR)
+    assert house.said().sender_id == HUE
+    house.do(evolve(HELLO, sender=CY), by="door:page")
+    assert house.said().sender_id == CY
+    house.refused("unknown_agent", evolve(HELLO, sender=AgentId("ghost")), by=DOOR)
+
+
+def test_an_agent_writes_as_itself_only() -> None:
+    house = House.furnished()
+    house.refused("not_yours", evolve(HELLO, sender=CY), by=ANN)
+    house.refused("not_yours", HELLO, by="stranger")
+    house.do(evolve(HELLO, sender=ANN), by=ANN)
+
+
+def test_only_the_group_talks_in_a_task() -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN,)))
+    house.refused("not_in_group", SendMessage(task_id=T2, receiver=(ANN,), message="x"), by=BOB)
+    house.refused("unknown_receiver", SendMessage(task_id=T2, receiver=(BOB,), message="x"), by=ANN)
+
+
+def test_a_person_from_outside_may_ask_and_be_answered() -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN,)))
+    house.do(question(ANN, task=T2), by=HUE)
+    house.run(ANN, reply(WaitingId("hue>1:ann"), HUE, T2))
+    assert house.agent(HUE).step_lock == ()
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"),
+    [
+        (evolve(HELLO, task_id=TaskId("t9")), "unknown_task"),
+        (evolve(HELLO, receiver=()), "no_receiver"),
+        (evolve(HELLO, receiver=(AgentId("ghost"),)), "unknown_receiver"),
+        (evolve(HELLO, receiver=(BOB, BOB)), "double_receiver"),
+        (evolve(HELLO, message="  \n"), "empty_message"),
+        (evolve(HELLO, stage_relative=StageId("t9.s1")), "unknown_stage"),
+        (evolve(HELLO, stage_relative=StageId("t2.s1")), "unknown_stage"),
+        (evolve(HELLO, waiting=True), "waits_for_nothing"),
+        (evolve(question(BOB), receiver=(ANN, BOB)), "waits_for_nothing"),
+        (evolve(HELLO, delivery="call"), "bad_call"),
+        (evolve(HELLO, return_waiting_id=WaitingId("x>1:ann")), "unknown_waiting_id"),
+        (OVER, "nothing_to_hand_off"),
+        (evolve(OVER, receiver=(BOB, CY)), "bad_handoff"),
+        (evolve(OVER, receiver=(ANN,)), "bad_handoff"),
+        (evolve(OVER, need_reply=True), "bad_handoff"),
+    ],
+)
+def test_a_message_that_cannot_be_sent_is_refused(wish: SendMessage, code: str) -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, stages=(plan(("one", ANN)),)))
+    house.refused(code, wish, by=ANN)
+
+
+def test_nobody_writes_into_a_task_that_is_ending() -> None:
+    house = House.furnished().queue(BOB)
+    house.start(BOB)
+    house.do(CancelTask(task_id=T1)).refused("unknown_task", HELLO, by=ANN)
+
+
+# ---------------------------------------------------------------------------------------------- where
+
+
+@pytest.mark.req("MAS-155")
+def test_a_message_about_a_stage_goes_to_the_work_on_it_and_ends_with_it() -> None:
+    house = House.furnished(stages=(plan(("one", BOB)),)).assign()
+    house.do(evolve(HELLO, stage_relative=S1), by=ANN)
+    step = house.last(BOB)
+    assert (step.thread_id, step.stage_id) == (thread(BOB, ONE), S1)
+    house.do(evolve(HELLO, receiver=(CY,), stage_relative=S1), by=ANN)
+    assert (house.last(CY).thread_id, house.last(CY).stage_id) == (thread(CY, T1), S1)
+    house.do(FinishStage(stage_id=S1))
+    assert house.todo(BOB) == house.todo(CY) == []
+
+
+@pytest.mark.req("MAS-155")
+def test_a_message_about_no_stage_survives_the_stage() -> None:
+    house = House.furnished(stages=(plan(("one", BOB)),)).assign().do(HELLO, by=ANN)
+    assert (house.last(BOB).thread_id, house.last(BOB).stage_id) == (thread(BOB, T1), None)
+    house.do(FinishStage(stage_id=S1))
+    assert house.todo(BOB) == ["converse"]
+
+
+def test_a_message_about_a_stage_whose_work_is_done_goes_to_the_task() -> None:
+    house = House.furnished(stages=(plan(("one", BOB), ("two", CY)),)).assign()
+    house.run(BOB, FinishSubtask(subtask_id=ONE, stage_id=S1)).do(evolve(HELLO, stage_relative=S1), by=ANN)
+    assert house.last(BOB).thread_id == thread(BOB, T1)
+
+
+def test_an_answer_goes_where_it_was_asked_for() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign().run(ANN, question(BOB))
+    house.run(BOB, reply(WaitingId("ann>1:bob"), ANN))
+    assert (house.last(ANN).thread_id, house.last(ANN).stage_id) == (thread(ANN, ONE), S1)
+
+
+def test_an_answer_to_a_conversation_that_is_over_goes_to_the_task() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign().run(ANN, question(BOB))
+    house.do(FinishStage(stage_id=S1)).run(BOB, reply(WaitingId("ann>1:bob"), ANN))
+    assert (house.last(ANN).thread_id, house.last(ANN).stage_id) == (thread(ANN, T1), None)
+
+
+def test_an_answer_about_another_stage_still_belongs_to_the_work_that_asked() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)), plan(("two", BOB)))).assign().run(ANN, question(BOB))
+    house.run(BOB, evolve(reply(WaitingId("ann>1:bob"), ANN), stage_relative=S2))
+    assert (house.last(ANN).thread_id, house.last(ANN).stage_id) == (thread(ANN, ONE), S1)
+
+
+def test_a_call_has_a_conversation_of_its_own_that_closes_when_it_is_over() -> None:
+    house = House.furnished().queue(ANN).run(ANN, evolve(question(BOB), delivery="call"))
+    assert house.last(BOB).thread_id == thread(BOB, "ann>1")
+    house.run(BOB, QueueSteps(agent_id=BOB, works=(skill(),)))
+    assert thread(BOB, "ann>1") in house.world.threads
+    house.run(BOB, reply(WaitingId("ann>1:bob"), ANN))
+    assert thread(BOB, "ann>1") not in house.world.threads
+    assert house.agent(ANN).step_lock == ()
+
+
+# ---------------------------------------------------------------------------------------------- hand-off
+
+
+def test_a_handoff_moves_the_subtask_and_the_control() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign()
+    house.run(ANN, QueueSteps(agent_id=ANN, works=(skill("merge"), skill("reflection"))))
+    house.run(ANN, OVER)
+    assert house.todo(ANN) == []
+    assert house.ended("ann#3").state == "skipped"
+    stage = house.world.stages[S1]
+    assert (stage.subtasks[0].agent, stage.subtasks[0].state) == (BOB, "running")
+    step = house.last(BOB)
+    assert (step.thread_id, step.stage_id, step.subtask_id) == (thread(BOB, ONE), S1, ONE)
+    assert step.work.text_content == "from: ann\nsummary_of_sender_work: half done\nyours now"
+
+
+def test_after_a_handoff_the_subtask_is_the_others_to_give_away_and_to_end() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign().queue(ANN, skill(), task=T1)
+    house.run(ANN, OVER)
+    house.do(QueueSteps(agent_id=ANN, works=(skill(), skill()), thread_id=thread(ANN, ONE)))
+    house.run(ANN).run(ANN, evolve(OVER, receiver=(CY,)))
+    assert house.codes() == ["nothing_to_hand_off"]
+    house.run(ANN, FinishSubtask(subtask_id=ONE, stage_id=S1))
+    assert house.codes() == ["not_manager"]
+    house.run(BOB, evolve(OVER, receiver=(ANN,)))
+    assert house.world.stages[S1].subtasks[0].agent == ANN
+
+
+def test_a_subtask_that_is_over_is_not_handed_off() -> None:
+    house = House.furnished(stages=(plan(("one", ANN), ("two", CY)),)).assign()
+    house.run(ANN, FinishSubtask(subtask_id=ONE, stage_id=S1), OVER)
+    assert house.codes() == ["nothing_to_hand_off"]
+
+
+def test_a_subtask_is_handed_off_in_its_own_task() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign()
+    house.do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN, BOB)))
+    house.run(ANN, evolve(OVER, task_id=T2))
+    assert house.codes() == ["nothing_to_hand_off"]
+
+
+def test_a_handoff_to_a_person_is_a_letter_that_ending_the_subtask_answers() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign()
+    house.run(ANN, evolve(OVER, receiver=(HUE,), data={"why": "a signature"}))
+    assert len(house.happened(SubtaskHandedOver)) == 1
+    (letter,) = house.world.mail.values()
+    assert letter.data == {"why": "a signature", "subtask_id": ONE}
+    house.do(FinishSubtask(subtask_id=ONE, stage_id=S1), by=HUE)
+    assert not house.world.mail
+
+
+def test_a_handoff_lets_those_go_who_waited_for_the_old_agent() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign().queue(CY).run(CY, question(ANN, stage=S1))
+    house.run(ANN, OVER)
+    assert house.released("cy>1:ann") == "unanswered"
+
+
+def test_work_without_a_subtask_is_not_handed_off() -> None:
+    house = House.furnished().queue(ANN).run(ANN, OVER)
+    assert house.codes() == ["nothing_to_hand_off"]
+
+
+def test_the_same_stage_may_not_be_started_by_a_message() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).do(evolve(HELLO, stage_relative=S1), by=ANN)
+    assert house.world.stages[S1].state == "init"
+    house.do(StartStage(stage_id=S1), by=SYSTEM)

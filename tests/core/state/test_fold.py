@@ -1,0 +1,57 @@
+"""The fold: what is true after an event. That replay equals live is an invariant of every decision (invariants.py)."""
+
+import pytest
+
+from greenroom.core.rules.decide import Decided, decide
+from greenroom.core.rules.intents import PauseTask, PauseTeam
+from greenroom.core.state.archive import archived
+from greenroom.core.state.events import EVENT_TYPES
+from greenroom.core.state.fold import fold, fold_all, plan, talk, work
+from greenroom.core.state.world import NOWHERE, ordered
+from tests.core.house import ANN, DOOR, T1, House
+
+
+def test_every_event_has_a_place_in_the_fold_and_only_one() -> None:
+    tables = (plan.FOLDS, work.FOLDS, talk.FOLDS)
+    assert {kind for table in tables for kind in table} == set(EVENT_TYPES.values())
+    assert sum(map(len, tables)) == len(EVENT_TYPES)
+
+
+def test_folding_all_is_folding_one_after_the_other() -> None:
+    house = House.furnished().queue(ANN).run(ANN)
+    world = NOWHERE
+    for event in house.log:
+        world = fold(world, event)
+    assert world == fold_all(NOWHERE, house.log) == house.world
+
+
+def test_the_past_does_not_change() -> None:
+    house = House.furnished()
+    before, copy = house.world, fold_all(NOWHERE, house.log)
+    house.do(PauseTeam(), PauseTask(task_id=T1)).queue(ANN)
+    assert before == copy
+    assert before.team.paused is None
+
+
+def test_the_archive_is_made_from_the_log_alone() -> None:
+    house = House.furnished().queue(ANN).run(ANN).do(PauseTask(task_id=T1))
+    rows, world = [], NOWHERE
+    for event in house.log:
+        if (row := archived(world, event)) is not None:
+            rows.append(row.record)
+        world = fold(world, event)
+    assert rows == house.archive
+
+
+def test_rows_come_by_their_key_whatever_the_hash_of_the_day() -> None:
+    names = [agent.agent_id for agent in ordered(House.furnished().world.agents)]
+    assert names == sorted(names)
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_decision_does_not_touch_the_world_it_was_made_on(times: int) -> None:
+    house = House.furnished()
+    before = house.world
+    for _ in range(times):
+        assert isinstance(decide(before, PauseTeam(), by=DOOR, now=1), Decided)
+    assert before.team.paused is None

@@ -1,0 +1,227 @@
+"""Portraits in MAS's own words."""
+
+import json
+
+import pytest
+
+from greenroom.core.base.ids import AgentId
+from greenroom.core.rules.intents import (
+    AddAgent,
+    CancelTask,
+    FinishStage,
+    FinishSubtask,
+    PostNote,
+    QueueSteps,
+    SendMessage,
+    UpdateStageAgentCompletion,
+)
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.note import Note
+from greenroom.core.state.portrait import (
+    agent_state,
+    plain,
+    portray_step,
+    portray_task,
+    stage_state,
+    step_state,
+    task_state,
+    working_memory,
+)
+from greenroom.core.state.stage import Stage
+from greenroom.core.state.step import Step
+from greenroom.core.state.task import Task
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, House, plan, question, skill, tool
+
+
+def house_at_work() -> House:
+    house = House.furnished(stages=(plan(("one", ANN), ("two", BOB), ("three", ANN)), plan(("four", CY)))).assign()
+    house.do(UpdateStageAgentCompletion(stage_id=S1, agent_id=BOB, completion_summary="half"), by=BOB)
+    return house.do(PostNote(task_id=T1, content="note well", stage_id=S1), by=ANN)
+
+
+@pytest.mark.req("MAS-43", "MAS-44", "MAS-45", "MAS-46", "MAS-47", "MAS-48", "MAS-49", "MAS-50", "MAS-51", "MAS-52")
+def test_a_task_in_mas_words() -> None:
+    house = house_at_work()
+    portrait = task_state(house.world, T1, notes=house.archived(Note))
+    stages = portrait.pop("stage_list")
+    assert isinstance(stages, list)
+    assert [stage["stage_id"] for stage in stages] == ["t1.s1", "t1.s2"]
+    assert portrait == {
+        "task_id": "t1",
+        "task_name": "job",
+        "task_intention": "do the job",
+        "task_manager": "boss",
+        "task_group": ["boss", "ann", "bob", "cy", "pia", "hue"],
+        "shared_message_pool": [{"agent_id": "ann", "role": "writer", "stage_id": "t1.s1", "content": "note well"}],
+        "communication_queue": [],
+        "execution_state": "running",
+        "task_summary": "",
+    }
+
+
+@pytest.mark.req("MAS-42", "MAS-53", "MAS-54", "MAS-55", "MAS-56", "MAS-57", "MAS-58")
+def test_a_stage_in_mas_words() -> None:
+    assert stage_state(house_at_work().world, S1) == {
+        "task_id": "t1",
+        "stage_id": "t1.s1",
+        "stage_intention": "a goal",
+        "agent_allocation": {"ann": "do one\ndo three", "bob": "do two"},
+        "execution_state": "running",
+        "every_agent_state": {"ann": "working", "bob": "working"},
+        "completion_summary": {"bob": "half"},
+    }
+
+
+@pytest.mark.req("MAS-60", "MAS-61", "MAS-62", "MAS-63", "MAS-64", "MAS-67", "MAS-69", "MAS-70", "MAS-71", "MAS-89")
+def test_an_agent_in_mas_words() -> None:
+    house = house_at_work()
+    portrait = agent_state(house.world, ANN)
+    steps = portrait.pop("agent_step")
+    assert isinstance(steps, dict)
+    assert (steps["agent_id"], steps["todo_list"]) == ("ann", ["ann#1", "ann#2"])
+    assert [step["step_id"] for step in steps["step_list"]] == ["ann#1", "ann#2"]
+    assert portrait == {
+        "agent_id": "ann",
+        "name": "Ann",
+        "role": "writer",
+        "profile": "writes",
+        "working_state": "working",
+        "llm_config": None,
+        "human_config": None,
+        "working_memory": {"t1": {"t1.s1": ["ann#1", "ann#2"]}},
+        "step_lock": [],
+        "tools": ["shell", "patch"],
+        "skills": ["merge"],
+    }
+
+
+@pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-83", "MAS-85", "MAS-86", "MAS-87", "MAS-88")
+def test_a_step_in_mas_words() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).queue(
+        ANN, tool("shell", {"command": ["ls"]}, intention="look around"), stage=S1
+    )
+    house.queue(ANN, skill("merge", "put it together"))
+    assert step_state(house.world, house.agent(ANN).todo[0]) == {
+        "task_id": "t1",
+        "stage_id": "t1.s1",
+        "agent_id": "ann",
+        "step_id": "ann#1",
+        "step_intention": "look around",
+        "type": "tool",
+        "executor": "shell",
+        "execution_state": "init",
+        "text_content": "",
+        "instruction_content": {"command": ["ls"]},
+        "execute_result": None,
+    }
+    other = step_state(house.world, house.agent(ANN).todo[1])
+    assert (other["stage_id"], other["text_content"], other["instruction_content"]) == (
+        "no_relative",
+        "put it together",
+        None,
+    )
+
+
+@pytest.mark.req("MAS-89")
+def test_what_is_over_is_portrayed_from_the_archive() -> None:
+    house = house_at_work()
+    house.start(ANN)
+    house.finish(
+        ANN, FinishSubtask(subtask_id=house.world.stages[S1].subtasks[0].subtask_id, stage_id=S1), result={"a": 1}
+    )
+    ended = house.archived(Step)
+    assert portray_step(ended[0])["execute_result"] == {"a": 1}
+    steps = agent_state(house.world, ANN, ended=ended)["agent_step"]
+    assert isinstance(steps, dict)
+    assert [(step["step_id"], step["execution_state"]) for step in steps["step_list"]] == [
+        ("ann#1", "finished"),
+        ("ann#2", "init"),
+    ]
+    house.do(FinishStage(stage_id=S1))
+    stages = task_state(house.world, T1, ended=house.archived(Stage))["stage_list"]
+    assert isinstance(stages, list)
+    assert [(stage["stage_id"], stage["execution_state"]) for stage in stages] == [
+        ("t1.s1", "finished"),
+        ("t1.s2", "init"),
+    ]
+    house.do(CancelTask(task_id=T1, why="enough"))
+    (task,) = house.archived(Task)
+    portrait = portray_task(task, house.archived(Stage), ())
+    assert (portrait["execution_state"], portrait["task_summary"]) == ("cancelled", "enough")
+
+
+@pytest.mark.req("MAS-40")
+def test_a_stage_points_to_agents_and_never_to_steps() -> None:
+    house = house_at_work()
+    assert "#" not in json.dumps(stage_state(house.world, S1))
+    assert "#" not in json.dumps(task_state(house.world, T1))
+
+
+@pytest.mark.req("MAS-65", "MAS-66")
+def test_configurations_are_shown_without_their_secrets() -> None:
+    house = House.furnished()
+    llm = {
+        "model": "x:y",
+        "api_key": "sk-1",
+        "max_tokens": 9,
+        "nested": {"Secret": {"a": 1}, "list": [{"token": "t"}, "ok"]},
+    }
+    house.do(AddAgent(agent_id=AgentId("new"), spec=AgentSpec(name="New", llm_config=llm)))
+    house.do(
+        AddAgent(
+            agent_id=AgentId("her"),
+            spec=AgentSpec(name="Her", kind="human", human_config={"account": "her", "password": "1234", "pin": None}),
+        )
+    )
+    assert agent_state(house.world, AgentId("new"))["llm_config"] == {
+        "model": "x:y",
+        "api_key": "***",
+        "max_tokens": 9,
+        "nested": {"Secret": "***", "list": [{"token": "***"}, "ok"]},
+    }
+    assert agent_state(house.world, AgentId("her"))["human_config"] == {
+        "account": "her",
+        "password": "***",
+        "pin": None,
+    }
+
+
+@pytest.mark.req("MAS-67", "MAS-74")
+def test_working_memory_holds_unfinished_work_by_task_and_stage() -> None:
+    house = house_at_work().queue(ANN, skill("merge"))
+    assert working_memory(house.world, ANN) == {T1: {S1: ["ann#1", "ann#2"], "no_relative": ["ann#3"]}}
+    house.run(ANN)
+    assert working_memory(house.world, ANN) == {T1: {S1: ["ann#2"], "no_relative": ["ann#3"]}}
+    assert working_memory(house.world, PIA) == {T1: {}}
+
+
+def test_a_stage_that_is_over_is_forgotten_although_a_step_of_it_is_still_dying() -> None:
+    house = house_at_work()
+    house.start(ANN)
+    house.do(FinishStage(stage_id=S1))
+    assert working_memory(house.world, ANN) == {T1: {}}
+
+
+def test_every_portrait_is_json() -> None:
+    house = house_at_work().queue(BOB).run(BOB, question(HUE))
+    house.run(
+        ANN, QueueSteps(agent_id=ANN, works=(tool("patch"),)), SendMessage(task_id=T1, receiver=(BOSS,), message="x")
+    )
+    world = house.world
+    for portrait in (
+        task_state(world, T1, notes=house.archived(Note)),
+        *(agent_state(world, name, ended=house.archived(Step)) for name in world.agents),
+        *(step_state(world, name) for name in world.steps),
+    ):
+        assert json.loads(json.dumps(portrait)) == portrait
+
+
+def test_what_json_cannot_hold_becomes_a_placeholder() -> None:
+    odd = {1: (1.5, float("inf"), float("nan")), "bytes": b"x", "set": {1}, "deep": [{"more": object()}], "yes": True}
+    assert plain(odd) == {
+        "1": [1.5, "inf", "nan"],
+        "bytes": "<bytes>",
+        "set": "<set>",
+        "deep": [{"more": "<object>"}],
+        "yes": True,
+    }
