@@ -17,10 +17,11 @@ from greenroom.app.clock import SystemClock
 from greenroom.app.host import SNAPSHOT_EVERY, Host
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
+from greenroom.app.tuning import tune_process
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.codec import encode_archived, encode_event
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
-from greenroom.core.ports.log import Append, Lease
+from greenroom.core.ports.log import Append, ArchiveRow, Lease, NewEvent
 from greenroom.core.rules.decide import Decided, decide
 from greenroom.core.rules.intents import AddAgent, AddTask, FinishStep, Intent, QueueSteps, StartStep
 from greenroom.core.state.agent import AgentSpec
@@ -142,7 +143,8 @@ class _Writer:
 
     async def flush(self) -> None:
         """Write what was decided."""
-        events, rows = [], []
+        events: list[NewEvent] = []
+        rows: list[ArchiveRow] = []
         for decided in self._pending:
             first = self.version + len(events) + 1
             rows += [encode_archived(row, first + index) for index, row in decided.archived]
@@ -212,6 +214,7 @@ async def _recover(home: Path, team: TeamId) -> float:
 async def run(events: int = 1_000_000) -> dict[str, float]:
     """All figures of the kernel."""
     figures: dict[str, float] = {}
+    tune_process()
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
         folder = Path(name)
         floor = _bare_commit(folder)

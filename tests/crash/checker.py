@@ -191,7 +191,7 @@ def _budgets(seen: Seen, version: int) -> None:
     for name, limits in seen.limits.items():
         for amount, limit in limits.items():
             total = seen.spent[name][amount] + seen.reserved[name][amount]
-            if limit is not None and amount != "depth" and total > limit:
+            if amount != "depth" and total > limit:
                 seen.wrong(version, f"budget {name}: {total} {amount} spent and reserved, {limit} allowed")
 
 
@@ -233,7 +233,7 @@ def check_end(seen: Seen) -> list[str]:
     broken += [f"stage {stage} is still active" for stage in seen.active.values()]
     broken += [f"the timer {timer} is still set" for timer in seen.timers]
     for name, message in seen.messages.items():
-        if message.get("kind") in ("instruction",):
+        if message.get("kind") == "instruction":
             continue
         for receiver in message["receiver"]:
             count = seen.delivered[(name, receiver)]

@@ -14,6 +14,7 @@ from typing import Literal
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.log import Append, StoredEvent
 from greenroom.testing.tools import Ledger, WriteFile
 from tests.crash.scenario import begin, kits, play
@@ -46,36 +47,40 @@ class DyingLog(SqliteLog):
         return version
 
 
-def _break_tools(spot: Spot | None) -> None:
-    """Make a tool die inside its effect."""
-    if spot in ("file_half", "file_done"):
-        whole = WriteFile._replace
+class DyingFile(WriteFile):
+    """Dies with half of the file written, or with all of it and nobody told."""
 
-        def replace(self: WriteFile, path: Path, content: bytes) -> None:
-            if spot == "file_half":
-                self._root.mkdir(parents=True, exist_ok=True)
-                path.with_name(f".{path.name}.tmp").write_bytes(content[: len(content) // 2])
-                die()
-            whole(self, path, content)
+    spot: Spot | None = None
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        if self.spot == "file_half":
+            self._root.mkdir(parents=True, exist_ok=True)
+            path.with_name(f".{path.name}.tmp").write_bytes(content[: len(content) // 2])
+            die()
+        super()._replace(path, content)
+        if self.spot == "file_done":
             die()
 
-        WriteFile._replace = replace  # type: ignore[method-assign]
-    if spot in ("ledger_before", "ledger_done"):
-        run = Ledger.run
 
-        async def dying(self: Ledger, bench: object) -> object:
-            if spot == "ledger_done":
-                await run(self, bench)  # type: ignore[arg-type]
+class DyingLedger(Ledger):
+    """Dies before its line is written, or after it and with nobody told."""
+
+    spot: Spot | None = None
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Add the line, or die."""
+        if self.spot == "ledger_before":
             die()
-            return None
-
-        Ledger.run = dying  # type: ignore[assignment,method-assign]
+        outcome = await super().run(bench)
+        if self.spot == "ledger_done":
+            die()
+        return outcome
 
 
 async def _life(home: Path, at: int, moment: Moment, pace: float) -> str:
     DyingLog.at, DyingLog.moment = at, moment
     log = await DyingLog.open(home)
-    runtime = Runtime(log, kits=kits(home / "work", pace))  # type: ignore[arg-type]
+    runtime = Runtime(log, kits=kits(home / "work", pace, DyingFile, DyingLedger))
     teams = await log.streams()
     mine = TeamId(teams[0].stream) if teams else None
     if mine is None or not (await runtime.world(mine)).team.tasks_made:
@@ -89,7 +94,7 @@ async def _life(home: Path, at: int, moment: Moment, pace: float) -> str:
 
 
 def _main(home: str, at: int, moment: Moment, spot: Spot | None, pace: float) -> None:
-    _break_tools(spot)
+    DyingFile.spot = DyingLedger.spot = spot
     word = asyncio.run(_life(Path(home), at, moment, pace))
     os._exit(0 if word == "finished" else UNFINISHED)
 

@@ -6,14 +6,13 @@ import asyncio
 from pathlib import Path
 
 from greenroom.abilities.skills.converse import Converse
-from greenroom.app.kit import Kit
+from greenroom.app.kit import Kit, KitMaker
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, AnswerApproval, SetTimer, StagePlan, SubtaskPlan
 from greenroom.core.state.agent import AgentSpec
-from greenroom.core.state.team import Team
 from greenroom.testing.scripted import Call, Cue, Reply, ScriptedModel
 from greenroom.testing.tools import CountWords, Ledger, WriteFile
 
@@ -21,12 +20,6 @@ TASK = TaskId("t1")
 DRAFT, CHECK, PUBLISH = "t1.s1.1", "t1.s1.2", "t1.s2.1"
 TOOLS = ("count_words", "write_file", "ledger", "publish")
 LIMITS = Limits(tokens=200_000, steps=120, hops=40)
-
-
-class Publish(Ledger):
-    """The ledger again, but it asks a person first."""
-
-    name = "publish"
 
 
 def _call(tool: str, **arguments: object) -> Call:
@@ -101,16 +94,18 @@ CUES = (
 )
 
 
-def kit(folder: Path, pace: float = 0.0) -> Kit:
+def kit(folder: Path, pace: float, file: type[WriteFile], ledger: type[Ledger]) -> Kit:
     """The wiring of the scenario; files and ledger are real and lie in `folder`."""
+    publish = ledger(folder / "ledger", ask=True, pace=pace)
+    publish.name = "publish"
     return Kit(
         abilities=Abilities(
             [
                 Converse(ScriptedModel(CUES, pace=pace)),
                 CountWords(),
-                WriteFile(folder, pace=pace),
-                Ledger(folder / "ledger", pace=pace),
-                Publish(folder / "ledger", ask=True, pace=pace),
+                file(folder, pace=pace),
+                ledger(folder / "ledger", pace=pace),
+                publish,
             ]
         )
     )
@@ -163,10 +158,8 @@ async def play(runtime: Runtime, team: TeamId) -> str:
         await asyncio.sleep(0)
 
 
-def kits(folder: Path, pace: float = 0.0) -> dict[str, object]:
+def kits(
+    folder: Path, pace: float = 0.0, file: type[WriteFile] = WriteFile, ledger: type[Ledger] = Ledger
+) -> dict[str, KitMaker]:
     """The table of kits for a runtime."""
-
-    def make(_: Team) -> Kit:
-        return kit(folder, pace)
-
-    return {"crash": make}
+    return {"crash": lambda _: kit(folder, pace, file, ledger)}

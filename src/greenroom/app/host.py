@@ -92,7 +92,7 @@ class Host:
         declare = Declare(blueprints=kit.blueprints, abilities=kit.abilities.described())
         await self.submit(declare, by=SYSTEM)
         self._closing = kit.closing
-        self._crew = Crew(self, self.look, kit.abilities, Windows(self._load_window), self._blobs)
+        self._crew = Crew(self.sync, self.look, kit.abilities, Windows(self._load_window), self._blobs)
         timers = Timekeeper(self, self.look, self._clock)
         self.listen(lambda commit: timers.follow(commit.events))
         self._moved = set(self.world.tasks)

@@ -15,7 +15,7 @@ from greenroom.core.state.step import Prepared, Step
 from greenroom.core.state.world import World
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class StepBench:
     """One per attempt."""
 

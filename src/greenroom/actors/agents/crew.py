@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from greenroom.actors.agents.bench import StepBench
-from greenroom.actors.agents.payload import lighten
+from greenroom.actors.agents.payload import is_large, lighten
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.errors import ModelFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, step_id
@@ -144,7 +144,9 @@ class Crew:
         self._effects[step.step_id] = me
         try:
             bench = StepBench(step, self._look, self._submit, self._windows, self._blobs)
-            return await lighten(await executor.run(bench), self._blobs)
+            outcome = await executor.run(bench)
+            large = outcome.result is not None and is_large(outcome.result)
+            return await lighten(outcome, self._blobs) if large else outcome
         except asyncio.CancelledError:
             me.uncancel()
             return None

@@ -15,11 +15,14 @@ LARGE: Final = 32_768
 SHOWN: Final = 2_000
 
 
+def is_large(result: Data) -> bool:
+    """Whether some text in it is too long for the log."""
+    return any(isinstance(value, str) and len(value) > LARGE for value in result.values())
+
+
 async def lighten(outcome: Outcome, blobs: Blobs) -> Outcome:
     """The outcome as it goes into the log."""
-    result = outcome.result
-    if result is None or not any(isinstance(value, str) and len(value) > LARGE for value in result.values()):
-        return outcome
+    result = outcome.result or {}
     body = json.dumps(dict(result), ensure_ascii=False).encode()
     digest = await blobs.put_blob(body)
     shown: Data = {

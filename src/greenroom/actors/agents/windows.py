@@ -32,11 +32,16 @@ class Windows:
 
     def follow(self, events: Iterable[Event], archived: Iterable[Archived]) -> None:
         """Keep up with a commit."""
-        for row in archived if self._steps or self._missed else ():
+        if not self._steps and not self._missed:
+            return
+        for row in archived:
             if isinstance(row.record, Step):
-                for table in (self._steps, self._missed):
-                    if row.record.thread_id in table:
-                        table[row.record.thread_id].append(row.record)
+                self._add(row.record)
         for event in events:
             if type(event) is ThreadClosed or type(event) is WindowMoved:
                 self._steps.pop(event.thread_id, None)
+
+    def _add(self, step: Step) -> None:
+        for table in (self._steps, self._missed):
+            if step.thread_id in table:
+                table[step.thread_id].append(step)

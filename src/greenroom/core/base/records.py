@@ -2,7 +2,7 @@
 
 A step makes some twenty small records, so their price is the kernel's price. A record is a plain frozen dataclass in
 every respect but two: `__init__` and `__eq__` work on the instance's dictionary at once instead of field by field, and
-it has no slots, because a slotted record can only be copied field by field (docs/decisions/0003).
+it has no slots, because a slotted record can only be copied field by field (docs/decisions/0004).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from greenroom.testing.demo import demo_kits
 PACE: Final = "GREENROOM_DEMO_PACE"
 """The environment variable for how many seconds a scripted reply takes, in this process and in those it starts."""
 
-WATCHABLE: Final = 0.45
+WATCHABLE: Final = 0.4
 
 
 def demo_pace() -> float:

@@ -1,0 +1,155 @@
+"""The story behind the golden log: a small team at work, in which every kind of event happens at least once.
+
+A golden log is never edited and never made anew: it is what an old Greenroom left on somebody's disk. For a new schema
+version, `python -m tests.core.golden.scenario` writes the files of that version beside the old ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from greenroom.core.base.amounts import Amounts, Limits
+from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TeamId, ThreadId, TimerId, WaitingId, task_budget
+from greenroom.core.ports.codec import SCHEMA, encode_event
+from greenroom.core.rules import intents as i
+from greenroom.core.state.agent import Ability, AgentSpec
+from greenroom.core.state.archive import archived
+from greenroom.core.state.events import Event
+from greenroom.core.state.fold import fold
+from greenroom.core.state.portrait import agent_state, portray_stage, portray_task
+from greenroom.core.state.step import Prepared, Terms
+from greenroom.core.state.team import Origin
+from greenroom.core.state.world import NOWHERE, ordered
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, SYSTEM, T1, T2, House, plan, question, reply, skill, tool
+
+HERE = Path(__file__).parent
+ONE = SubtaskId("t1.s1.1")
+ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm x", rule="ask first")
+
+
+def story() -> House:
+    """Everything that can happen, once."""
+    house = House.furnished(
+        stages=(plan(("draft", ANN), ("check", BOB, ("draft",)), goal="write"), plan(("sign", HUE), goal="publish"))
+    )
+    begin(house)
+    talk(house)
+    permits(house)
+    limits(house)
+    stops(house)
+    ends(house)
+    return house
+
+
+def begin(house: House) -> None:
+    guest = AgentSpec(name="Guest", role="helper", llm_config={"model": "x:y", "temperature": 0.5})
+    house.do(i.Declare(blueprints=(guest,), abilities=(Ability(name="shell", type="tool", description="runs"),)))
+    house.do(i.AddAgent(agent_id=AgentId("guest"), blueprint="Guest"), i.AddParticipants(task_id=T1, agents=(CY,)))
+    house.do(i.AddParticipants(task_id=T1, agents=(AgentId("guest"),)), by=BOSS)
+    house.do(i.UpdateWorkingMemory(agent_id=CY, task_id=T1, stage_id=S1), by=CY).assign()
+    house.do(i.SetWorkspace(thread_id=ThreadId("ann@t1.s1.1"), workspace={"path": "/work"}), by=ANN)
+    house.do(i.MoveWindow(thread_id=ThreadId("ann@t1.s1.1"), window_from=1), by=ANN)
+    house.do(i.PostNote(task_id=T1, content="begun", stage_id=S1), i.SetValue(task_id=T1, key="port", content="80"))
+
+
+def talk(house: House) -> None:
+    house.later(5).run(ANN, question(BOB, HUE, stage=S1), i.QueueSteps(agent_id=ANN, works=(tool("patch"),)))
+    house.run(BOB, reply(WaitingId("ann>1:bob"), ANN)).do(reply(WaitingId("ann>1:hue"), ANN), by=HUE)
+    nobody = i.SendMessage(task_id=T1, receiver=(AgentId("ghost"),), message="anybody?")
+    house.run(ANN, i.ModifyStep(step_id=StepId("ann#2"), work=tool("patch", {"path": "a.txt"})), nobody)
+    house.queue(CY).run(CY, i.AskInfo(query="agent_states", task_id=T1)).run(CY, question(PIA, timeout=50))
+    house.later(50).fire(WaitingId("cy>3:pia"))
+    house.do(i.SetTimer(agent_id=PIA, task_id=T1, name="tea", due=house.now, text="tea"))
+    house.do(i.SetTimer(agent_id=PIA, task_id=T1, name="cake", due=house.now + 9, text="cake"))
+    house.do(i.FireTimer(timer_id=TimerId("pia!tea")), i.CancelTimer(timer_id=TimerId("pia!cake")), by=SYSTEM)
+
+
+def permits(house: House) -> None:
+    step = house.start(ANN, terms=ASK)
+    house.answer(ANN).start(ANN, terms=Terms(effect="keyed", verdict="ask", digest="rm y", question="and this?"))
+    house.answer(ANN).start(ANN, terms=Terms(effect="keyed", verdict="ask", digest="rm y"))
+    file = Prepared(kind="file", key="a.txt", before="00", after="ff")
+    house.do(i.PrepareEffect(step_id=step.step_id, attempt=1, prepared=(file,)), by=ANN)
+    house.do(i.Recover(epoch=3, owner="laptop:1"), by=SYSTEM)
+    house.start(ANN, "keyed")
+    house.later(7).finish(ANN, result={"output": "changed"}, spent=Amounts(tokens=12))
+
+
+def limits(house: House) -> None:
+    house.do(i.SetLimits(budget_id=task_budget(T1), limits=Limits(tokens=100, money=50)))
+    house.queue(BOB, skill("merge")).queue(PIA)
+    house.start(BOB, terms=Terms(effect="model", needs=Amounts(tokens=60, money=5), model="x:y", prompt="p1"))
+    house.start(PIA, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.finish(BOB, spent=Amounts(tokens=50, money=4))
+    house.start(PIA, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.do(i.SetLimits(budget_id=task_budget(T1), limits=Limits(tokens=900)), i.ResumeTask(task_id=T1))
+
+
+def stops(house: House) -> None:
+    house.start(PIA)
+    house.do(i.PauseTeam(why="tea", now=True)).release(PIA).do(i.ResumeTeam())
+    house.queue(BOB, tool("shell", {"command": "deploy"}))
+    house.start(BOB, "effectful")
+    house.release(BOB)
+
+
+def ends(house: House) -> None:
+    hand = i.SendMessage(task_id=T1, receiver=(CY,), message="yours", delivery="handoff", handoff_summary="half")
+    house.run(ANN, hand)
+    house.do(
+        i.UpdateStageAgentCompletion(stage_id=S1, agent_id=CY, completion_summary="all of it"),
+        i.FinishSubtask(subtask_id=ONE, stage_id=S1, summary="drafted", evidence=("a.txt exists",)),
+        by=CY,
+    )
+    house.do(i.ReportStage(stage_id=S1), by=SYSTEM).do(i.FinishStage(stage_id=S1, summary="done"), by=BOSS)
+    house.do(i.AddTask(name="side", intention="on the side", manager=BOSS, group=(ANN,), start=False))
+    house.do(i.StartTask(task_id=T2)).queue(ANN, task=T2)
+    house.start(ANN, "pure")
+    house.do(i.CancelTask(task_id=T2, why="not needed")).release(ANN)
+    house.do(i.RemoveAgent(agent_id=AgentId("guest")))
+    house.queue(BOB, skill("merge"), place="next")
+    house.start(BOB, terms=ASK)
+    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=len(house.log))))
+
+
+def projection(events: Iterator[Event]) -> dict[str, object]:
+    """What a log says, in words that stay when records get new fields."""
+    world, over = NOWHERE, []
+    for event in events:
+        row = archived(world, event)
+        if row is not None:
+            over.append(f"{row.kind} {row.key} {getattr(row.record, 'state', '')}".strip())
+        world = fold(world, event)
+    return {
+        "team": [world.team.team_id, world.team.name, world.team.epoch, world.team.paused],
+        "tasks": [portray_task(task, (), ()) for task in ordered(world.tasks)],
+        "stages": [portray_stage(stage) for stage in ordered(world.stages)],
+        "agents": [agent_state(world, agent.agent_id) for agent in ordered(world.agents)],
+        "values": {key: value.content for key, value in sorted(world.values.items())},
+        "waits": sorted(world.waits),
+        "mail": sorted(world.mail),
+        "timers": {name: timer.due for name, timer in sorted(world.timers.items())},
+        "spent": {
+            name: [one.spent.money, one.spent.tokens, one.spent.steps] for name, one in sorted(world.budgets.items())
+        },
+        "retired": sorted(world.retired),
+        "over": over,
+    }
+
+
+def write() -> None:
+    """Put the story of this schema version on disk."""
+    house = story()
+    lines = [json.dumps({"greenroom": "log", "schema": SCHEMA})]
+    for version, event in enumerate(house.log, start=1):
+        new = encode_event(event)
+        lines.append(json.dumps({"version": version, "at": new.at, "type": new.type, "data": json.loads(new.data)}))
+    (HERE / f"log-v{SCHEMA}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    text = json.dumps(projection(iter(house.log)), indent=1, ensure_ascii=False)
+    (HERE / f"projection-v{SCHEMA}.json").write_text(text + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    write()

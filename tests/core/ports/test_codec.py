@@ -1,0 +1,150 @@
+"""Records and their JSON: what goes into the log comes out of it again, and what cannot be read says so."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greenroom.core.base.amounts import UNLIMITED, Limits
+from greenroom.core.base.errors import Rejected, StoreFault
+from greenroom.core.base.ids import TEAM_BUDGET, task_budget
+from greenroom.core.ports.codec import (
+    ARCHIVE_TYPES,
+    decode_archived,
+    decode_event,
+    decode_intent,
+    decode_outcome,
+    decode_world,
+    encode_archived,
+    encode_event,
+    encode_intent,
+    encode_outcome,
+    encode_world,
+    fingerprint,
+)
+from greenroom.core.ports.log import StoredEvent
+from greenroom.core.rules.intents import INTENT_TYPES, CancelTask, Intent, PostNote, SendMessage, SetLimits, SetValue
+from greenroom.core.state.archive import Archived, ArchivedRecord, ArchiveKind
+from greenroom.core.state.events import EVENT_TYPES, Event
+from tests.core.house import ANN, BOB, T1, House, question
+from tests.core.invariants import through_the_log
+from tests.core.ports.shapes import made
+
+OWNERS = {
+    "CreateTeam",
+    "ForkTeam",
+    "Recover",
+    "Declare",
+    "StartStep",
+    "PrepareEffect",
+    "FinishStep",
+    "ReleaseStep",
+    "FireTimer",
+}
+FEW = settings(max_examples=15, deadline=None)
+
+
+@pytest.mark.parametrize("name", sorted(EVENT_TYPES))
+@given(data=st.data())
+@FEW
+def test_every_event_comes_back_from_the_log_as_it_was(name: str, data: st.DataObject) -> None:
+    event: Event = data.draw(made(EVENT_TYPES[name]))
+    assert through_the_log(event) == event
+    assert "\n" not in encode_event(event).data.decode()
+
+
+@pytest.mark.parametrize("name", sorted(set(INTENT_TYPES) - OWNERS))
+@given(data=st.data())
+@FEW
+def test_every_intent_of_a_door_comes_back_from_the_inbox_as_it_was(name: str, data: st.DataObject) -> None:
+    intent: Intent = data.draw(made(INTENT_TYPES[name]))
+    assert decode_intent(encode_intent(intent)) == intent
+
+
+@pytest.mark.parametrize("kind", sorted(ARCHIVE_TYPES))
+@given(data=st.data())
+@FEW
+def test_every_row_comes_back_from_the_archive_as_it_was(kind: ArchiveKind, data: st.DataObject) -> None:
+    record: ArchivedRecord = data.draw(made(ARCHIVE_TYPES[kind]))
+    row = Archived(kind=kind, key="k", owner="o", record=record)
+    encoded = encode_archived(row, 7)
+    assert (encoded.kind, encoded.key, encoded.owner, encoded.version) == (kind, "k", "o", 7)
+    assert decode_archived(encoded) == record
+
+
+def test_what_has_its_default_takes_no_room_in_the_log() -> None:
+    house = House.furnished().queue(ANN)
+    stored = json.loads(encode_event(house.log[-1]).data)
+    assert not {"answers", "after", "jumped", "retry", "cause", "pending"} & set(stored)
+
+
+def test_an_event_of_a_newer_greenroom_is_refused_with_its_name() -> None:
+    with pytest.raises(StoreFault, match="unknown type 'CoffeeBrewed'"):
+        decode_event(StoredEvent(version=3, at=1, type="CoffeeBrewed", data=b"{}"))
+
+
+@pytest.mark.parametrize("data", [b"{}", b"not json", b'{"at": "noon"}'])
+def test_a_damaged_event_is_refused_with_its_number(data: bytes) -> None:
+    with pytest.raises(StoreFault, match=r"Event 3 \(TeamPaused\) cannot be read"):
+        decode_event(StoredEvent(version=3, at=1, type="TeamPaused", data=data))
+
+
+def test_a_world_comes_back_from_its_snapshot_with_all_its_tables() -> None:
+    house = House.furnished(limits=Limits(money=5)).queue(ANN).run(ANN, question(BOB))
+    house.do(SetValue(task_id=T1, key="a/b", content="x\ny"), PostNote(task_id=T1, content="n"))
+    world = decode_world(encode_world(house.world))
+    assert world == house.world
+    assert list(world.values) == ["t1/a/b"]
+    assert world.budgets[TEAM_BUDGET].limits is UNLIMITED
+
+
+def test_a_budget_whose_limits_were_lifted_is_unlimited_after_a_restart_too() -> None:
+    house = House.furnished(limits=Limits(money=5)).do(SetLimits(budget_id=task_budget(T1), limits=Limits()))
+    world = decode_world(encode_world(house.world))
+    assert world.budgets[task_budget(T1)].limits is UNLIMITED
+
+
+def test_the_fingerprint_names_the_reducers() -> None:
+    assert len(fingerprint()) == 16
+    assert int(fingerprint(), 16) >= 0
+
+
+# ---------------------------------------------------------------------------------------------- the inbox
+
+
+@pytest.mark.parametrize("name", sorted(OWNERS))
+def test_what_only_the_owner_asks_for_is_not_taken_from_the_inbox(name: str) -> None:
+    found = decode_intent(json.dumps({"intent": name, "data": {}}).encode())
+    assert isinstance(found, Rejected)
+    assert found.code == "unknown_intent"
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "why"),
+    [
+        (b"", "bad_intent", "the intent"),
+        (b"[]", "bad_intent", "the intent"),
+        (b'{"intent": "CancelTask"}', "bad_intent", "data"),
+        (b'{"intent": "CancelTask", "data": {}}', "bad_intent", "task_id"),
+        (b'{"intent": "CancelTask", "data": {"task_id": 7}}', "bad_intent", "task_id"),
+        (b'{"intent": "DropTheHouse", "data": {}}', "unknown_intent", "DropTheHouse"),
+        (b'{"intent": "AskInfo", "data": {"query": "weather", "task_id": "t1"}}', "bad_intent", "query"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_and_says_where(data: bytes, code: str, why: str) -> None:
+    found = decode_intent(data)
+    assert isinstance(found, Rejected)
+    assert found.code == code
+    assert why in found.why
+
+
+def test_a_list_from_json_becomes_what_the_rules_expect() -> None:
+    data = b'{"intent": "SendMessage", "data": {"task_id": "t1", "receiver": ["ann"], "message": "x"}}'
+    assert decode_intent(data) == SendMessage(task_id=T1, receiver=(ANN,), message="x")
+    assert decode_intent(encode_intent(CancelTask(task_id=T1))) == CancelTask(task_id=T1)
+
+
+@pytest.mark.parametrize("outcome", [None, Rejected(code="no", why="No.", hint="Yes.")])
+def test_the_owners_answer_comes_back_as_it_was(outcome: Rejected | None) -> None:
+    assert decode_outcome(encode_outcome(outcome)) == outcome
