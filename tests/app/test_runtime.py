@@ -92,7 +92,8 @@ async def test_an_agent_that_waits_goes_on_when_it_is_answered() -> None:
     async with harness([spec("ann"), spec("bob")], cues) as house:
         found = await house.do(stage("ann", "bob"))
         assert found.word == "finished"
-        sent = [one for one in await house.archived("message") if isinstance(one, Message) and one.kind != "instruction"]
+        messages = [one for one in await house.archived("message") if isinstance(one, Message)]
+        sent = [one for one in messages if one.kind != "instruction"]
         assert [(one.sender_id, one.message) for one in sent] == [("ann", "when?"), ("bob", "now")]
         assert sent[1].return_waiting_id == sent[0].waiting[0] if sent[0].waiting else False
 
@@ -217,7 +218,8 @@ async def test_a_denied_step_fails_and_its_agent_reads_why(tmp_path: Path) -> No
 async def test_a_timer_wakes_an_agent() -> None:
     async with harness([spec("ann")], [Cue(agent="lead", reply=says("lead", 1, text="up").reply)]) as house:
         plan = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
-        await house.runtime.ask(house.team, plan, SetTimer(agent_id=LEAD, task_id=T1, name="nap", due=1, text="wake up"))
+        nap = SetTimer(agent_id=LEAD, task_id=T1, name="nap", due=1, text="wake up")
+        await house.runtime.ask(house.team, plan, nap)
         assert (await house.runtime.wait(house.team, T1)).word == "idle"
         assert [purpose.agent for purpose in house.model.asked] == ["lead"]
 
@@ -318,10 +320,11 @@ async def test_a_fenced_owner_stops_and_the_new_one_goes_on(tmp_path: Path) -> N
         await second.start(team, take_over=True)
         await other.begun.wait()
         tool.let_go.set()
-        while (await second.world(team)).steps:
-            await asyncio.sleep(0.01)
+        await second.wait(team, T1)
         with pytest.raises(WorldFault, match="no longer owns"):
             await first.ask(team, PauseTeam())
+        with pytest.raises(WorldFault, match="no longer owns"):
+            await first.wait(team, T1)
         assert other.runs == 1
     finally:
         await second.close()

@@ -10,7 +10,6 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.codec import decode_archived
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.agent import AgentSpec
@@ -59,8 +58,6 @@ async def recovered(home: Path, team: TeamId) -> str:
     """How the step stands after recovery."""
     runtime = await runtime_on(home)
     await runtime.start(team)
-    rows = await runtime.log.archived(team, "step")
+    steps = [one async for one in runtime.archive(team, "step") if isinstance(one, Step)]
     await runtime.close()
-    step = decode_archived(rows[0])
-    assert isinstance(step, Step)
-    return step.state
+    return steps[0].state

@@ -34,17 +34,19 @@ def blocks(page: Path, kind: str) -> list[str]:
     return [body for found, body in FENCE.findall(page.read_text("utf-8")) if found == kind]
 
 
-def typed(page: Path) -> Iterator[Typed]:
+def typed(page: Path) -> list[Typed]:
     """The `greenroom` commands of a page, in order."""
-    for body in blocks(page, "console"):
-        command: Typed | None = None
-        for line in body.splitlines():
-            if line.startswith("$ "):
-                command = read(line[2:])
-                if command is not None:
-                    yield command
-            elif command is not None and line.strip() not in ("", "…"):
-                command.shown.append(line)
+    return [command for body in blocks(page, "console") for command in commands_of(body)]
+
+
+def commands_of(body: str) -> Iterator[Typed]:
+    """Each command of a block with the lines below it; `…` stands for lines that are left out."""
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        line, *shown = part.splitlines()
+        command = read(line)
+        if command is not None:
+            command.shown = [one for one in shown if one.strip() not in ("", "…")]
+            yield command
 
 
 def read(line: str) -> Typed | None:
@@ -75,7 +77,7 @@ def plain(text: str, teams: set[str]) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
-    commands = list(typed(page))
+    commands = typed(page)
     assert commands
     for command in commands:
         ended = greenroom(tmp_path, *command.words, GREENROOM_DEMO_PACE="0.02")

@@ -15,16 +15,16 @@ from greenroom.adapters.workers.processes import end_left_over
 from greenroom.app.kit import Kit
 from greenroom.app.timekeeper import Timekeeper
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import Rejected, StaleOwner, WorldFault
+from greenroom.core.base.errors import Rejected, WorldFault
 from greenroom.core.base.ids import TaskId, ThreadId
-from greenroom.core.ports.codec import decode_archived, decode_intent
+from greenroom.core.ports.codec import decode_intent
 from greenroom.core.ports.log import Blobs, Lease, Store
 from greenroom.core.rules.draft import DOOR, SYSTEM
 from greenroom.core.rules.intents import Declare, Intent, Recover
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
 from greenroom.core.sync.bus import Commit, Listener, TroubleListener
-from greenroom.core.sync.replay import replay, snapshot_of
+from greenroom.core.sync.replay import ended_steps, replay, snapshot_of
 from greenroom.core.sync.synchroniser import Synchroniser
 
 SNAPSHOT_EVERY: Final = 20_000
@@ -59,6 +59,7 @@ class Host:
         sync.start()
         host = cls(log, lease, sync, clock, found.version - found.tail)
         sync.bus.subscribe(host._follow)
+        sync.bus.subscribe_trouble(host._worry)
         if found.version:
             # First the old life's processes end, then its steps are settled: nothing may still be at work.
             left = [one for step in found.world.steps.values() for one in step.prepared]
@@ -136,6 +137,11 @@ class Host:
             self._snapshot_at = commit.version
             self._snapshot = asyncio.create_task(self._save(commit.world, commit.version))
 
+    def _worry(self, _: str | None) -> None:
+        """When nothing can be written any more, what runs here must end: it counts for nothing, and may do harm."""
+        if self.sync.stopped is not None and self._crew is not None:
+            self._spawn(self._crew.close(), "stopping")
+
     async def _save(self, world: World, version: int) -> None:
         try:
             snapshot = await asyncio.to_thread(snapshot_of, world, version)
@@ -148,7 +154,7 @@ class Host:
 
     async def _schedule(self) -> None:
         """The reaction that moves tasks on."""
-        with contextlib.suppress(StaleOwner):
+        with contextlib.suppress(WorldFault):
             while True:
                 await self._move.wait()
                 self._move.clear()
@@ -158,18 +164,11 @@ class Host:
                     await self.submit(*intents, by=SYSTEM)
 
     async def _inbox(self) -> None:
-        with contextlib.suppress(StaleOwner):
+        with contextlib.suppress(WorldFault):
             async for rows in self._log.arrivals(self.lease.stream):
                 for row in rows:
                     await self.sync.take(row.intent_id, decode_intent(row.data), f"{DOOR}:{row.by}")
 
     async def _load_window(self, thread: ThreadId) -> Sequence[Step]:
-        """All of a thread's ended steps, from the newest back."""
-        steps: list[Step] = []
         known = self.world.threads.get(thread)
-        version = known.last if known else 0
-        while version:
-            rows = await self._log.chain(self.lease.stream, version)
-            steps[:0] = [step for row in rows if isinstance(step := decode_archived(row), Step)]
-            version = rows[0].previous if rows else 0
-        return steps
+        return await ended_steps(self._log, self.lease.stream, known.last if known else 0)

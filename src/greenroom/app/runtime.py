@@ -32,7 +32,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World
-from greenroom.core.sync.replay import append_events, copy_events, rebuild_archive, replay
+from greenroom.core.sync.replay import all_steps, append_events, copy_events, rebuild_archive, replay
 
 ORPHANED_AFTER: Final = 0.5
 """Seconds without an answer after which we look whether the owner still lives."""
@@ -122,6 +122,9 @@ class Runtime:
 
     async def archive(self, team: TeamId, kind: ArchiveKind) -> AsyncIterator[ArchivedRecord]:
         """What has left the world (ended tasks, stages and steps; messages; notes), oldest first."""
+        if kind == "step":
+            async for step in all_steps(self.log, team):
+                yield step
         after = 0
         while rows := await self.log.archived(team, kind, after=after):
             for row in rows:
@@ -156,8 +159,11 @@ class Runtime:
         host = self._hosts[team]
         changed = asyncio.Event()
         stop = host.listen(lambda _: changed.set())
+        host.listen_trouble(lambda _: changed.set())
         try:
             while True:
+                if host.sync.stopped is not None:
+                    raise host.sync.stopped
                 found = await self.stands(team, task)
                 if found.settled:
                     return found

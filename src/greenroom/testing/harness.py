@@ -12,7 +12,6 @@ from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.codec import decode_archived
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.rules.intents import AddTask, StagePlan
 from greenroom.core.state.agent import AgentSpec
@@ -48,7 +47,7 @@ class Harness:
 
     async def archived(self, kind: ArchiveKind) -> Sequence[ArchivedRecord]:
         """Ended steps, stages and tasks, sent messages, posted notes."""
-        return [decode_archived(row) for row in await self.runtime.log.archived(self.team, kind)]
+        return [one async for one in self.runtime.archive(self.team, kind)]
 
 
 @asynccontextmanager

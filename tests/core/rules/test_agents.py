@@ -210,3 +210,13 @@ def test_a_stage_enters_the_memory_of_its_members_when_it_starts() -> None:
     house.do(StartStage(stage_id=S1), by=BOSS)
     assert working_memory(house.world, ANN) == {T1: {S1: []}}
     assert working_memory(house.world, BOB) == {T1: {}}
+
+
+def test_a_removed_agent_takes_nothing_with_it_that_belongs_to_others() -> None:
+    house = House.furnished().do(AddTask(name="more", intention="more", manager=BOSS, group=(ANN,)))
+    house.do(SetTimer(agent_id=ANN, task_id=T1, name="tea", due=house.now + 5))
+    waiting = house.ask_agent(ANN, BOB)[0]
+    house.do(RemoveAgent(agent_id=CY))
+    assert house.task(T2).group == (BOSS, ANN)
+    assert set(house.world.waits) == {waiting}
+    assert len(house.world.timers) == 2

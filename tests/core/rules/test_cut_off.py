@@ -7,13 +7,17 @@ import pytest
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import AgentId, StepId, task_budget
 from greenroom.core.rules.intents import (
+    AddTask,
     CancelTask,
+    FinishStage,
     FinishTask,
     PauseTask,
     PostNote,
     PrepareEffect,
     Recover,
     ResumeTask,
+    SendMessage,
+    SetTimer,
 )
 from greenroom.core.state.note import Note
 from greenroom.core.state.step import Effect, Prepared, Step, StepCancelling, StepInterrupted, Terms
@@ -26,9 +30,12 @@ from tests.core.house import (
     HUE,
     MINUTE,
     PIA,
+    S1,
     SYSTEM,
     T1,
+    T2,
     House,
+    plan,
     question,
     skill,
     tool,
@@ -221,3 +228,24 @@ def test_a_task_that_ends_in_the_step_of_a_debtor_ends() -> None:
     assert house.todo(BOSS) == []
     house.release(CY)
     assert not house.world.tasks
+
+
+def test_what_is_being_cancelled_already_is_not_cancelled_twice() -> None:
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign()
+    house.start(ANN)
+    house.do(FinishStage(stage_id=S1)).do(CancelTask(task_id=T1))
+    assert house.happened(StepCancelling) == []
+    house.release(ANN)
+    assert not house.world.tasks
+
+
+def test_letters_and_timers_of_a_task_go_with_it_and_those_of_others_stay() -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN, HUE)))
+    for task in (T1, T2):
+        house.do(
+            SendMessage(task_id=task, receiver=(HUE,), message="when?", need_reply=True, sender=ANN),
+            SetTimer(agent_id=ANN, task_id=task, name=f"tea {task}", due=house.now),
+        )
+    house.do(CancelTask(task_id=T1))
+    assert [letter.task_id for letter in house.world.mail.values()] == [T2]
+    assert [timer.task_id for timer in house.world.timers.values()] == [T2]

@@ -243,3 +243,12 @@ def test_an_answer_of_a_stage_still_belongs_to_it_when_it_comes_later() -> None:
     house.queue(ANN).run(ANN, question(BOB, stage=S1))
     house.run(BOB, question(CY))
     assert house.last(BOB).stage_id == S1
+
+
+def test_another_go_at_an_answer_waits_for_what_was_asked_in_the_first_one() -> None:
+    house = House.furnished()
+    first = house.ask_agent(ANN, BOB)[0]
+    house.run(BOB, question(CY), NOBODY)
+    step = house.last(BOB)
+    assert (step.answers, step.after, step.retry) == (first, house.agent(BOB).step_lock, 1)
+    assert house.next(BOB) is None

@@ -5,14 +5,18 @@ import pytest
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, WaitingId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
+    AddAgent,
+    AddParticipants,
     AddTask,
     CancelTask,
     FinishStage,
     FinishSubtask,
     QueueSteps,
+    RemoveAgent,
     SendMessage,
     StartStage,
 )
+from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.stage import SubtaskHandedOver
 from tests.core.house import (
@@ -301,3 +305,14 @@ def test_the_same_stage_may_not_be_started_by_a_message() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).do(evolve(HELLO, stage_relative=S1), by=ANN)
     assert house.world.stages[S1].state == "init"
     house.do(StartStage(stage_id=S1), by=SYSTEM)
+
+
+def test_a_letter_to_two_people_stays_until_both_have_answered() -> None:
+    her = AgentId("her")
+    house = House.furnished().do(AddAgent(agent_id=her, spec=AgentSpec(name="Her", kind="human")))
+    house.do(AddParticipants(task_id=T1, agents=(her,)))
+    house.do(SendMessage(task_id=T1, receiver=(HUE, her), message="when?", need_reply=True, sender=ANN))
+    house.do(RemoveAgent(agent_id=HUE))
+    assert [letter.receiver for letter in house.world.mail.values()] == [(her,)]
+    house.do(RemoveAgent(agent_id=her))
+    assert not house.world.mail

@@ -287,3 +287,11 @@ def test_nobody_is_told_anything_in_a_task_that_is_ending() -> None:
     house.start(CY)
     house.do(CancelTask(task_id=T1)).later(5).fire(waiting)
     assert house.todo(ANN) == []
+
+
+def test_a_circle_is_found_once_where_many_ways_lead_to_it() -> None:
+    house = House.furnished()
+    house.ask_agent(ANN, BOB, CY)
+    house.run(BOB, question(PIA)).run(CY, question(PIA))
+    assert not waits_for(house.world, ANN, BOSS)
+    assert waits_for(house.world, ANN, PIA)

@@ -10,7 +10,7 @@ import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.core.base.clock import Millis
-from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, StoreFull
+from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, StoreFault, StoreFull
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.codec import decode_outcome, encode_intent
 from greenroom.core.ports.log import Append, InboxRow, Lease
@@ -50,6 +50,14 @@ class TroubledLog(MemoryLog):
         version = await super().append(batch)
         await self._happen(self.after)
         return version
+
+    async def has_begun(self, count: int) -> None:
+        """Wait until so many appends have begun."""
+        for _ in range(10_000):
+            if self.appends >= count:
+                return
+            await asyncio.sleep(0)
+        raise AssertionError(f"only {self.appends} appends have begun")
 
     async def _happen(self, what: Callable[[], object] | None) -> None:
         found = what() if what is not None else None
@@ -100,8 +108,7 @@ async def test_nobody_sees_what_is_not_committed() -> None:
         gate = asyncio.Event()
         log.before = gate.wait
         wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
-        while log.appends < 2:
-            await asyncio.sleep(0)
+        await log.has_begun(2)
         assert "ann" not in sync.world.agents
         gate.set()
         await wish
@@ -178,6 +185,25 @@ async def test_a_stale_owner_is_refused_now_and_later() -> None:
         assert (await log.head(TEAM)).version == version
 
 
+async def test_a_store_that_stays_broken_stops_the_writer_and_says_why() -> None:
+    log = TroubledLog()
+    told: list[str | None] = []
+    async with writing(log) as sync:
+        sync.bus.subscribe_trouble(told.append)
+
+        def broken() -> None:
+            raise StoreFault("The file is damaged.")
+
+        log.before = broken
+        with pytest.raises(StoreFault, match="damaged"):
+            await sync.submit(agent("ann"), by=BY)
+        assert isinstance(sync.stopped, StoreFault)
+        assert told == ["The file is damaged."]
+        log.before = None
+        with pytest.raises(StoreFault, match="damaged"):
+            await sync.submit(agent("bob"), by=BY)
+
+
 async def test_a_rule_that_breaks_costs_its_asker_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("ours")
@@ -198,8 +224,7 @@ async def test_a_caller_that_goes_away_does_not_take_its_wish_along() -> None:
         gate = asyncio.Event()
         log.before = gate.wait
         wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
-        while log.appends < 2:
-            await asyncio.sleep(0)
+        await log.has_begun(2)
         wish.cancel()
         gate.set()
         await sync.submit(agent("bob"), by=BY)

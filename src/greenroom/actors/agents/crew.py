@@ -83,7 +83,8 @@ class Crew:
                 step = next_step(self._look(), agent)
                 if step is None or not await self._run(step):
                     return
-        except StaleOwner as error:
+        except WorldFault as error:
+            # The team is no longer ours, or its log is broken: nothing that is done here counts any more.
             logging.getLogger(__name__).warning("%s stops: %s", agent, error)
         finally:
             del self._actors[agent]
@@ -152,7 +153,7 @@ class Crew:
             return None
         except StaleOwner:
             raise
-        except (ModelFault, WorldFault) as error:
+        except (ModelFault, WorldFault, OSError) as error:
             return Outcome(state="failed", error=str(error))
         except Exception as error:
             # A tool or skill that breaks costs its own step, never the actor or the team.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -186,14 +187,19 @@ class MemoryLog:
         wanted = (r for r in rows if r.kind == kind and r.version > after and owner in {None, r.owner})
         return list(islice(wanted, limit))
 
-    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[ArchiveRow]:
-        """The archive row at `version` and those that `previous` leads back to, oldest first."""
-        rows = {row.version: row for row in self._stream(stream).archive}
-        found: list[ArchiveRow] = []
-        while version in rows and len(found) < limit:
-            found.append(rows[version])
-            version = rows[version].previous
+    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[StoredEvent]:
+        """The event at `version` and those that `previous` leads back to, oldest first."""
+        events = self._stream(stream).events
+        found: list[StoredEvent] = []
+        while 0 < version <= len(events) and len(found) < limit:
+            found.append(events[version - 1])
+            version = json.loads(found[-1].data).get("previous", 0)
         return found[::-1]
+
+    async def pick(self, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
+        """The events at these versions, by version."""
+        events = self._stream(stream).events
+        return [events[version - 1] for version in sorted(set(versions)) if 0 < version <= len(events)]
 
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
         """One archive row: the newest of this key."""

@@ -98,7 +98,6 @@ def decode_event(stored: StoredEvent) -> Event:
 ARCHIVE_TYPES: Final[dict[str, type[ArchivedRecord]]] = {
     "task": Task,
     "stage": Stage,
-    "step": Step,
     "message": Message,
     "note": Note,
 }
@@ -107,7 +106,7 @@ ARCHIVE_TYPES: Final[dict[str, type[ArchivedRecord]]] = {
 def encode_archived(row: Archived, version: int) -> ArchiveRow:
     """The archive row as it goes beside the log."""
     data = _dump(cast("Hashable", type(row.record)))(row.record)
-    return ArchiveRow(row.kind, row.key, row.owner, version, data, row.previous)
+    return ArchiveRow(row.kind, row.key, row.owner, version, data)
 
 
 def decode_archived(row: ArchiveRow) -> ArchivedRecord:

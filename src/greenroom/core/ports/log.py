@@ -30,14 +30,13 @@ class NewEvent(NamedTuple):
 
 
 class ArchiveRow(NamedTuple):
-    """An encoded record that left the world. `version` is that of the event that moved it, `previous` leads back."""
+    """An encoded record that left the world. `version` is that of the event that moved it: no two rows share one."""
 
     kind: str
     key: str
     owner: str
     version: int
     data: bytes
-    previous: int = 0
 
 
 @record
@@ -166,8 +165,12 @@ class Log(Protocol):
         """Archive rows of a kind (of one owner), by version."""
         ...
 
-    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[ArchiveRow]:
-        """The archive row at `version` and those that `previous` leads back to, oldest first."""
+    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[StoredEvent]:
+        """The event at `version` and those that the field `previous` of their data leads back to, oldest first."""
+        ...
+
+    async def pick(self, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
+        """The events at these versions, by version."""
         ...
 
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:

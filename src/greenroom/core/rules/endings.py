@@ -6,7 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId, WaitingId
+from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, unknown
 from greenroom.core.rules.intents import FinishStep, Recover, ReleaseStep
@@ -56,6 +56,9 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
             error=intent.error,
             spent=spent,
             blobs=intent.blobs,
+            queued=step.version,
+            previous=draft.world.threads[step.thread_id].last,
+            work=step.work if step.changed else None,
         )
     )
     if intent.outcome == "uncertain":
@@ -108,8 +111,8 @@ def _another_go(draft: Draft, step: Step) -> None:
         _again(draft, step, retry=step.retry + 1)
 
 
-def _again(draft: Draft, step: Step, *, after: tuple[WaitingId, ...] = (), retry: int = 0) -> None:
-    """The same work once more; next in the queue when somebody waits for it."""
+def _again(draft: Draft, step: Step, retry: int = 0) -> None:
+    """The same work once more; when somebody waits for it, next in the queue, after what it has asked for itself."""
     owed = step.answers if step.answers in draft.world.waits else None
     enqueue(
         draft,
@@ -117,7 +120,7 @@ def _again(draft: Draft, step: Step, *, after: tuple[WaitingId, ...] = (), retry
         step.work,
         place=None if owed is None else next_place(draft.world, draft.world.agents[step.agent_id]),
         answers=owed,
-        after=after,
+        after=() if owed is None else draft.asked(step.agent_id),
         stage=step.stage_id,
         jumped=owed is not None,
         retry=retry,
@@ -128,9 +131,8 @@ def _obligation(draft: Draft, step: Step) -> None:
     """A step that owed an answer: when it asked somebody else first it answers later; else the waiter is let go."""
     if step.answers is None or not _owes(draft, step):
         return
-    asked = draft.asked(step.agent_id)
-    if asked and is_open(draft.world, step.thread_id):
-        _again(draft, step, after=asked)
+    if draft.asked(step.agent_id) and is_open(draft.world, step.thread_id):
+        _again(draft, step)
     else:
         release(draft, step.answers, "unanswered")
 
@@ -223,6 +225,9 @@ def end_step(
             state=state,
             error=error,
             spent=spent,
+            queued=step.version,
+            previous=draft.world.threads[step.thread_id].last,
+            work=step.work if step.changed else None,
         )
     )
     if person is not None:
@@ -259,9 +264,7 @@ def close_if_over(draft: Draft, thread_id: ThreadId) -> None:
     thread = draft.world.threads.get(thread_id)
     if thread is None or thread.open_steps:
         return
-    task = draft.world.tasks.get(thread.task_id)
-    over = task is None or task.state == "cancelling"
-    if thread.call is not None or over or (thread.stage_id is not None and thread.stage_id not in draft.world.stages):
+    if thread.call is not None or not is_open(draft.world, thread_id):
         draft.emit(ThreadClosed(at=draft.now, thread_id=thread_id))
 
 

@@ -27,7 +27,7 @@ def waits_for(world: World, start: AgentId, goal: AgentId) -> bool:
     todo = [start]
     while todo:
         agent = todo.pop()
-        if agent in seen or agent not in world.agents:
+        if agent in seen:
             continue
         seen.add(agent)
         for waiting in world.agents[agent].step_lock:

@@ -28,14 +28,13 @@ ArchivedRecord = Task | Stage | Step | Message | Note
 class Archived:
     """One row: `owner` is what it is asked by (a step by its thread, a message or note by its task).
 
-    `previous` is the version of the row before it in the same thread, so that a window is read without an index.
+    A step's row is told, not stored: the log leads from one ended step of a thread to the one before it.
     """
 
     kind: ArchiveKind
     key: str
     owner: str
     record: ArchivedRecord
-    previous: int = 0
 
 
 def _task(world: World, event: TaskEnded) -> Archived:
@@ -50,8 +49,7 @@ def _stage(world: World, event: StageEnded) -> Archived:
 
 def _step(world: World, event: StepEnded) -> Archived:
     step = steps.ended(world.steps[event.step_id], event)
-    previous = world.threads[step.thread_id].last
-    return Archived(kind="step", key=step.step_id, owner=step.thread_id, record=step, previous=previous)
+    return Archived(kind="step", key=step.step_id, owner=step.thread_id, record=step)
 
 
 def _message(_: World, event: MessageSent) -> Archived:

@@ -91,6 +91,8 @@ class Step:
     subtask_id: SubtaskId | None
     work: Work
     queued_at: int
+    version: int = 0
+    changed: bool = False
     cause: StepId | None = None
     message_id: MessageId | None = None
     answers: WaitingId | None = None
@@ -217,7 +219,11 @@ class StepInterrupted:
 
 @record
 class StepEnded:
-    """The step is over."""
+    """The step is over.
+
+    The log is the archive of steps: `queued` is the version at which this one was queued, `previous` that at which the
+    thread's step before it ended. `work` is there when it was changed in between.
+    """
 
     at: int
     step_id: StepId
@@ -228,6 +234,9 @@ class StepEnded:
     error: str = ""
     spent: Amounts = NOTHING
     blobs: tuple[str, ...] = ()
+    queued: int = 0
+    previous: int = 0
+    work: Work | None = None
 
 
 StepEvent = (
@@ -243,9 +252,10 @@ StepEvent = (
 )
 
 
-def queued(event: StepQueued) -> Step:
-    """The step as it begins."""
+def queued(event: StepQueued, version: int) -> Step:
+    """The step as it begins. `version` is the event's own."""
     return Step(
+        version=version,
         step_id=event.step_id,
         agent_id=event.agent_id,
         thread_id=event.thread_id,
@@ -291,7 +301,7 @@ def interrupted(step: Step) -> Step:
 
 
 def ended(step: Step, event: StepEnded) -> Step:
-    """The step as it is kept in the archive."""
+    """The step as it is remembered."""
     return evolve(
         step,
         state=event.state,
@@ -302,3 +312,9 @@ def ended(step: Step, event: StepEnded) -> Step:
         reserved=NOTHING,
         ended_at=event.at,
     )
+
+
+def remembered(begin: StepQueued, end: StepEnded) -> Step:
+    """An ended step, made from the two events that the log keeps of it."""
+    step = queued(begin, end.queued)
+    return ended(evolve(step, attempt=end.attempt, work=end.work or begin.work), end)

@@ -17,6 +17,7 @@ from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, Snapshot
 from greenroom.core.state.archive import archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
+from greenroom.core.state.step import Step, StepEnded, StepQueued, ended, remembered
 from greenroom.core.state.world import NOWHERE, World
 
 
@@ -65,6 +66,31 @@ def snapshot_of(world: World, version: int) -> Snapshot:
     return Snapshot(version=version, fingerprint=fingerprint(), data=encode_world(world))
 
 
+async def ended_steps(log: Log, stream: str, last: int) -> Sequence[Step]:
+    """The steps of a thread whose last one ended at version `last`, oldest first."""
+    found: list[Step] = []
+    while last:
+        back = [decode_event(stored) for stored in await log.chain(stream, last)]
+        ends = [event for event in back if isinstance(event, StepEnded)]
+        picked = await log.pick(stream, [end.queued for end in ends])
+        begins = {stored.version: decode_event(stored) for stored in picked}
+        page = [(begins.get(end.queued), end) for end in ends]
+        found[:0] = [remembered(begin, end) for begin, end in page if isinstance(begin, StepQueued)]
+        last = ends[0].previous if ends else 0
+    return found
+
+
+async def all_steps(log: Log, stream: str) -> AsyncIterator[Step]:
+    """Every ended step of a team, in the order in which they ended. It reads the whole log."""
+    world = NOWHERE
+    async for page in log.read(stream):
+        for stored in page:
+            event = decode_event(stored)
+            if isinstance(event, StepEnded):
+                yield ended(world.steps[event.step_id], event)
+            world = fold(world, event)
+
+
 async def rebuild_archive(log: Log, stream: str) -> int:
     """Make the query tables of a stream anew from its log; returns how many rows they have."""
     return await log.rebuild_archive(stream, _archive_of(log, stream))
@@ -77,7 +103,7 @@ async def _archive_of(log: Log, stream: str) -> AsyncIterator[Sequence[ArchiveRo
         for stored in page:
             event = decode_event(stored)
             row = archived(world, event)
-            if row is not None:
+            if row is not None and row.kind != "step":
                 rows.append(encode_archived(row, stored.version))
             world = fold(world, event)
         yield rows

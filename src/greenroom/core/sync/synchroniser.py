@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, WorldFault
+from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, StoreFull, WorldFault
 from greenroom.core.ports.codec import encode_archived, encode_event, encode_outcome
 from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, TakenIntent
 from greenroom.core.rules.decide import Decided, decide
@@ -26,6 +26,9 @@ from greenroom.core.sync.bus import Bus, Commit
 
 MAX_BATCH: Final = 512
 """How many requests go into one commit at most: more would keep the event loop too long."""
+
+PATIENCE: Final = 10
+"""How often an append is tried when the store fails for another reason than being full: about fifteen seconds."""
 
 Verdicts = list[Rejected | None]
 
@@ -57,7 +60,10 @@ class _Batch:
 
 
 class Synchroniser:
-    """One per owned team. `world` and `version` are what is committed; nobody sees anything else."""
+    """One per owned team. `world` and `version` are what is committed; nobody sees anything else.
+
+    `stopped` says why nothing more is written: somebody else owns the team, or the store is broken.
+    """
 
     def __init__(
         self,
@@ -80,7 +86,7 @@ class Synchroniser:
         self._batches = 0
         self._waiting: list[_Request] = []
         self._wake = asyncio.Event()
-        self._fenced: StaleOwner | None = None
+        self.stopped: WorldFault | None = None
         self._writer: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -92,7 +98,7 @@ class Synchroniser:
         writer, self._writer = self._writer, None
         if writer is None:
             return
-        while self._waiting and self._fenced is None and self.bus.trouble is None:
+        while self._waiting and self.stopped is None and self.bus.trouble is None:
             await asyncio.wait([request.answer for request in self._waiting])
         writer.cancel()
         await asyncio.gather(writer, return_exceptions=True)
@@ -111,8 +117,8 @@ class Synchroniser:
         return (await self._ask(request))[0]
 
     async def _ask(self, request: _Request) -> Verdicts:
-        if self._fenced is not None:
-            raise self._fenced
+        if self.stopped is not None:
+            raise self.stopped
         if self._writer is None:
             raise StaleOwner(f"Team {self._lease.stream!r} is closed here.")
         self._waiting.append(request)
@@ -128,9 +134,10 @@ class Synchroniser:
                 requests = self._waiting[:MAX_BATCH]
                 try:
                     await self._commit(requests)
-                except StaleOwner as error:
-                    self._fenced = error
+                except WorldFault as error:
+                    self.stopped = error
                     self._refuse(self._waiting, error)
+                    self.bus.worry(str(error))
                     return
 
     def _refuse(self, requests: list[_Request], error: Exception) -> None:
@@ -191,14 +198,17 @@ class Synchroniser:
             taken=batch.taken,
             blobs=[blob for event in batch.events if isinstance(event, StepEnded) for blob in event.blobs],
         )
-        delay = 0.05
+        tries, delay = 0, 0.05
         while True:
             try:
                 return await self._try_append(append)
             except StaleOwner:
                 raise
             except WorldFault as error:
-                # The disk is full or away: what was paid for stays in memory and is written when it can be.
+                # What was paid for stays in memory and is written when it can be: a full disk may take hours.
+                tries += not isinstance(error, StoreFull | CommitUnknown)
+                if tries >= PATIENCE:
+                    raise
                 self.bus.worry(str(error))
                 await self._sleep(delay)
                 delay = min(delay * 2, 2.0)
@@ -216,4 +226,4 @@ class Synchroniser:
 
     def _rows(self, batch: _Batch) -> list[ArchiveRow]:
         first = self.version + 1
-        return [encode_archived(row, first + index) for index, row in batch.rows]
+        return [encode_archived(row, first + index) for index, row in batch.rows if row.kind != "step"]

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from greenroom.core.base.errors import Bug, StoreFault
-from greenroom.core.ports.log import ArchiveRow, Lease, Snapshot, Store
+from greenroom.core.ports.log import Append, ArchiveRow, Lease, NewEvent, Snapshot, Store
 from greenroom.testing.conformance.store import STREAM, OpenLog, StoreCase, batch, moved, own
 
 
@@ -58,14 +58,21 @@ class BesideConformance(StoreCase):
         await log.append(batch(lease, 1, 1, archive=[moved("s1", 2)]))
         assert await log.find(STREAM, "step", "s1") == moved("s1", 2)
 
-    async def test_a_chain_leads_back_from_a_row_oldest_first(self, log: Store, lease: Lease) -> None:
-        links = [(1, 0), (2, 0), (3, 1), (5, 3)]
-        rows = [moved(f"s{version}", version)._replace(previous=previous) for version, previous in links]
-        await log.append(batch(lease, 0, 5, archive=rows))
-        assert [row.version for row in await log.chain(STREAM, 5)] == [1, 3, 5]
-        assert [row.version for row in await log.chain(STREAM, 5, limit=2)] == [3, 5]
-        assert await log.chain(STREAM, 2) == [rows[1]]
-        assert list(await log.chain(STREAM, 4)) == []
+    async def test_a_chain_leads_back_from_an_event_oldest_first(self, log: Store, lease: Lease) -> None:
+        links = (0, 0, 1, 0, 3)
+        events = [NewEvent(at=1, type="Linked", data=b'{"previous":%d}' % link) for link in links]
+        append = Append(stream=STREAM, expected_version=0, epoch=lease.epoch, batch="linked", events=events)
+        await log.append(append)
+        assert [event.version for event in await log.chain(STREAM, 5)] == [1, 3, 5]
+        assert [event.version for event in await log.chain(STREAM, 5, limit=2)] == [3, 5]
+        assert [event.version for event in await log.chain(STREAM, 2)] == [2]
+        assert list(await log.chain(STREAM, 0)) == list(await log.chain(STREAM, 9)) == []
+
+    async def test_single_events_can_be_picked(self, log: Store, lease: Lease) -> None:
+        await log.append(batch(lease, 0, 1200))
+        assert [event.version for event in await log.pick(STREAM, [7, 3, 1200, 5000])] == [3, 7, 1200]
+        assert len(await log.pick(STREAM, range(1, 1201))) == 1200
+        assert list(await log.pick(STREAM, [])) == []
 
     async def test_one_event_moves_one_record(self, log: Store, lease: Lease) -> None:
         with pytest.raises(Bug):

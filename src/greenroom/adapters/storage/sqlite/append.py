@@ -23,7 +23,7 @@ ROWS: Final = 250
 """Rows per statement: 1,500 variables at most, where SQLite allows 32,766."""
 
 EVENTS: Final = "INSERT INTO events (id, at, type, data) VALUES "
-ARCHIVE: Final = "INSERT INTO archive (id, kind, key, owner, data, previous) VALUES "
+ARCHIVE: Final = "INSERT INTO archive (id, kind, key, owner, data) VALUES "
 
 # The one statement that decides who may write: stale epoch, stale version, no owner, no stream all change 0 rows.
 FENCE: Final = """
@@ -75,7 +75,7 @@ class Appender:
         if events:
             insert(db, EVENTS, 4, events)
         if archive:
-            insert(db, ARCHIVE, 6, archive)
+            insert(db, ARCHIVE, 5, archive)
 
     def _write(
         self, db: sqlite3.Connection, job: Appending, stream: int, events: list[Value], archive: list[Value]
@@ -90,8 +90,8 @@ class Appender:
             fresh += (row, *event)
             event_bytes += len(event.data)
         moved: list[Value] = []
-        for kind, key, owner, version, data, previous in batch.archive:
-            moved += ((stream << 40) + version, kind, key, owner, data, previous)
+        for kind, key, owner, version, data in batch.archive:
+            moved += ((stream << 40) + version, kind, key, owner, data)
             archive_bytes += len(data)
         head = (stream, batch.expected_version, batch.epoch)
         if db.execute(FENCE, (len(batch.events), batch.batch, event_bytes, archive_bytes, *head)).rowcount != 1:

@@ -16,14 +16,14 @@ from greenroom.core.ports.log import ArchiveRow, Held, InboxRow, Lease, Snapshot
 SWEEP: Final = 5000
 """Rows of a forgotten stream deleted at once: appends of other streams go in between."""
 
-STAGED: Final = "INSERT INTO temp.staged (token, kind, key, owner, version, data, previous) VALUES "
+STAGED: Final = "INSERT INTO temp.staged (token, kind, key, owner, version, data) VALUES "
 STAGE: Final = """
 CREATE TEMP TABLE IF NOT EXISTS staged (
-    token INTEGER, kind TEXT, key TEXT, owner TEXT, version INTEGER, data BLOB, previous INTEGER)
+    token INTEGER, kind TEXT, key TEXT, owner TEXT, version INTEGER, data BLOB)
 """
 UNSTAGE: Final = """
-INSERT INTO archive (id, kind, key, owner, data, previous)
-SELECT ? + version, kind, key, owner, data, previous FROM temp.staged WHERE token = ? ORDER BY version
+INSERT INTO archive (id, kind, key, owner, data)
+SELECT ? + version, kind, key, owner, data FROM temp.staged WHERE token = ? ORDER BY version
 """
 
 
@@ -149,7 +149,7 @@ def stage(db: sqlite3.Connection, token: int, rows: Sequence[ArchiveRow]) -> Ans
     values: list[Value] = []
     for row in rows:
         values += (token, *row)
-    insert(db, STAGED, 7, values)
+    insert(db, STAGED, 6, values)
     return None, None
 
 

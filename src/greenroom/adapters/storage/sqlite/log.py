@@ -150,9 +150,13 @@ class SqliteLog:
             partial(queries.archived, stream=stream, kind=kind, owner=owner, after=after, limit=limit)
         )
 
-    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[ArchiveRow]:
-        """The archive row at `version` and those that `previous` leads back to, oldest first."""
+    async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[StoredEvent]:
+        """The event at `version` and those that `previous` leads back to, oldest first."""
         return await self._readers.ask(partial(queries.chain, stream=stream, version=version, limit=limit))
+
+    async def pick(self, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
+        """The events at these versions, by version."""
+        return await self._readers.ask(partial(queries.pick, stream=stream, versions=versions))
 
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
         """One archive row."""

@@ -27,15 +27,17 @@ SELECT stream, version, (SELECT count(*) FROM events WHERE events.id > streams.i
 FROM streams WHERE found <> version OR beyond > 0
 """
 
-ROW: Final = f"SELECT kind, key, owner, archive.id & {NEWEST}, data, previous FROM archive"
+ROW: Final = f"SELECT kind, key, owner, id & {NEWEST}, data FROM archive"
+EVENT: Final = f"SELECT events.id & {NEWEST}, at, type, data FROM events"
+BEFORE: Final = "json_extract(CAST(events.data AS TEXT), '$.previous')"
 CHAIN: Final = f"""
 WITH RECURSIVE back (id, depth) AS (
     SELECT :base + :version, 1 WHERE :version > 0
     UNION ALL
-    SELECT :base + archive.previous, depth + 1 FROM back JOIN archive ON archive.id = back.id
-    WHERE archive.previous > 0 AND depth < :limit
+    SELECT :base + {BEFORE}, depth + 1 FROM back JOIN events ON events.id = back.id
+    WHERE {BEFORE} > 0 AND depth < :limit
 )
-{ROW} JOIN back ON archive.id = back.id ORDER BY archive.id
+{EVENT} JOIN back ON events.id = back.id ORDER BY events.id
 """
 
 
@@ -67,11 +69,6 @@ def load_snapshot(db: sqlite3.Connection, stream: str, fingerprint: str, upto: i
     return None if row is None else Snapshot(version=row[0], fingerprint=fingerprint, data=row[1])
 
 
-def indexed(kind: str) -> str:
-    """The words that let SQLite use the indexes, which leave steps out."""
-    return "" if kind == "step" else "AND kind <> 'step'"
-
-
 def archived(
     db: sqlite3.Connection, stream: str, kind: str, owner: str | None, after: int, limit: int
 ) -> Sequence[ArchiveRow]:
@@ -79,25 +76,34 @@ def archived(
     base = stream_id(db, stream) << 40
     whose, name = ("", ()) if owner is None else ("AND owner = ?", (owner,))
     rows = db.execute(
-        f"{ROW} WHERE kind = ? {indexed(kind)} {whose} AND archive.id > ? AND archive.id <= ? "
-        "ORDER BY archive.id LIMIT ?",
+        f"{ROW} WHERE kind = ? {whose} AND id > ? AND id <= ? ORDER BY id LIMIT ?",
         (kind, *name, base + after, base + NEWEST, limit),
     ).fetchall()
     return [ArchiveRow(*row) for row in rows]
 
 
-def chain(db: sqlite3.Connection, stream: str, version: int, limit: int) -> Sequence[ArchiveRow]:
-    """The rows that lead back from this one, oldest first."""
+def chain(db: sqlite3.Connection, stream: str, version: int, limit: int) -> Sequence[StoredEvent]:
+    """The events that lead back from this one, oldest first."""
     rows = db.execute(CHAIN, {"base": stream_id(db, stream) << 40, "version": version, "limit": limit}).fetchall()
-    return [ArchiveRow(*row) for row in rows]
+    return [StoredEvent(*row) for row in rows]
+
+
+def pick(db: sqlite3.Connection, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
+    """Single events, by version."""
+    base = stream_id(db, stream) << 40
+    found: list[StoredEvent] = []
+    for start in range(0, len(versions), PAGE):
+        some = [base + version for version in versions[start : start + PAGE]]
+        places = ", ".join("?" * len(some))
+        found += [StoredEvent(*row) for row in db.execute(f"{EVENT} WHERE events.id IN ({places})", some)]
+    return sorted(found)
 
 
 def find(db: sqlite3.Connection, stream: str, kind: str, key: str) -> ArchiveRow | None:
     """The newest archive row of this key."""
     base = stream_id(db, stream) << 40
     row = db.execute(
-        f"{ROW} WHERE kind = ? {indexed(kind)} AND key = ? AND archive.id > ? AND archive.id <= ? "
-        "ORDER BY archive.id DESC LIMIT 1",
+        f"{ROW} WHERE kind = ? AND key = ? AND id > ? AND id <= ? ORDER BY id DESC LIMIT 1",
         (kind, key, base, base + NEWEST),
     ).fetchone()
     return None if row is None else ArchiveRow(*row)

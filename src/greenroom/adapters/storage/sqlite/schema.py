@@ -24,8 +24,8 @@ So the events of a stream lie together in version order in one plain B-tree. A k
 more per commit, and rows over 1 KB would each take an overflow page.
 """
 
-# Steps are by far the most rows, and a window of them is read along `previous`: an index on them would touch as many
-# pages per commit as there are agents. The row id of an archive row is made like that of its event.
+# The row id of an archive row is made like that of its event. Steps have none: they are by far the most, an index on
+# them would touch as many pages per commit as there are agents, and the log itself leads from one to the one before.
 TABLES: Final = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE streams (
@@ -43,15 +43,14 @@ CREATE TABLE streams (
 );
 CREATE TABLE events (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
 CREATE TABLE archive (
-    id       INTEGER PRIMARY KEY,
-    kind     TEXT    NOT NULL,
-    key      TEXT    NOT NULL,
-    owner    TEXT    NOT NULL,
-    data     BLOB    NOT NULL,
-    previous INTEGER NOT NULL
+    id    INTEGER PRIMARY KEY,
+    kind  TEXT    NOT NULL,
+    key   TEXT    NOT NULL,
+    owner TEXT    NOT NULL,
+    data  BLOB    NOT NULL
 );
-CREATE INDEX archive_by_key ON archive (kind, key, id) WHERE kind <> 'step';
-CREATE INDEX archive_by_owner ON archive (kind, owner, id) WHERE kind <> 'step';
+CREATE INDEX archive_by_key ON archive (kind, key, id);
+CREATE INDEX archive_by_owner ON archive (kind, owner, id);
 CREATE TABLE snapshots (
     stream_id   INTEGER NOT NULL,
     version     INTEGER NOT NULL,

@@ -81,7 +81,7 @@ def _step_queued(world: World, event: steps.StepQueued) -> World:
     thread = world.threads[event.thread_id]
     return evolve(
         world,
-        steps=world.steps.set(event.step_id, steps.queued(event)),
+        steps=world.steps.set(event.step_id, steps.queued(event, world.version + 1)),
         agents=world.agents.set(event.agent_id, agent),
         threads=world.threads.set(event.thread_id, evolve(thread, open_steps=thread.open_steps + 1)),
     )
@@ -89,7 +89,7 @@ def _step_queued(world: World, event: steps.StepQueued) -> World:
 
 def _step_changed(world: World, event: steps.StepChanged) -> World:
     state = "pending" if event.pending else "init"
-    return _with_step(world, evolve(world.steps[event.step_id], work=event.work, state=state))
+    return _with_step(world, evolve(world.steps[event.step_id], work=event.work, state=state, changed=True))
 
 
 def _with_step(world: World, step: Step) -> World:

@@ -1,0 +1,132 @@
+"""A driver that lets a house come to rest: it runs what may run, answers what is asked, fills in what is missing."""
+
+from __future__ import annotations
+
+from random import Random
+
+from greenroom.core.base.amounts import UNLIMITED
+from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import (
+    AnswerApproval,
+    Consequence,
+    FinishStep,
+    FireTimer,
+    ModifyStep,
+    ReleaseStep,
+    ResumeTask,
+    ResumeTeam,
+    SendMessage,
+    SetLimits,
+    StartStep,
+    StartTask,
+)
+from greenroom.core.state.step import Step, Terms
+from tests.core.house import DOOR, SYSTEM, House
+from tests.core.wishes import words
+
+ROUNDS = 400
+
+
+class Driver:
+    """Everybody works and answers; `questions` is how often somebody asks somebody else before answering."""
+
+    def __init__(
+        self, house: House, rng: Random, *, questions: int = 12, deaf: frozenset[AgentId] = frozenset()
+    ) -> None:
+        self.house = house
+        self.rng = rng
+        self.questions = questions
+        self.deaf = deaf
+
+    def rest(self) -> House:
+        """Go on until nothing happens by itself any more."""
+        self.open_the_doors()
+        for _ in range(ROUNDS):
+            if not (self.work() or self.people() or self.instructions() or self.time()):
+                return self.house
+        raise AssertionError(f"the house does not come to rest: {sorted(self.house.world.steps)[:5]}")
+
+    def open_the_doors(self) -> None:
+        """No limits, no pauses, no task that nobody started."""
+        world = self.house.world
+        for budget in sorted(world.budgets):
+            self.house.do(SetLimits(budget_id=budget, limits=UNLIMITED), by=DOOR)
+        if world.team.paused is not None:
+            self.house.do(ResumeTeam(), by=DOOR)
+        for name, task in sorted(world.tasks.items()):
+            if task.paused is not None and task.state != "cancelling":
+                self.house.do(ResumeTask(task_id=name), by=DOOR)
+            if task.state == "init":
+                self.house.do(StartTask(task_id=name), by=DOOR)
+
+    def work(self) -> bool:
+        """One round: everybody who can starts a step, everybody who runs one ends it."""
+        hearing = [step for step in words.startable(self.house.world) if step.agent_id not in self.deaf]
+        for step in hearing:
+            self.house.ask(StartStep(step_id=step.step_id, terms=Terms(effect="pure")), step.agent_id)
+        busy = words.busy(self.house.world)
+        for step in busy:
+            self.end(self.house.world.steps.get(step.step_id))
+        return bool(hearing or busy)
+
+    def end(self, step: Step | None) -> None:
+        if step is None:
+            return
+        if step.state == "cancelling":
+            self.house.do(ReleaseStep(step_id=step.step_id, attempt=step.attempt), by=step.agent_id)
+        else:
+            finish = FinishStep(step_id=step.step_id, attempt=step.attempt, intents=self.consequences(step))
+            self.house.do(finish, by=step.agent_id)
+
+    def consequences(self, step: Step) -> tuple[Consequence, ...]:
+        """Ask somebody first, answer, or forget to."""
+        wait = self.house.world.waits.get(step.answers) if step.answers is not None else None
+        if self.questions > 0 and self.rng.randrange(2):
+            self.questions -= 1
+            group = self.house.world.tasks[step.task_id].group
+            others = words.some(self.rng, [name for name in group if name != step.agent_id], 2)
+            return (
+                SendMessage(task_id=step.task_id, receiver=others, message="and you?", need_reply=True, waiting=True),
+            )
+        if wait is None or self.rng.randrange(5) == 0:
+            return ()
+        return (
+            SendMessage(task_id=wait.task_id, receiver=(wait.waiter,), message="so", return_waiting_id=wait.waiting_id),
+        )
+
+    def people(self) -> bool:
+        """Persons say yes, and answer their letters."""
+        for name, approval in sorted(self.house.world.approvals.items()):
+            if approval.state == "pending":
+                self.house.do(AnswerApproval(approval_id=name, answer="approved"), by=DOOR)
+                return True
+        for _, wait in sorted(self.house.world.waits.items()):
+            if self.house.world.agents[wait.on].spec.kind == "human":
+                answer = SendMessage(
+                    task_id=wait.task_id,
+                    receiver=(wait.waiter,),
+                    message="yes",
+                    return_waiting_id=wait.waiting_id,
+                    sender=wait.on,
+                )
+                self.house.do(answer, by=DOOR)
+                return True
+        return False
+
+    def instructions(self) -> bool:
+        """A pending tool step gets its instruction."""
+        for name, step in sorted(self.house.world.steps.items()):
+            if step.state == "pending":
+                self.house.do(ModifyStep(step_id=name, work=evolve(step.work, instruction_content={})), by=DOOR)
+                return True
+        return False
+
+    def time(self) -> bool:
+        """The next deadline comes."""
+        timers = sorted(self.house.world.timers.values(), key=lambda timer: (timer.due, timer.timer_id))
+        if not timers:
+            return False
+        self.house.now = max(self.house.now, timers[0].due)
+        self.house.do(FireTimer(timer_id=timers[0].timer_id), by=SYSTEM)
+        return True

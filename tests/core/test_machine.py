@@ -1,0 +1,117 @@
+"""A stateful machine over one house: wishes of everybody, stale attempts, stale owners, time, restarts."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from greenroom.core.base.amounts import UNLIMITED, Limits
+from greenroom.core.base.errors import Rejected
+from greenroom.core.ports.codec import decode_world, encode_world
+from greenroom.core.rules.intents import FinishStep, Intent, PrepareEffect, Recover, ReleaseStep, StartStep
+from tests.core.house import SYSTEM, House
+from tests.core.invariants import holds
+from tests.core.test_properties import FULL, SAMPLE, SEEDS, STAGES
+from tests.core.wishes import anything, finish, owned, wish, words, work
+
+SMALL = Limits(money=12, tokens=30, hops=10)
+
+
+def is_busy(machine: Everything) -> bool:
+    """Whether somebody runs a step."""
+    return bool(words.busy(machine.house.world))
+
+
+class Everything(RuleBasedStateMachine):
+    """Whatever is asked, by whomever, in whatever order: `House.ask` holds each decision against the invariants."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.house = House.furnished(stages=STAGES)
+
+    @initialize(limits=st.sampled_from([UNLIMITED, SMALL]), team=st.sampled_from([UNLIMITED, SMALL]))
+    def move_in(self, limits: Limits, team: Limits) -> None:
+        self.house = House.furnished(stages=STAGES, limits=limits, team_limits=team)
+
+    @rule(millis=st.sampled_from([0, 1, 500, 6_000, 70_000, -3_000]))
+    def time_passes(self, millis: int) -> None:
+        self.house.later(millis)
+
+    @rule(seed=SEEDS)
+    def somebody_wishes(self, seed: int) -> None:
+        rng = Random(seed)
+        for _ in range(rng.randint(1, 8)):
+            self.house.ask(*wish(rng, self.house.world, self.house.now))
+
+    @rule(seed=SEEDS)
+    def somebody_wishes_anything(self, seed: int) -> None:
+        rng, world = Random(seed), self.house.world
+        self.house.ask(anything(rng, world, self.house.now), words.asker(rng, world))
+
+    @rule(seed=SEEDS)
+    def a_step_starts(self, seed: int) -> None:
+        rng, world = Random(seed), self.house.world
+        self.house.ask(*owned(rng, world, work.start_step(rng, world)))
+
+    @rule(seed=SEEDS)
+    def a_step_finishes(self, seed: int) -> None:
+        rng, world = Random(seed), self.house.world
+        self.house.ask(*owned(rng, world, finish(rng, world)))
+
+    @precondition(is_busy)
+    @rule(off=st.sampled_from([-1, 1, 7]))
+    def stale_attempts_are_refused(self, off: int) -> None:
+        for step in words.busy(self.house.world):
+            number = step.attempt + off
+            stale: tuple[Intent, ...] = (
+                FinishStep(step_id=step.step_id, attempt=number),
+                ReleaseStep(step_id=step.step_id, attempt=number),
+                PrepareEffect(step_id=step.step_id, attempt=number, prepared=()),
+            )
+            for intent in stale:
+                self.house.refused("stale_attempt", intent, by=step.agent_id)
+
+    @rule(back=st.integers(min_value=0, max_value=3))
+    def stale_owners_are_refused(self, back: int) -> None:
+        epoch = self.house.world.team.epoch - back
+        self.house.refused("stale_epoch", Recover(epoch=epoch, owner="old"), by=SYSTEM)
+
+    @precondition(is_busy)
+    @rule(seed=SEEDS)
+    def a_busy_agent_starts_nothing_else(self, seed: int) -> None:
+        for step in words.busy(self.house.world):
+            for name in self.house.world.agents[step.agent_id].todo:
+                found = self.house.ask(StartStep(step_id=name, terms=work.terms(Random(seed))), step.agent_id)
+                assert isinstance(found, Rejected)
+                assert found.code == "not_next"
+
+    @precondition(is_busy)
+    @rule()
+    def the_process_dies_and_another_takes_over(self) -> None:
+        self.house.world = decode_world(encode_world(self.house.world))
+        self.house.do(Recover(epoch=self.house.world.team.epoch + 1, owner="next"), by=SYSTEM)
+        assert not words.busy(self.house.world)
+
+    @invariant()
+    def the_world_is_sound(self) -> None:
+        holds(self.house.world)
+
+
+def test_everything_may_be_asked_for() -> None:
+    run_state_machine_as_test(Everything, settings=settings(SAMPLE, max_examples=120, stateful_step_count=40))
+
+
+@pytest.mark.prove
+def test_everything_may_be_asked_for_again_and_again() -> None:
+    run_state_machine_as_test(Everything, settings=settings(FULL, max_examples=2000, stateful_step_count=100))
