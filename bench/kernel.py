@@ -232,5 +232,3 @@ async def run(events: int = 1_000_000) -> dict[str, float]:
         team = await _long_log(folder / "long", events)
         figures["recover_1m_events_s"] = await _recover(folder / "long", team)
     return figures
-
-

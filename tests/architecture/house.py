@@ -39,9 +39,7 @@ class Finding:
 def sources() -> tuple[Source, ...]:
     """All Python files of the project."""
     paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-    return tuple(
-        Source(path=path.relative_to(ROOT).as_posix(), text=path.read_text("utf-8")) for path in paths
-    )
+    return tuple(Source(path=path.relative_to(ROOT).as_posix(), text=path.read_text("utf-8")) for path in paths)
 
 
 def exceptions(kind: str, listed: str | None = None) -> list[Finding]:

@@ -10,9 +10,7 @@ FUNCTION_LINES = 40
 POSITIONAL = 6
 DEPTH = 3
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Block = (
-    ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try | ast.TryStar | ast.Match
-)
+Block = ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try | ast.TryStar | ast.Match
 
 
 def oversized(source: Source) -> Iterator[Finding]:
@@ -95,9 +93,7 @@ def nested(*heads: str) -> str:
 
 def test_a_deep_function_is_found() -> None:
     assert findings(nested("for a in b:", "with c:", "if d:")) == []
-    assert findings(nested("for a in b:", "with c:", "if d:", "while e:")) == [
-        "deep: more than 3 levels deep"
-    ]
+    assert findings(nested("for a in b:", "with c:", "if d:", "while e:")) == ["deep: more than 3 levels deep"]
 
 
 def test_a_chain_of_elif_is_not_deep() -> None:

@@ -70,9 +70,9 @@ def skill(executor: str = "converse", text: str = "", intention: str = "") -> Wo
     return Work(type="skill", executor=executor, text_content=text, intention=intention)
 
 
-def tool(executor: str = "shell", instruction: Data | None = None, intention: str = "") -> Work:
+def tool(executor: str = "shell", instruction: Data | None = None, intention: str = "", text: str = "") -> Work:
     """Something that touches the world outside; without an instruction it is pending."""
-    return Work(type="tool", executor=executor, instruction_content=instruction, intention=intention)
+    return Work(type="tool", executor=executor, instruction_content=instruction, intention=intention, text_content=text)
 
 
 def plan(*duties: tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], goal: str = "a goal") -> StagePlan:
@@ -99,6 +99,7 @@ class House:
         self.log: list[Event] = []
         self.fresh: Sequence[Event] = ()
         self.archive: list[ArchivedRecord] = []
+        self.over: set[str] = set()
 
     @classmethod
     def furnished(
@@ -132,6 +133,8 @@ class House:
             self.fresh = decided.events
             self.log += decided.events
             self.archive += [row.record for _, row in decided.archived]
+            self.over |= {row.key for _, row in decided.archived if row.kind in ("task", "stage", "step")}
+            assert not self.over & {*self.world.tasks, *self.world.stages, *self.world.steps}, "it was over"
         return decided
 
     def do(self, *intents: Intent, by: str = DOOR) -> House:

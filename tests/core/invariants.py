@@ -160,6 +160,9 @@ def references(world: World) -> None:
     for message in world.mail.values():
         assert {message.sender_id, *message.receiver} <= people
         assert message.task_id in world.tasks
+        assert message.need_reply
+        assert any(world.agents[name].spec.kind == "human" for name in message.receiver)
+        assert set(message.waiting or ()) <= set(world.waits)
     for timer in world.timers.values():
         assert timer.agent_id in (people if timer.purpose == "wait" else world.tasks[timer.task_id].group)
         assert timer.task_id in world.tasks

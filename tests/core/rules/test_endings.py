@@ -46,7 +46,7 @@ from tests.core.house import (
 NOBODY = SendMessage(task_id=T1, receiver=(AgentId("ghost"),), message="hello")
 
 
-@pytest.mark.req("MAS-88", "MAS-221")
+@pytest.mark.req("MAS-88")
 def test_a_result_is_kept_with_what_it_cost() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN)

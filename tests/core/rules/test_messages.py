@@ -45,7 +45,7 @@ HELLO = SendMessage(task_id=T1, receiver=(BOB,), message="hello")
 OVER = SendMessage(task_id=T1, receiver=(BOB,), message="yours now", delivery="handoff", handoff_summary="half done")
 
 
-@pytest.mark.req("MAS-30", "MAS-100", "MAS-152", "MAS-156")
+@pytest.mark.req("MAS-30", "MAS-100", "MAS-152")
 def test_a_sent_message_is_an_event_and_with_its_receivers_at_once() -> None:
     house = House.furnished().queue(ANN)
     house.run(ANN, SendMessage(task_id=T1, receiver=(BOB, CY), message="hello", need_reply=True))

@@ -12,7 +12,6 @@ from tests.core.house import ANN, BOB, BOSS, CY, S1, T1, T2, House, plan, questi
 ASKS = Terms(effect="pure", verdict="ask", digest="d")
 
 
-@pytest.mark.req("MAS-220")
 def test_steps_run_in_the_order_of_the_queue_whatever_stage_they_belong_to() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).queue(ANN, skill("merge")).assign()
     house.queue(ANN, skill("reflection"), stage=S1)
@@ -23,7 +22,7 @@ def test_steps_run_in_the_order_of_the_queue_whatever_stage_they_belong_to() -> 
     assert ran == ["merge", "converse", "reflection"]
 
 
-@pytest.mark.req("MAS-74", "MAS-75", "MAS-92")
+@pytest.mark.req("MAS-74", "MAS-92")
 def test_add_step_appends_and_add_next_step_goes_before_the_next_one_in_the_order_given() -> None:
     house = House.furnished().queue(ANN, skill("planning"), skill("reflection"))
     house.queue(ANN, skill("merge"), tool("shell", {}), place="next")

@@ -162,7 +162,6 @@ def test_nobody_changes_somebody_elses_step_or_one_that_is_gone() -> None:
     house.refused("unknown_step", RemoveStep(step_id=StepId("ann#9")), by=ANN)
 
 
-@pytest.mark.req("MAS-93")
 def test_a_started_step_leaves_the_queue_and_no_second_one_starts() -> None:
     house = House.furnished().queue(ANN, skill(), skill())
     step = house.start(ANN)

@@ -39,7 +39,7 @@ def house_at_work() -> House:
     return house.do(PostNote(task_id=T1, content="note well", stage_id=S1), by=ANN)
 
 
-@pytest.mark.req("MAS-43", "MAS-44", "MAS-45", "MAS-46", "MAS-47", "MAS-48", "MAS-49", "MAS-50", "MAS-51", "MAS-52")
+@pytest.mark.req("MAS-43", "MAS-44", "MAS-45", "MAS-46", "MAS-47", "MAS-48", "MAS-50", "MAS-51", "MAS-52")
 def test_a_task_in_mas_words() -> None:
     house = house_at_work()
     portrait = task_state(house.world, T1, notes=house.archived(Note))
@@ -98,7 +98,7 @@ def test_an_agent_in_mas_words() -> None:
 @pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-83", "MAS-85", "MAS-86", "MAS-87", "MAS-88")
 def test_a_step_in_mas_words() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).queue(
-        ANN, tool("shell", {"command": ["ls"]}, intention="look around"), stage=S1
+        ANN, tool("shell", {"command": ["ls"]}, "look around", "see what is there"), stage=S1
     )
     house.queue(ANN, skill("merge", "put it together"))
     assert step_state(house.world, house.agent(ANN).todo[0]) == {
@@ -110,7 +110,7 @@ def test_a_step_in_mas_words() -> None:
         "type": "tool",
         "executor": "shell",
         "execution_state": "init",
-        "text_content": "",
+        "text_content": "see what is there",
         "instruction_content": {"command": ["ls"]},
         "execute_result": None,
     }

@@ -18,7 +18,7 @@ from greenroom.core.rules.draft import Draft
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import room
 from greenroom.core.state.step import Step, StepQueued, Work
-from greenroom.core.state.thread import ThreadOpened
+from greenroom.core.state.thread import Thread, ThreadOpened
 from greenroom.core.state.world import World
 
 
@@ -104,6 +104,12 @@ def owed_in(draft: Draft, thread: ThreadId) -> WaitingId | None:
     return cause.answers
 
 
+def _stage_of(world: World, home: Thread, stage: StageId | None) -> StageId | None:
+    """A step belongs to its thread's stage, if that has one, else to `stage` when that is an open one of the task."""
+    fits = home.stage_id is None and stage in world.tasks[home.task_id].stages
+    return stage if fits else home.stage_id
+
+
 def enqueue(
     draft: Draft,
     thread: ThreadId,
@@ -117,13 +123,8 @@ def enqueue(
     jumped: bool = False,
     retry: int = 0,
 ) -> StepId:
-    """Put a step into the queue of the thread's agent (at the end unless told where).
-
-    It belongs to the thread's stage, if that has one, else to `stage` when that is an open stage of the task.
-    """
+    """Put a step into the queue of the thread's agent (at the end unless told where)."""
     home = draft.world.threads[thread]
-    if home.stage_id is not None or stage not in draft.world.tasks[home.task_id].stages:
-        stage = home.stage_id
     agent = draft.world.agents[home.agent_id]
     new = step_id(home.agent_id, agent.steps_made + 1)
     draft.emit(
@@ -133,7 +134,7 @@ def enqueue(
             agent_id=home.agent_id,
             thread_id=thread,
             task_id=home.task_id,
-            stage_id=stage,
+            stage_id=_stage_of(draft.world, home, stage),
             subtask_id=home.subtask_id,
             work=work,
             place=len(agent.todo) if place is None else place,
