@@ -89,7 +89,9 @@ class Host:
         return await self.sync.submit(*intents, by=by)
 
     async def run(self, kit: Kit) -> None:
-        """Let the agents work with this kit, until `close`."""
+        """Let the agents work with this kit, until `close`; asking again changes nothing."""
+        if self._crew is not None:
+            return
         declare = Declare(blueprints=kit.blueprints, abilities=kit.abilities.described())
         await self.submit(declare, by=SYSTEM)
         self._closing = kit.closing

@@ -1,0 +1,150 @@
+"""The organisation of MAS, on the running house: one writer, live agents, actors, messages that arrive."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.core.base.ids import AgentId, StageId, TaskId
+from greenroom.core.ports.executor import Abilities
+from greenroom.core.rules.intents import AddAgent, AddParticipants, AddTask, QueueSteps, SendMessage
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.message import MessageSent
+from greenroom.core.state.step import Step, StepEnded, StepQueued, StepStarted, Work
+from greenroom.core.sync.bus import Commit
+from greenroom.testing.harness import LEAD, harness
+from greenroom.testing.tools import CountWords
+from tests.app.team import ANN, BOB, Held, call, finishes, says, spec, stage
+
+T1 = TaskId("t1")
+
+
+def count(text: str) -> Work:
+    """A step that counts words."""
+    return Work(type="tool", executor="count_words", instruction_content={"text": text})
+
+
+@pytest.mark.req("MAS-31")
+async def test_a_team_has_exactly_one_writer(tmp_path: Path) -> None:
+    first, second = Runtime(await SqliteLog.open(tmp_path)), Runtime(await SqliteLog.open(tmp_path))
+    team = await first.create("one", [(LEAD, AgentSpec(name="lead", manager=True))])
+    with pytest.raises(WorldFault, match="runs already"):
+        await second.start(team)
+    await second.close()
+    await first.close()
+
+
+@pytest.mark.req("MAS-35")
+async def test_an_agent_that_is_made_in_mid_run_works_at_once() -> None:
+    async with harness([], [], executors=[CountWords()]) as house:
+        await house.runtime.ask(house.team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
+        await house.runtime.ask(
+            house.team,
+            AddAgent(agent_id=ANN, spec=spec("ann", "count_words")),
+            AddParticipants(task_id=T1, agents=(ANN,)),
+            QueueSteps(agent_id=ANN, works=(count("a b"),), task_id=T1),
+        )
+        assert (await house.runtime.wait(house.team, T1)).word == "idle"
+        (step,) = await house.archived("step")
+        assert isinstance(step, Step)
+        assert step.result == {"output": 2}
+
+
+@pytest.mark.req("MAS-32")
+async def test_nobody_works_who_was_not_made_by_the_house() -> None:
+    async with harness([], [], executors=[CountWords()]) as house:
+        await house.runtime.ask(house.team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
+        with pytest.raises(Refused, match="no open agent 'ghost'"):
+            await house.runtime.ask(house.team, QueueSteps(agent_id=AgentId("ghost"), works=(count("a"),), task_id=T1))
+
+
+@pytest.mark.req("MAS-36")
+async def test_a_task_starts_with_its_manager_and_its_first_stage() -> None:
+    async with harness([spec("ann")], [finishes("ann")]) as house:
+        seen: list[StageId] = []
+
+        def listen(commit: Commit) -> None:
+            seen.extend(name for name, one in commit.world.stages.items() if one.state == "running")
+
+        host = await house.runtime.start(house.team)
+        host.listen(listen)
+        assert (await house.do(stage("ann"), stage("ann"))).word == "finished"
+        assert list(dict.fromkeys(seen)) == ["t1.s1", "t1.s2"]
+
+
+@pytest.mark.req("MAS-220", "MAS-221")
+async def test_an_actor_takes_steps_in_order_whatever_their_stage_and_hands_each_outcome_in() -> None:
+    async with harness([spec("ann", "count_words")], [], executors=[CountWords()]) as house:
+        await house.runtime.ask(
+            house.team, AddTask(name="t", intention="t", manager=LEAD, group=(ANN,), driver="manager")
+        )
+        works = (count("a"), count("a b"), Work(type="tool", executor="no_such_tool", instruction_content={}))
+        await house.runtime.ask(house.team, QueueSteps(agent_id=ANN, works=works, task_id=T1))
+        await house.runtime.wait(house.team, T1)
+        steps = [one for one in await house.archived("step") if isinstance(one, Step)]
+        assert [(one.state, one.result) for one in steps[:2]] == [
+            ("finished", {"output": 1}),
+            ("finished", {"output": 2}),
+        ]
+        assert (steps[2].state, steps[2].error) == ("failed", "There is no tool called 'no_such_tool' in this house.")
+
+
+@pytest.mark.req("MAS-28", "MAS-156")
+async def test_a_message_of_a_finished_step_is_with_its_receiver_in_the_same_commit() -> None:
+    cues = [
+        says("ann", 1, call("send_message", receiver=["bob"], message="hello"), call("finish", summary="said")),
+        says("bob", None, text="read"),
+    ]
+    async with harness([spec("ann"), spec("bob")], cues) as house:
+        commits: list[list[type]] = []
+        host = await house.runtime.start(house.team)
+        host.listen(lambda commit: commits.append([type(event) for event in commit.events]))
+        task = AddTask(name="t", intention="t", manager=LEAD, group=(BOB,), stages=(stage("ann"),))
+        await house.runtime.ask(house.team, task)
+        await house.runtime.wait(house.team, T1)
+        (sending,) = [types for types in commits if StepEnded in types and MessageSent in types and StepQueued in types]
+        assert sending.index(StepEnded) < sending.index(MessageSent) < sending.index(StepQueued)
+
+
+@pytest.mark.req("MAS-93", "MAS-219")
+async def test_what_arrives_while_a_step_runs_waits_behind_it() -> None:
+    tool = Held()
+    async with harness([spec("ann", "held")], [says("ann", None, text="read")], executors=[tool]) as house:
+        task = AddTask(name="t", intention="t", manager=LEAD, group=(ANN,), driver="manager")
+        await house.runtime.ask(house.team, task)
+        held = Work(type="tool", executor="held", instruction_content={})
+        await house.runtime.ask(house.team, QueueSteps(agent_id=ANN, works=(held,), task_id=T1))
+        await asyncio.wait_for(tool.begun.wait(), 10)
+        message = SendMessage(task_id=T1, receiver=(ANN,), message="are you there?", sender=LEAD)
+        await house.runtime.ask(house.team, message)
+        world = await house.world()
+        assert world.agents[ANN].running == "ann#1"
+        assert world.agents[ANN].todo == ("ann#2",)
+        tool.let_go.set()
+        await house.runtime.wait(house.team, T1)
+        order = [event.step_id for event in await house.events() if isinstance(event, StepStarted)]
+        assert order == ["ann#1", "ann#2"]
+
+
+async def test_starting_a_team_twice_runs_it_once() -> None:
+    async with harness([spec("ann")], [finishes("ann")]) as house:
+        first, second = await house.runtime.start(house.team), await house.runtime.start(house.team)
+        assert first is second
+        assert (await house.do(stage("ann"))).word == "finished"
+        assert len(house.model.asked) == 1
+
+
+async def test_a_kit_is_told_when_its_team_is_closed(tmp_path: Path) -> None:
+    closed: list[bool] = []
+    kit = Kit(abilities=Abilities([]), closing=lambda: closed.append(True))
+    runtime = Runtime(await SqliteLog.open(tmp_path), kits={"": lambda _: kit})
+    team = await runtime.create("t", [])
+    await runtime.start(team)
+    await runtime.close()
+    assert closed == [True]
