@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import greenroom
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.codec import encode_event
 from greenroom.core.rules.decide import decide
@@ -22,6 +23,7 @@ from tests.core.house import ANN, BOB, CY, HUE, MINUTE, PIA, House, plan
 from tests.core.wishes import anything, wish, words
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCE = str(Path(greenroom.__file__).parents[1])
 STAGES = (plan(("one", ANN), ("two", BOB, ("one",)), ("three", PIA)), plan(("four", HUE), ("five", CY)))
 SAMPLE = settings(
     max_examples=20,
@@ -120,7 +122,7 @@ def test_no_wish_raises_in_an_empty_house(rng: Random) -> None:
 
 def fingerprint_of_a_long_run() -> str:
     """The log of a run, as one hash. The run itself is the same in every process; its hash seed is not."""
-    house = Driver(busy_house(Random(7), 600), Random(8)).rest()
+    house = Driver(busy_house(Random(7), 400), Random(8)).rest()
     lines = [encode_event(event) for event in house.log]
     return hashlib.sha256(b"\n".join(line.type.encode() + line.data for line in lines)).hexdigest()
 
@@ -128,8 +130,8 @@ def fingerprint_of_a_long_run() -> str:
 def test_the_same_run_makes_the_same_log_in_every_process() -> None:
     code = "from tests.core.test_properties import fingerprint_of_a_long_run as f; print(f())"
     found = set()
-    for seed in ("1", "2", "3"):
-        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join((SOURCE, str(ROOT)))}
         run = subprocess.run(
             [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
         )

@@ -32,7 +32,7 @@ def survives(folder: Path, mutant: dict[str, str]) -> bool:
     """Whether the named tests pass although the bug is there."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("COV", "PYTEST"))}
     environment |= {"PYTHONPATH": str(mutated(folder, mutant)), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=30"]
     command += mutant["tests"]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert run.returncode in (0, 1), f"the tests did not run: {run.stdout[-2000:]}{run.stderr[-2000:]}"

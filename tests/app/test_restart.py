@@ -1,0 +1,132 @@
+"""A restart: timers are right, windows are read again, what is paused stays paused, snapshots are rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from greenroom.abilities.skills.converse import Converse
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.ids import TaskId
+from greenroom.core.ports.executor import Abilities
+from greenroom.core.rules.intents import AddTask, PauseTask, QueueSteps, ResumeTask, SetTimer
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.step import Work
+from greenroom.core.sync.replay import rebuild_archive, replay, snapshot_of
+from greenroom.testing.harness import LEAD
+from greenroom.testing.scripted import Cue, Reply, ScriptedModel
+from greenroom.testing.tools import CountWords
+from tests.app.team import ANN, call, finishes, says, spec, stage
+
+T1 = TaskId("t1")
+READS = Cue(agent="lead", reply=Reply(text="read"))
+
+
+@asynccontextmanager
+async def life(home: Path, *cues: Cue) -> AsyncIterator[tuple[Runtime, ScriptedModel]]:
+    """One process on this home."""
+    model = ScriptedModel(cues)
+    kit = Kit(abilities=Abilities([Converse(model), CountWords()]))
+    runtime = Runtime(await SqliteLog.open(home), kits={"k": lambda _: kit})
+    try:
+        yield runtime, model
+    finally:
+        await runtime.close()
+
+
+async def test_a_timer_that_came_due_while_nobody_ran_fires_at_once(tmp_path: Path) -> None:
+    async with life(tmp_path) as (runtime, _):
+        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+        task = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
+        await runtime.ask(team, task, SetTimer(agent_id=LEAD, task_id=T1, name="nap", due=1, text="wake up"))
+    async with life(tmp_path, READS) as (runtime, model):
+        await runtime.start(team)
+        assert (await runtime.wait(team, T1)).word == "idle"
+        assert [purpose.agent for purpose in model.asked] == ["lead"]
+
+
+async def test_a_thread_remembers_what_it_did_in_an_earlier_life(tmp_path: Path) -> None:
+    cues = [says("ann", turn, call("count_words", text="a " * turn)) for turn in (1, 2, 3)]
+    async with life(tmp_path, *cues) as (runtime, _):
+        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann", "count_words"))]
+        team = await runtime.create("t", people, kit="k")
+        await runtime.start(team)
+        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
+        assert (await runtime.wait(team, T1)).word == "failed", "turn 4 is not in this script"
+        failed = (await runtime.log.head(team)).version
+        (at,) = [told.version async for told in runtime.events(team) if _is_third_answer(told.event)]
+        assert at < failed
+        fork = await runtime.fork(team, at)
+    async with life(tmp_path, finishes("ann", 4)) as (runtime, model):
+        await runtime.start(fork)
+        assert (await runtime.wait(fork, T1)).word == "finished"
+        assert [purpose.turn for purpose in model.asked] == [4], "three turns were read back from the log"
+
+
+def _is_third_answer(event: object) -> bool:
+    return getattr(event, "result", None) == {"output": 3}
+
+
+async def test_a_paused_task_stays_paused(tmp_path: Path) -> None:
+    async with life(tmp_path) as (runtime, _):
+        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
+        team = await runtime.create("t", people, kit="k")
+        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
+        await runtime.ask(team, PauseTask(task_id=T1, why="tea"))
+    async with life(tmp_path, finishes("ann")) as (runtime, model):
+        await runtime.start(team)
+        found = await runtime.wait(team, T1)
+        assert (found.word, found.why, model.asked) == ("paused", "tea", [])
+        await runtime.ask(team, ResumeTask(task_id=T1))
+        assert (await runtime.wait(team, T1)).word == "finished"
+
+
+async def test_a_snapshot_and_the_events_after_it_are_the_whole_log(tmp_path: Path) -> None:
+    async with life(tmp_path, finishes("ann")) as (runtime, _):
+        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
+        team = await runtime.create("t", people, kit="k")
+        await runtime.start(team)
+        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
+        await runtime.wait(team, T1)
+        whole = await replay(runtime.log, team, snapshots=False)
+        middle = await replay(runtime.log, team, whole.version // 2, snapshots=False)
+        await runtime.log.save_snapshot(team, snapshot_of(middle.world, middle.version))
+        short = await replay(runtime.log, team)
+        assert short.tail == whole.version - middle.version
+        assert short.world == whole.world
+
+
+async def test_the_archive_can_be_made_anew_from_the_log(tmp_path: Path) -> None:
+    async with life(tmp_path, finishes("ann")) as (runtime, _):
+        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
+        team = await runtime.create("t", people, kit="k")
+        await runtime.start(team)
+        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
+        await runtime.wait(team, T1)
+        kinds = ("task", "stage", "message", "note")
+        before = [list(await runtime.log.archived(team, kind)) for kind in kinds]
+        assert await rebuild_archive(runtime.log, team) == sum(len(rows) for rows in before)
+        assert [list(await runtime.log.archived(team, kind)) for kind in kinds] == before
+
+
+async def test_a_large_result_goes_to_the_blobs_and_comes_back_whole(tmp_path: Path) -> None:
+    long = "word " * 20_000
+    cue = Cue(agent="ann", reply=Reply(text=long))
+    async with life(tmp_path, cue) as (runtime, _):
+        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
+        team = await runtime.create("t", people, kit="k")
+        await runtime.start(team)
+        task = AddTask(name="t", intention="t", manager=LEAD, group=(ANN,), driver="manager")
+        await runtime.ask(team, task)
+        work = Work(type="skill", executor="converse", text_content="talk")
+        await runtime.ask(team, QueueSteps(agent_id=ANN, works=(work,), task_id=T1))
+        await runtime.wait(team, T1)
+        (step,) = [one async for one in runtime.archive(team, "step")]
+        result = getattr(step, "result", None) or {}
+        assert len(str(result["text"])) < 3_000
+        assert long.strip().encode() in await runtime.log.get_blob(str(result["blob"]))
+        (info,) = await runtime.log.streams()
+        assert info.event_bytes < 20_000 < info.blob_bytes
