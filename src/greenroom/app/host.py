@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Final
@@ -15,10 +14,10 @@ from greenroom.adapters.workers.processes import end_left_over
 from greenroom.app.kit import Kit
 from greenroom.app.timekeeper import Timekeeper
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import Rejected, WorldFault
+from greenroom.core.base.errors import Bug, Rejected, WorldFault
 from greenroom.core.base.ids import TaskId, ThreadId
 from greenroom.core.ports.codec import decode_intent
-from greenroom.core.ports.log import Blobs, Lease, Store
+from greenroom.core.ports.log import Blobs, InboxRow, Lease, Store
 from greenroom.core.rules.draft import DOOR, SYSTEM
 from greenroom.core.rules.intents import Declare, Intent, Recover
 from greenroom.core.state.step import Step
@@ -56,15 +55,18 @@ class Host:
         """Read the team back, become its writer, and settle what ran when the last owner ended."""
         found = await replay(log, lease.stream)
         sync = Synchroniser(log, lease, found.world, found.version, clock=clock)
-        sync.start()
         host = cls(log, lease, sync, clock, found.version - found.tail)
+        sync.start()
         sync.bus.subscribe(host._follow)
         sync.bus.subscribe_trouble(host._worry)
         if found.version:
             # First the old life's processes end, then its steps are settled: nothing may still be at work.
-            left = [one for step in found.world.steps.values() for one in step.prepared]
-            await end_left_over(left)
-            await sync.submit(Recover(epoch=lease.epoch, owner=lease.owner), by=SYSTEM)
+            try:
+                await end_left_over([one for step in found.world.steps.values() for one in step.prepared])
+                await sync.submit(Recover(epoch=lease.epoch, owner=lease.owner), by=SYSTEM)
+            except BaseException:
+                await sync.close()
+                raise
         return host
 
     @property
@@ -80,9 +82,9 @@ class Host:
         """Hear of every commit."""
         return self.sync.bus.subscribe(listener)
 
-    def listen_trouble(self, listener: TroubleListener) -> None:
+    def listen_trouble(self, listener: TroubleListener) -> Callable[[], None]:
         """Hear when nothing can be written, and when it can again. Nothing is lost while the process lives."""
-        self.sync.bus.subscribe_trouble(listener)
+        return self.sync.bus.subscribe_trouble(listener)
 
     async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
         """Ask for changes."""
@@ -126,7 +128,9 @@ class Host:
             self._closing()
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
-        self._tasks.append(asyncio.create_task(work, name=f"{name} {self.lease.stream}"))
+        task = asyncio.create_task(work, name=f"{name} {self.lease.stream}")
+        task.add_done_callback(_heard)
+        self._tasks.append(task)
 
     def _follow(self, commit: Commit) -> None:
         if self._crew is not None:
@@ -156,21 +160,36 @@ class Host:
 
     async def _schedule(self) -> None:
         """The reaction that moves tasks on."""
-        with contextlib.suppress(WorldFault):
-            while True:
-                await self._move.wait()
-                self._move.clear()
-                moved, self._moved = self._moved, set()
-                intents = schedule(self.world, moved)
-                if intents:
-                    await self.submit(*intents, by=SYSTEM)
+        while True:
+            await self._move.wait()
+            self._move.clear()
+            moved, self._moved = self._moved, set()
+            intents = schedule(self.world, moved)
+            if intents:
+                await self.submit(*intents, by=SYSTEM)
 
     async def _inbox(self) -> None:
-        with contextlib.suppress(WorldFault):
-            async for rows in self._log.arrivals(self.lease.stream):
-                for row in rows:
-                    await self.sync.take(row.intent_id, decode_intent(row.data), f"{DOOR}:{row.by}")
+        async for rows in self._log.arrivals(self.lease.stream):
+            for row in rows:
+                await self.take(row)
+
+    async def take(self, row: InboxRow) -> None:
+        """Take one intent of the inbox; its sender reads the answer there, whatever becomes of it."""
+        try:
+            await self.sync.take(row.intent_id, decode_intent(row.data), f"{DOOR}:{row.by}")
+        except Bug as error:
+            logging.getLogger(__name__).warning("An intent of the inbox: %s", error)
 
     async def _load_window(self, thread: ThreadId) -> Sequence[Step]:
         known = self.world.threads.get(thread)
         return await ended_steps(self._log, self.lease.stream, known.last if known else 0)
+
+
+def _heard(task: asyncio.Task[None]) -> None:
+    """A task of the house that ends by itself has something to say. A log that is no longer ours ends them all."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        known = isinstance(error, WorldFault)
+        logging.getLogger(__name__).log(
+            logging.WARNING if known else logging.ERROR, "%s ended: %s", task.get_name(), error, exc_info=not known
+        )

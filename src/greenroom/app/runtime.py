@@ -21,7 +21,7 @@ from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import record
-from greenroom.core.ports.codec import decode_archived, decode_event, decode_intent, decode_outcome, encode_intent
+from greenroom.core.ports.codec import decode_archived, decode_event, decode_outcome, encode_intent
 from greenroom.core.ports.log import Held, InboxRow, Lease, Store
 from greenroom.core.rules.decide import decide
 from greenroom.core.rules.draft import DOOR, SYSTEM
@@ -125,6 +125,7 @@ class Runtime:
         if kind == "step":
             async for step in all_steps(self.log, team):
                 yield step
+            return
         after = 0
         while rows := await self.log.archived(team, kind, after=after):
             for row in rows:
@@ -159,7 +160,7 @@ class Runtime:
         host = self._hosts[team]
         changed = asyncio.Event()
         stop = host.listen(lambda _: changed.set())
-        host.listen_trouble(lambda _: changed.set())
+        calm = host.listen_trouble(lambda _: changed.set())
         try:
             while True:
                 if host.sync.stopped is not None:
@@ -171,6 +172,7 @@ class Runtime:
                 changed.clear()
         finally:
             stop()
+            calm()
 
     async def fork(self, team: TeamId, at: int | None = None) -> TeamId:
         """A new team that begins as this one was at version `at`; the old one is not touched."""
@@ -201,7 +203,11 @@ class Runtime:
                 f"Team {team!r} runs already, in {lease.owner}. Watch it with `greenroom events {team} --follow`, "
                 "or end that process first."
             )
-        host = await Host.open(self.log, lease, clock=self._clock)
+        try:
+            host = await Host.open(self.log, lease, clock=self._clock)
+        except BaseException:
+            await self.log.release(lease)
+            raise
         self._hosts[team] = host
         return host
 
@@ -212,7 +218,7 @@ class Runtime:
 
     async def _through_inbox(self, team: TeamId, intent: Intent, timeout: float) -> None:
         name = f"{self._owner}.{secrets.token_hex(6)}"
-        row = InboxRow(intent_id=name, by=f"{DOOR}:inbox", data=encode_intent(intent), put_at=self._clock.now())
+        row = InboxRow(intent_id=name, by="inbox", data=encode_intent(intent), put_at=self._clock.now())
         await self.log.put(team, row)
         async with asyncio.timeout(timeout):
             refused = decode_outcome(await self._answer(team, name))
@@ -234,7 +240,7 @@ class Runtime:
         if isinstance(lease, Lease):
             async with _Visit(self.log, lease, self._clock) as visitor:
                 for row in await self.log.waiting(team):
-                    await visitor.sync.take(row.intent_id, decode_intent(row.data), row.by)
+                    await visitor.take(row)
 
 
 class _Visit:

@@ -10,10 +10,10 @@ import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.core.base.clock import Millis
-from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, StoreFault, StoreFull
+from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, StoreFault, StoreFull, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.codec import decode_outcome, encode_intent
-from greenroom.core.ports.log import Append, InboxRow, Lease
+from greenroom.core.ports.log import Append, Head, InboxRow, Lease
 from greenroom.core.rules.decide import RULES
 from greenroom.core.rules.intents import AddAgent, CreateTeam, PauseTeam, ResumeTeam
 from greenroom.core.state.agent import AgentSpec
@@ -42,6 +42,14 @@ class TroubledLog(MemoryLog):
     before: Callable[[], object] | None = None
     after: Callable[[], object] | None = None
     appends = 0
+    headless = 0
+
+    async def head(self, stream: str) -> Head:
+        """Where the stream stands, unless the test says that it cannot be read."""
+        if self.headless:
+            self.headless -= 1
+            raise StoreFault("The connection is still cut.")
+        return await super().head(stream)
 
     async def append(self, batch: Append) -> int:
         """Append, with what the test wants before and after it."""
@@ -198,10 +206,46 @@ async def test_a_store_that_stays_broken_stops_the_writer_and_says_why() -> None
         with pytest.raises(StoreFault, match="damaged"):
             await sync.submit(agent("ann"), by=BY)
         assert isinstance(sync.stopped, StoreFault)
-        assert told == ["The file is damaged."]
+        assert told == ["The file is damaged."] * 2, "when it begins, and when there is no hope left"
         log.before = None
         with pytest.raises(StoreFault, match="damaged"):
             await sync.submit(agent("bob"), by=BY)
+
+
+async def test_a_result_that_cannot_be_written_costs_its_asker_and_nobody_else() -> None:
+    async with writing(TroubledLog()) as sync:
+        bad = AddAgent(agent_id=AgentId("ann"), spec=AgentSpec(name="ann", llm_config={"odd": object()}))
+        found = await asyncio.gather(sync.submit(bad, by=BY), sync.submit(agent("bob"), by=BY), return_exceptions=True)
+        assert isinstance(found[0], Bug)
+        assert found[1] == [None]
+        assert set(sync.world.agents) == {"bob"}
+
+
+async def test_a_writer_that_breaks_says_so_and_leaves_nobody_waiting() -> None:
+    log = TroubledLog()
+    async with writing(log) as sync:
+
+        def broken() -> None:
+            raise ZeroDivisionError
+
+        log.before = broken
+        with pytest.raises(WorldFault, match="broke"):
+            await sync.submit(agent("ann"), by=BY)
+        assert sync.stopped is not None
+
+
+async def test_an_unknown_commit_is_looked_for_again_when_the_head_cannot_be_read() -> None:
+    log = TroubledLog()
+    async with writing(log) as sync:
+
+        def cut_off() -> None:
+            log.after = None
+            log.headless = 2
+            raise CommitUnknown("The connection was cut.")
+
+        log.after = cut_off
+        assert await sync.submit(agent("ann"), by=BY) == [None]
+        assert (await log.head(TEAM)).version == sync.version == 2
 
 
 async def test_a_rule_that_breaks_costs_its_asker_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:

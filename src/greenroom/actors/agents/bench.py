@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from greenroom.actors.agents.windows import Windows
-from greenroom.core.base.errors import StaleOwner
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.intents import PrepareEffect
@@ -45,7 +45,7 @@ class StepBench:
         intent = PrepareEffect(step_id=self.step.step_id, attempt=self.step.attempt, prepared=prepared)
         (refused,) = await self.submit.submit(intent, by=self.step.agent_id)
         if refused is not None:
-            raise StaleOwner(f"The effect was not begun. {refused}")
+            raise WorldFault(f"The effect was not begun. {refused}")
 
     async def blob(self, digest: str) -> bytes:
         """A large result, whole."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from greenroom.actors.agents.bench import StepBench
 from greenroom.actors.agents.payload import is_large, lighten
 from greenroom.actors.agents.windows import Windows
-from greenroom.core.base.errors import ModelFault, StaleOwner, WorldFault
+from greenroom.core.base.errors import Bug, ModelFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, step_id
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Abilities, Outcome
 from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.submit import Submit
@@ -44,14 +45,15 @@ class Crew:
         self._blobs = blobs
         self._actors: dict[AgentId, asyncio.Task[None]] = {}
         self._effects: dict[StepId, asyncio.Task[None]] = {}
+        self._woken: set[AgentId] = set()
         self._closing = False
 
     def follow(self, events: Sequence[Event], archived: Sequence[Archived]) -> None:
         """React to a commit: wake who may have something to do, end effects that are being cancelled."""
         self._windows.follow(events, archived)
         for event in events:
-            if type(event) is StepCancelling and event.step_id in self._effects:
-                self._effects[event.step_id].cancel()
+            if type(event) is StepCancelling:
+                self._end(event.step_id)
         self.wake(touched(self._look(), events))
 
     def wake(self, agents: Iterable[AgentId]) -> None:
@@ -60,7 +62,9 @@ class Crew:
             return
         world = self._look()
         for agent in agents:
-            if agent not in self._actors and next_step(world, agent) is not None:
+            if agent in self._actors:
+                self._woken.add(agent)
+            elif next_step(world, agent) is not None:
                 self._actors[agent] = asyncio.create_task(self._act(agent), name=f"actor {agent}")
 
     @property
@@ -71,31 +75,45 @@ class Crew:
     async def close(self) -> None:
         """End all effects, see them dead, hand in that they were interrupted."""
         self._closing = True
-        for effect in tuple(self._effects.values()):
-            effect.cancel()
+        for step in tuple(self._effects):
+            self._end(step)
         while self._actors:
             await asyncio.wait(tuple(self._actors.values()))
+
+    def _end(self, step: StepId) -> None:
+        """Cancel an effect, once: a second cancellation would cut the clean-up of the first one short."""
+        effect = self._effects.pop(step, None)
+        if effect is not None:
+            effect.cancel()
 
     async def _act(self, agent: AgentId) -> None:
         """An actor's top loop."""
         try:
             while not self._closing:
+                self._woken.discard(agent)
                 step = next_step(self._look(), agent)
-                if step is None or not await self._run(step):
+                if step is not None and await self._run(step):
+                    continue
+                if agent not in self._woken:
                     return
         except WorldFault as error:
             # The team is no longer ours, or its log is broken: nothing that is done here counts any more.
             logging.getLogger(__name__).warning("%s stops: %s", agent, error)
+        except Exception:
+            logging.getLogger(__name__).exception("The actor of %s broke", agent)
         finally:
             del self._actors[agent]
 
     async def _run(self, step: Step) -> bool:
         """Start a step and go on with the ones that follow in the same breath; False when it may not start."""
-        terms = self._terms(step)
+        try:
+            terms = self._terms(step)
+        except Exception as error:
+            logging.getLogger(__name__).exception("%s has no terms for %s", step.work.executor, step.step_id)
+            return await self._spoilt(step, f"{step.work.executor} broke: {type(error).__name__}: {error}")
         (refused,) = await self._submit.submit(StartStep(step_id=step.step_id, terms=terms), by=step.agent_id)
         if refused is not None:
-            # Somebody else's commit came in between; if nothing changed, trying again would spin.
-            return next_step(self._look(), step.agent_id) is not step
+            return False
         name: StepId | None = step.step_id
         while name is not None:
             running = self._look().steps.get(name)
@@ -103,6 +121,13 @@ class Crew:
                 return True
             name = await self._attempt(running)
         return True
+
+    async def _spoilt(self, step: Step, error: str) -> bool:
+        """A step that cannot even say what it would do has failed."""
+        start = StartStep(step_id=step.step_id, terms=Terms(effect="pure"))
+        finish = FinishStep(step_id=step.step_id, attempt=step.attempt + 1, outcome="failed", error=error)
+        refused, _ = await self._submit.submit(start, finish, by=step.agent_id)
+        return refused is None
 
     def _terms(self, step: Step) -> Terms:
         executor = self._abilities.get(step.work.type, step.work.executor)
@@ -125,13 +150,36 @@ class Crew:
             intents=outcome.intents,
             blobs=outcome.blobs,
         )
-        follower = None if self._closing else likely_next(self._look(), step, outcome.intents)
+        follower = None if self._closing else self._follower(step, outcome)
         if follower is None:
-            await self._submit.submit(finish, by=step.agent_id)
+            await self._hand_in(finish, step)
             return None
-        start = StartStep(step_id=follower.step_id, terms=self._terms(follower))
-        _, refused = await self._submit.submit(finish, start, by=step.agent_id)
+        try:
+            _, refused = await self._submit.submit(finish, follower, by=step.agent_id)
+        except Bug as error:
+            await self._hand_in(_without_result(finish, error), step)
+            return None
         return follower.step_id if refused is None else None
+
+    def _follower(self, step: Step, outcome: Outcome) -> StartStep | None:
+        """The start of what probably comes next, if its executor can say its terms."""
+        following = likely_next(self._look(), step, outcome.intents)
+        executor = self._abilities.get(following.work.type, following.work.executor) if following else None
+        if following is None or executor is None:
+            return None
+        try:
+            return StartStep(step_id=following.step_id, terms=executor.terms(self._look(), following))
+        except Exception:
+            # Its own start will run into the same and fail the step properly.
+            logging.getLogger(__name__).debug("%s has no terms yet", following.work.executor, exc_info=True)
+            return None
+
+    async def _hand_in(self, finish: FinishStep, step: Step) -> None:
+        """Record the outcome; one that cannot be written down is a failure that says so."""
+        try:
+            await self._submit.submit(finish, by=step.agent_id)
+        except Bug as error:
+            await self._submit.submit(_without_result(finish, error), by=step.agent_id)
 
     async def _effect(self, step: Step) -> Outcome | None:
         """The executor's outcome, or None when it was cancelled and is dead."""
@@ -160,7 +208,13 @@ class Crew:
             logging.getLogger(__name__).exception("%s failed in %s", step.work.executor, step.step_id)
             return Outcome(state="failed", error=f"{step.work.executor} broke: {type(error).__name__}: {error}")
         finally:
-            del self._effects[step.step_id]
+            self._effects.pop(step.step_id, None)
+
+
+def _without_result(finish: FinishStep, error: Bug) -> FinishStep:
+    return evolve(
+        finish, outcome="failed", result=None, intents=(), blobs=(), error=f"Its result cannot be kept. {error}"
+    )
 
 
 def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Step | None:

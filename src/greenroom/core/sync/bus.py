@@ -39,16 +39,21 @@ class Bus:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
-    def subscribe_trouble(self, listener: TroubleListener) -> None:
-        """Hear when the log cannot be written, and (with None) when it can again."""
+    def subscribe_trouble(self, listener: TroubleListener) -> Callable[[], None]:
+        """Hear when the log cannot be written, and (with None) when it can again; call what is returned to stop."""
         self._worried.append(listener)
+        return lambda: self._worried.remove(listener) if listener in self._worried else None
 
     def worry(self, trouble: str | None) -> None:
         """Say that the log cannot be written and why, or that it can."""
         if trouble != self.trouble:
-            self.trouble = trouble
-            for listener in tuple(self._worried):
-                listener(trouble)
+            self.insist(trouble)
+
+    def insist(self, trouble: str | None) -> None:
+        """The same, even if it was said before: there is more to it now."""
+        self.trouble = trouble
+        for listener in tuple(self._worried):
+            listener(trouble)
 
     def publish(self, commit: Commit) -> None:
         """Tell everybody."""

@@ -15,7 +15,7 @@ from typing import Final
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, StoreFull, WorldFault
 from greenroom.core.ports.codec import encode_archived, encode_event, encode_outcome
-from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, TakenIntent
+from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, NewEvent, TakenIntent
 from greenroom.core.rules.decide import Decided, decide
 from greenroom.core.rules.intents import Intent
 from greenroom.core.state.archive import Archived
@@ -49,13 +49,21 @@ class _Batch:
 
     world: World
     events: list[Event] = field(default_factory=list)
-    rows: list[tuple[int, Archived]] = field(default_factory=list)
+    archived: list[Archived] = field(default_factory=list)
     taken: list[TakenIntent] = field(default_factory=list)
+    encoded: list[NewEvent] = field(default_factory=list)
+    rows: list[ArchiveRow] = field(default_factory=list)
 
-    def add(self, decided: Decided) -> None:
-        base = len(self.events)
+    def add(self, decided: Decided, version: int) -> None:
+        """Take it in, or nothing of it when it cannot be written down."""
+        first = version + len(self.events) + 1
+        encoded = [encode_event(event) for event in decided.events]
+        stored = [(first + index, row) for index, row in decided.archived if row.kind != "step"]
+        rows = [encode_archived(row, at) for at, row in stored]
         self.events.extend(decided.events)
-        self.rows.extend((base + index, row) for index, row in decided.archived)
+        self.archived.extend(row for _, row in decided.archived)
+        self.encoded.extend(encoded)
+        self.rows.extend(rows)
         self.world = decided.world
 
 
@@ -135,10 +143,18 @@ class Synchroniser:
                 try:
                     await self._commit(requests)
                 except WorldFault as error:
-                    self.stopped = error
-                    self._refuse(self._waiting, error)
-                    self.bus.worry(str(error))
+                    self._stop(error)
                     return
+                except Exception as error:
+                    logging.getLogger(__name__).exception("The writer of %s broke", self._lease.stream)
+                    self._stop(WorldFault(f"The writer of team {self._lease.stream!r} broke: {error!r}"))
+                    return
+
+    def _stop(self, why: WorldFault) -> None:
+        """Write nothing more, and see that everybody hears of it."""
+        self.stopped = why
+        self._refuse(self._waiting, why)
+        self.bus.insist(str(why))
 
     def _refuse(self, requests: list[_Request], error: Exception) -> None:
         for request in requests:
@@ -157,8 +173,9 @@ class Synchroniser:
             self.world = batch.world
         del self._waiting[: len(requests)]
         if batch.events:
-            rows = [row for _, row in batch.rows]
-            self.bus.publish(Commit(version=self.version, events=batch.events, world=batch.world, archived=rows))
+            self.bus.publish(
+                Commit(version=self.version, events=batch.events, world=batch.world, archived=batch.archived)
+            )
         for request in requests:
             if request.answer.done():
                 continue
@@ -172,16 +189,15 @@ class Synchroniser:
         for intent in request.intents:
             try:
                 decided = decide(batch.world, intent, by=request.by, now=self._now)
+                if not isinstance(decided, Rejected):
+                    batch.add(decided, self.version)
             except Exception as error:
-                # A rule that raises is our bug; it must cost its asker an answer, not the team its writer.
-                logging.getLogger(__name__).exception("A rule failed on %r", intent)
-                request.bug = Bug(f"The rule for {type(intent).__name__} failed: {error!r}")
+                # A rule that raises, or a result that cannot be written, costs its asker an answer, not the team its
+                # writer.
+                logging.getLogger(__name__).exception("%s could not be done", type(intent).__name__)
+                request.bug = Bug(f"{type(intent).__name__} could not be done: {error!r}")
                 break
-            if isinstance(decided, Rejected):
-                request.verdicts.append(decided)
-            else:
-                request.verdicts.append(None)
-                batch.add(decided)
+            request.verdicts.append(decided if isinstance(decided, Rejected) else None)
         if request.inbox_id is not None:
             refused = request.verdicts[0] if request.verdicts else Rejected(code="bug", why=str(request.bug))
             batch.taken.append(TakenIntent(intent_id=request.inbox_id, outcome=encode_outcome(refused)))
@@ -193,37 +209,33 @@ class Synchroniser:
             expected_version=self.version,
             epoch=self._lease.epoch,
             batch=f"{self._lease.epoch}.{self._batches}",
-            events=[encode_event(event) for event in batch.events],
-            archive=self._rows(batch),
+            events=batch.encoded,
+            archive=batch.rows,
             taken=batch.taken,
             blobs=[blob for event in batch.events if isinstance(event, StepEnded) for blob in event.blobs],
         )
-        tries, delay = 0, 0.05
+        tries, delay, unsure = 0, 0.05, False
         while True:
             try:
-                return await self._try_append(append)
+                version = await self._found(append) if unsure else None
+                if version is None:
+                    version = await self._log.append(append)
             except StaleOwner:
                 raise
             except WorldFault as error:
                 # What was paid for stays in memory and is written when it can be: a full disk may take hours.
-                tries += not isinstance(error, StoreFull | CommitUnknown)
+                unsure = unsure or isinstance(error, CommitUnknown)
+                tries += not isinstance(error, StoreFull)
                 if tries >= PATIENCE:
                     raise
                 self.bus.worry(str(error))
                 await self._sleep(delay)
                 delay = min(delay * 2, 2.0)
+            else:
+                self.bus.worry(None)
+                return version
 
-    async def _try_append(self, append: Append) -> int:
-        try:
-            version = await self._log.append(append)
-        except CommitUnknown:
-            head = await self._log.head(append.stream)
-            if (head.epoch, head.batch) != (append.epoch, append.batch):
-                raise
-            version = head.version
-        self.bus.worry(None)
-        return version
-
-    def _rows(self, batch: _Batch) -> list[ArchiveRow]:
-        first = self.version + 1
-        return [encode_archived(row, first + index) for index, row in batch.rows if row.kind != "step"]
+    async def _found(self, append: Append) -> int | None:
+        """The version of a commit that was cut off, if it happened after all."""
+        head = await self._log.head(append.stream)
+        return head.version if (head.epoch, head.batch) == (append.epoch, append.batch) else None
