@@ -147,7 +147,7 @@ class _Writer:
         rows: list[ArchiveRow] = []
         for decided in self._pending:
             first = self.version + len(events) + 1
-            rows += [encode_archived(row, first + index) for index, row in decided.archived]
+            rows += [encode_archived(row, first + index) for index, row in decided.archived if row.kind != "step"]
             events += [encode_event(event) for event in decided.events]
         self._pending = []
         batch = f"bench.{self.version}"

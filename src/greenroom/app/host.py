@@ -182,7 +182,7 @@ class Host:
 
     async def _load_window(self, thread: ThreadId) -> Sequence[Step]:
         known = self.world.threads.get(thread)
-        return await ended_steps(self._log, self.lease.stream, known.last if known else 0)
+        return await ended_steps(self._log, self.lease.stream, known.last, known.window_from) if known else ()
 
 
 def _heard(task: asyncio.Task[None]) -> None:

@@ -23,8 +23,7 @@ from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_archived, decode_event, decode_outcome, encode_intent
 from greenroom.core.ports.log import Held, InboxRow, Lease, Store
-from greenroom.core.rules.decide import decide
-from greenroom.core.rules.draft import DOOR, SYSTEM
+from greenroom.core.rules.draft import DOOR
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
@@ -32,7 +31,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World
-from greenroom.core.sync.replay import all_steps, append_events, copy_events, rebuild_archive, replay
+from greenroom.core.sync.replay import all_steps, fork_log, rebuild_archive, replay
 
 ORPHANED_AFTER: Final = 0.5
 """Seconds without an answer after which we look whether the owner still lives."""
@@ -175,7 +174,7 @@ class Runtime:
             calm()
 
     async def fork(self, team: TeamId, at: int | None = None) -> TeamId:
-        """A new team that begins as this one was at version `at`; the old one is not touched."""
+        """A new team that begins as this one was when the commit at or before `at` ended; this one is not touched."""
         head = (await self.log.head(team)).version
         if at is not None and not 1 <= at <= head:
             raise Refused(Rejected(code="no_such_version", why=f"Team {team!r} has versions 1 to {head}, not {at}."))
@@ -185,13 +184,8 @@ class Runtime:
         lease = await self.log.acquire(new, self._owner)
         if isinstance(lease, Held):
             raise WorldFault(f"The new team {new!r} is owned by {lease.owner} already.")
-        version = await copy_events(self.log, team, lease, at)
-        fork = ForkTeam(team_id=new, origin=Origin(team_id=team, version=version))
-        found = await replay(self.log, new)
-        decided = decide(found.world, fork, by=SYSTEM, now=self._clock.now())
-        if isinstance(decided, Rejected):
-            raise Refused(decided)
-        await append_events(self.log, lease, version, decided.events)
+        fork = ForkTeam(team_id=new, origin=Origin(team_id=team, version=head))
+        await fork_log(self.log, team, lease, fork, at=at, now=self._clock.now())
         await rebuild_archive(self.log, new)
         await self.log.release(lease)
         return new

@@ -53,11 +53,12 @@ def standing(world: World, task_id: TaskId) -> Standing | None:
 def _moves(world: World, task_id: TaskId) -> bool:
     """Whether something of the task will happen by itself: a step, a timer, or the schedule."""
     task = world.tasks[task_id]
-    for agent in task.group:
-        step = next_step(world, agent) if agent in world.agents else None
-        if step is not None and step.task_id == task_id:
-            return True
-        if agent in world.agents and world.agents[agent].running is not None:
+    if any(world.steps[step].task_id == task_id for step in world.hungry):
+        return True
+    for agent in (world.agents[name] for name in task.group if name in world.agents):
+        # A step of another task may be in the way of this one's: it ends, and then it is this one's turn.
+        mine = any(world.steps[name].task_id == task_id for name in agent.todo)
+        if mine and (agent.running is not None or next_step(world, agent.agent_id) is not None):
             return True
     if any(timer.task_id == task_id for timer in world.timers.values()):
         return True

@@ -69,6 +69,10 @@ class ScriptedModel:
         self._pace = pace
         self.asked: list[Purpose] = []
 
+    def price(self, _: int) -> int | None:
+        """A script costs nothing."""
+        return 0
+
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The reply of the most exact cue."""
         purpose = request.purpose

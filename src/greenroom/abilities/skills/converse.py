@@ -18,9 +18,15 @@ from greenroom.core.rules.intents import Consequence, FinishSubtask, PostNote, Q
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 
+OWN: Final = frozenset({"send_message", "post_note", "finish"})
+"""Calls that are no tools: the house does them itself."""
+
 MAX_OUTPUT: Final = 4096
 CHARS_PER_TOKEN: Final = 3
 """A cautious guess for what is reserved before a call; the provider's own count is what is settled."""
+
+OVERHEAD: Final = 500
+"""Tokens for what surrounds the texts: roles, names, separators."""
 
 
 class Converse:
@@ -34,16 +40,21 @@ class Converse:
         self._model = model
 
     def terms(self, world: World, step: Step) -> Terms:
-        """A model call: made again when it is cut off, reserved before."""
-        size = len(step.work.text_content) // CHARS_PER_TOKEN
-        agent = world.agents[step.agent_id]
-        needs = Amounts(tokens=size + MAX_OUTPUT)
-        return Terms(effect="model", needs=needs, model=self._model.name, spec=agent.spec.version)
+        """A model call: made again when it is cut off, and all it may cost reserved before."""
+        agent, thread = world.agents[step.agent_id], world.threads.get(step.thread_id)
+        spec = agent.spec
+        texts = [spec.name, spec.role, spec.profile, step.work.text_content, *(thread.notices if thread else ())]
+        size = sum(map(len, texts)) + (thread.size if thread else 0)
+        tokens = size // CHARS_PER_TOKEN + OVERHEAD + MAX_OUTPUT
+        price = self._model.price(tokens)
+        needs = Amounts(tokens=tokens, money=price or 0)
+        return Terms(effect="model", needs=needs, priced=price is not None, model=self._model.name, spec=spec.version)
 
     async def run(self, bench: Bench) -> Outcome:
         """Ask the model and read what it wants."""
         history = await bench.history()
-        request = ModelRequest(purpose=_purpose(bench, history), messages=_messages(bench, history))
+        messages = _messages(bench, history)
+        request = ModelRequest(purpose=_purpose(bench, history), messages=messages, max_output=MAX_OUTPUT)
         text, calls, spent, done = "", [], NOTHING, False
         async for event in self._model.stream(request):
             match event:
@@ -95,9 +106,18 @@ def _told(step: Step) -> list[ChatMessage]:
     if step.work.type == "tool":
         content = step.error or str(result.get("output", result))
         return [ChatMessage(role="tool", content=content, call_id=step.work.call_id)]
-    answer = ChatMessage(role="assistant", content=str(result.get("text", step.error)))
+    calls = _calls(step)
+    answer = ChatMessage(role="assistant", content=str(result.get("text", step.error)), calls=calls)
+    # Tools are steps of their own and answer for themselves; what the house does itself is answered here.
+    done = [ChatMessage(role="tool", content="done", call_id=one.call_id) for one in calls if one.name in OWN]
     question = step.work.text_content
-    return [ChatMessage(role="user", content=question), answer] if question else [answer]
+    return [*([ChatMessage(role="user", content=question)] if question else []), answer, *done]
+
+
+def _calls(step: Step) -> tuple[ToolCall, ...]:
+    found = (step.result or {}).get("calls", ())
+    calls = [one for one in found if isinstance(one, dict)] if isinstance(found, list | tuple) else []
+    return tuple(ToolCall(call_id=one["id"], name=one["name"], arguments=one["arguments"]) for one in calls)
 
 
 def consequences(step: Step, text: str, calls: Sequence[ToolCall], *, alone: bool) -> tuple[Consequence, ...]:

@@ -52,13 +52,5 @@ class StepBench:
         return await self.blobs.get_blob(digest)
 
     async def history(self) -> Sequence[Step]:
-        """The thread's window: ended steps from where it begins."""
-        thread = self.look().threads.get(self.step.thread_id)
-        begin = thread.window_from if thread else 0
-        steps = await self.windows.of(self.step.thread_id)
-        return [step for step in steps if ordinal(step) >= begin]
-
-
-def ordinal(step: Step) -> int:
-    """The step's number among its agent's steps."""
-    return int(step.step_id.rpartition("#")[2])
+        """The thread's window: its ended steps, from where it begins."""
+        return await self.windows.of(self.step.thread_id)

@@ -194,6 +194,8 @@ class Crew:
         try:
             bench = StepBench(step, self._look, self._submit, self._windows, self._blobs)
             outcome = await executor.run(bench)
+            for digest in outcome.blobs:
+                await self._blobs.get_blob(digest)  # a fault of the executor, before it can become one of the log
             large = outcome.result is not None and is_large(outcome.result)
             return await lighten(outcome, self._blobs) if large else outcome
         except asyncio.CancelledError:
@@ -212,9 +214,10 @@ class Crew:
 
 
 def _without_result(finish: FinishStep, error: Bug) -> FinishStep:
-    return evolve(
-        finish, outcome="failed", result=None, intents=(), blobs=(), error=f"Its result cannot be kept. {error}"
-    )
+    """A failure in the place of an outcome that cannot be written down; what can be shown of the result is kept."""
+    shown = ascii(dict(finish.result or {}))[:2_000]
+    why = f"Its result cannot be kept as it is. {error}"
+    return evolve(finish, outcome="failed", result={"shown": shown}, intents=(), blobs=(), error=why)
 
 
 def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Step | None:

@@ -38,8 +38,11 @@ class Windows:
             if isinstance(row.record, Step):
                 self._add(row.record)
         for event in events:
-            if type(event) is ThreadClosed or type(event) is WindowMoved:
+            if type(event) is ThreadClosed:
                 self._steps.pop(event.thread_id, None)
+            elif type(event) is WindowMoved and event.thread_id in self._steps:
+                kept = self._steps[event.thread_id]
+                self._steps[event.thread_id] = [step for step in kept if step.ordinal >= event.window_from]
 
     def _add(self, step: Step) -> None:
         for table in (self._steps, self._missed):

@@ -109,7 +109,8 @@ class MemoryLog:
         self._fence(stream, batch)
         self._check(stream, batch)
         for version, event in enumerate(batch.events, len(stream.events) + 1):
-            stream.events.append(StoredEvent(version=version, at=event.at, type=event.type, data=event.data))
+            ends = event.ends or event is batch.events[-1]
+            stream.events.append(StoredEvent(version, event.at, event.type, event.data, ends))
         stream.archive.extend(batch.archive)
         for taken in batch.taken:
             stream.inbox[taken.intent_id].outcome = taken.outcome

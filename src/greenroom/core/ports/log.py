@@ -13,20 +13,22 @@ from greenroom.core.base.records import record
 
 
 class StoredEvent(NamedTuple):
-    """An encoded event as it lies in the log. Versions count from 1 without holes."""
+    """An encoded event as it lies in the log. Versions count from 1 without holes; `ends` marks a commit's last one."""
 
     version: int
     at: int
     type: str
     data: bytes
+    ends: bool = True
 
 
 class NewEvent(NamedTuple):
-    """An encoded event on its way into the log."""
+    """An encoded event on its way into the log. `ends` is for copies: the last one of an append ends it anyway."""
 
     at: int
     type: str
     data: bytes
+    ends: bool = False
 
 
 class ArchiveRow(NamedTuple):

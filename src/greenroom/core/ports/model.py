@@ -87,6 +87,10 @@ class Model(Protocol):
         """`provider:model`."""
         ...
 
+    def price(self, tokens: int) -> int | None:
+        """What so many tokens cost at most, in millionths of a dollar; None when nobody knows."""
+        ...
+
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask, and read the answer as it comes."""
         ...

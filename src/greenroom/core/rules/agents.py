@@ -25,7 +25,11 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
     if not is_manager(draft.world, by):
         return not_manager(by, "make agents")
     world = draft.world
-    if not AGENT_NAME.fullmatch(intent.agent_id) or intent.agent_id in ("system", "door"):
+    if (
+        not AGENT_NAME.fullmatch(intent.agent_id)
+        or not intent.agent_id.isprintable()
+        or intent.agent_id in ("system", "door")
+    ):
         return Rejected(
             code="bad_agent_id",
             why=f"{intent.agent_id!r} cannot be an agent's id.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, ApprovalId, WaitingId, timer_id
+from greenroom.core.base.ids import AgentId, WaitingId, timer_id
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
 from greenroom.core.rules.endings import end_step, settle_question
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
@@ -96,12 +96,6 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> Verdict:
     draft.emit(TimerFired(at=draft.now, timer_id=timer.timer_id))
     if timer.purpose == "wait":
         release(draft, WaitingId(timer.subject), "timeout")
-    elif timer.purpose == "approval":
-        return answer_approval(
-            draft,
-            AnswerApproval(approval_id=ApprovalId(timer.subject), answer="denied", reason="Nobody answered in time."),
-            by,
-        )
     elif draft.world.tasks[timer.task_id].state != "cancelling":
         style = draft.world.agents[timer.agent_id].spec.style
         work = Work(type="skill", executor=reader(style), intention=f"Timer {timer.subject}.", text_content=timer.text)

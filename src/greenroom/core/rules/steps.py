@@ -137,6 +137,9 @@ def modify_step(draft: Draft, intent: ModifyStep, by: str) -> Verdict:
         if refused is not None:
             return refused
     pending = intent.work.type == "tool" and intent.work.instruction_content is None
+    if step.approval is not None and step.approval in draft.world.approvals:
+        # What was agreed to was something else.
+        draft.emit(ApprovalVoided(at=draft.now, approval_id=step.approval, why="the step was changed"))
     draft.emit(StepChanged(at=draft.now, step_id=step.step_id, work=intent.work, pending=pending))
     return None
 

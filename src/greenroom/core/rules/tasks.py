@@ -14,6 +14,7 @@ from greenroom.core.rules.stages import check_plan, end_stage, put_stage
 from greenroom.core.state.budget import LimitsSet
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.task import EndWord, Task, TaskCreated, TaskEnding, TaskPaused, TaskResumed, TaskStarted
+from greenroom.core.state.world import ordered
 
 
 def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
@@ -150,6 +151,10 @@ def _wind_down(draft: Draft, task: Task, state: EndWord, summary: str, evidence:
     """Queued steps are not run, running ones are being ended, stages end; the task is over when all are dead."""
     draft.emit(TaskEnding(at=draft.now, task_id=task.task_id, state=state, summary=summary, evidence=evidence))
     cancel_steps(draft, steps_of_task(draft.world, task.task_id), "cancelled")
+    for child in ordered(draft.world.tasks):
+        if child.parent != task.task_id or child.ending is not None:
+            continue
+        _wind_down(draft, child, "cancelled", f"task {task.task_id} is over", ())
     for stage in task.stages:
         end_stage(draft, stage, "cancelled", "the task is over")
     end_task_if_dead(draft, task.task_id)

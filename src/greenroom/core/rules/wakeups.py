@@ -55,9 +55,10 @@ def _sender(_: World, event: MessageSent) -> tuple[AgentId, ...]:
     return (event.message.sender_id,)
 
 
-def _group(world: World, event: TaskResumed | TaskStarted | TaskPaused) -> tuple[AgentId, ...]:
-    task = world.tasks.get(event.task_id)
-    return task.group if task else ()
+def _group(world: World, event: TaskResumed | TaskStarted) -> Iterable[AgentId]:
+    """Everybody in the task and in what is part of it."""
+    parts = [task for task in world.tasks.values() if event.task_id in (task.task_id, *world.above(task.task_id))]
+    return {agent for task in parts for agent in task.group}
 
 
 def _all(world: World, _: object) -> Iterable[AgentId]:

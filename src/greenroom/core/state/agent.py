@@ -48,7 +48,7 @@ class Duty:
 
 @record
 class Agent:
-    """The dynamic part. `todo` is the queue; `running` has left it and never goes back."""
+    """The dynamic part. `todo` is the queue; `running` has left it, and is back only when its attempt was cut off."""
 
     agent_id: AgentId
     spec: AgentSpec

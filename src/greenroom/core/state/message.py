@@ -9,7 +9,7 @@ from greenroom.core.base.records import Data, record
 
 Delivery = Literal["post", "call", "handoff"]
 MessageKind = Literal["request", "response", "notification", "handoff", "instruction"]
-ReleaseWhy = Literal["reply", "timeout", "unanswered", "stage_over", "task_over", "agent_gone", "fork"]
+ReleaseWhy = Literal["reply", "timeout", "unanswered", "stage_over", "task_over", "agent_gone"]
 
 
 @record

@@ -116,6 +116,11 @@ class Step:
     blobs: tuple[str, ...] = ()
 
     @property
+    def ordinal(self) -> int:
+        """Its number among its agent's steps."""
+        return int(self.step_id.rpartition("#")[2])
+
+    @property
     def needs(self) -> Amounts:
         """What starting it reserves: what its terms say, and one step."""
         needs = self.terms.needs if self.terms else NOTHING

@@ -11,7 +11,8 @@ class Thread:
     """Owns the conversation window, the workspace and the notices the agent reads next.
 
     `window_from` is the agent's step ordinal at which the window begins: clearing moves it, the log keeps all.
-    `last` is the version at which its last step ended: from there the archive leads back, step by step.
+    `last` is the version at which its last step ended: from there the log leads back, step by step.
+    `size` is how many characters its conversation has, which is what a budget reserves by.
     """
 
     thread_id: ThreadId
@@ -22,6 +23,7 @@ class Thread:
     call: str | None = None
     open_steps: int = 0
     last: int = 0
+    size: int = 0
     window_from: int = 0
     notices: tuple[str, ...] = ()
     workspace: Data | None = None

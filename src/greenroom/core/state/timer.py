@@ -7,12 +7,12 @@ from typing import Literal
 from greenroom.core.base.ids import AgentId, TaskId, TimerId
 from greenroom.core.base.records import record
 
-Purpose = Literal["wait", "wake", "approval"]
+Purpose = Literal["wait", "wake"]
 
 
 @record
 class Timer:
-    """At `due` something happens to `subject`: a wait or an approval ends, or an agent is woken with `text`."""
+    """At `due` something happens to `subject`: a wait ends, or an agent is woken with `text`."""
 
     timer_id: TimerId
     purpose: Purpose

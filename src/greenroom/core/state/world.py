@@ -82,8 +82,15 @@ class World:
     def budgets_of(self, task: TaskId, agent: AgentId) -> tuple[BudgetId, ...]:
         """The budgets that a step of this agent in this task counts against."""
         own = agent_budget(agent)
-        shared = (TEAM_BUDGET, task_budget(task))
+        shared = (TEAM_BUDGET, task_budget(task), *map(task_budget, self.above(task)))
         return (*shared, own) if own in self.budgets else shared
+
+    def above(self, task: TaskId) -> tuple[TaskId, ...]:
+        """The open tasks that this one is a part of, nearest first."""
+        parent = self.tasks[task].parent if task in self.tasks else None
+        if parent is None or parent not in self.tasks:
+            return ()
+        return (parent, *self.above(parent))
 
     def human(self) -> AgentId | None:
         """The person who is asked when nobody else is named."""

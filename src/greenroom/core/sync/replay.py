@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from greenroom.core.base.records import record
+from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.codec import (
     decode_event,
     decode_world,
@@ -13,9 +14,11 @@ from greenroom.core.ports.codec import (
     encode_world,
     fingerprint,
 )
-from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, Snapshot
+from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, NewEvent, Snapshot, StoredEvent
+from greenroom.core.rules.decide import decide
+from greenroom.core.rules.draft import SYSTEM
+from greenroom.core.rules.intents import ForkTeam
 from greenroom.core.state.archive import archived
-from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
 from greenroom.core.state.step import Step, StepEnded, StepQueued, ended, remembered
 from greenroom.core.state.world import NOWHERE, World
@@ -44,21 +47,30 @@ async def replay(log: Log, stream: str, upto: int | None = None, *, snapshots: b
     return Replayed(world=world, version=version, tail=tail)
 
 
-async def append_events(log: Log, lease: Lease, version: int, events: Sequence[Event]) -> int:
-    """Put events that were decided elsewhere at the end of a stream."""
-    encoded = [encode_event(event) for event in events]
-    batch = f"{lease.epoch}.copy{version}"
-    return await log.append(
-        Append(stream=lease.stream, expected_version=version, epoch=lease.epoch, batch=batch, events=encoded)
+async def fork_log(log: Log, source: str, lease: Lease, fork: ForkTeam, *, at: int | None, now: int) -> int:
+    """Begin an empty stream as a copy of another one, in one append; returns the version that it was forked at.
+
+    Only the end of a commit is a moment that ever was: `at` is rounded down to one.
+    """
+    copied, whole = list[NewEvent](), 0
+    async for page in log.read(source, upto=at):
+        for stored in page:
+            copied.append(NewEvent(stored.at, stored.type, stored.data, stored.ends))
+            whole = len(copied) if stored.ends else whole
+    del copied[whole:]
+    world, blobs = NOWHERE, list[str]()
+    for number, new in enumerate(copied, start=1):
+        event = decode_event(StoredEvent(number, new.at, new.type, new.data))
+        world = fold(world, event)
+        blobs += event.blobs if isinstance(event, StepEnded) else ()
+    decided = decide(world, evolve(fork, origin=evolve(fork.origin, version=whole)), by=SYSTEM, now=now)
+    if isinstance(decided, Rejected):
+        raise Refused(decided)
+    events = [*copied, *(encode_event(event) for event in decided.events)]
+    await log.append(
+        Append(stream=lease.stream, expected_version=0, epoch=lease.epoch, batch="fork", events=events, blobs=blobs)
     )
-
-
-async def copy_events(log: Log, source: str, lease: Lease, upto: int | None) -> int:
-    """Begin an empty stream with the events of another one; returns its version."""
-    version = 0
-    async for page in log.read(source, upto=upto):
-        version = await append_events(log, lease, version, [decode_event(stored) for stored in page])
-    return version
+    return whole
 
 
 def snapshot_of(world: World, version: int) -> Snapshot:
@@ -66,8 +78,8 @@ def snapshot_of(world: World, version: int) -> Snapshot:
     return Snapshot(version=version, fingerprint=fingerprint(), data=encode_world(world))
 
 
-async def ended_steps(log: Log, stream: str, last: int) -> Sequence[Step]:
-    """The steps of a thread whose last one ended at version `last`, oldest first."""
+async def ended_steps(log: Log, stream: str, last: int, begin: int) -> Sequence[Step]:
+    """The steps of a thread whose last one ended at version `last`, from its agent's step number `begin` on."""
     found: list[Step] = []
     while last:
         back = [decode_event(stored) for stored in await log.chain(stream, last)]
@@ -76,8 +88,8 @@ async def ended_steps(log: Log, stream: str, last: int) -> Sequence[Step]:
         begins = {stored.version: decode_event(stored) for stored in picked}
         page = [(begins.get(end.queued), end) for end in ends]
         found[:0] = [remembered(begin, end) for begin, end in page if isinstance(begin, StepQueued)]
-        last = ends[0].previous if ends else 0
-    return found
+        last = ends[0].previous if found and found[0].ordinal > begin else 0
+    return [step for step in found if step.ordinal >= begin]
 
 
 async def all_steps(log: Log, stream: str) -> AsyncIterator[Step]:

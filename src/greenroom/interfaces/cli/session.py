@@ -15,6 +15,7 @@ import typer
 
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
+from greenroom.app.tuning import tune_process
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.errors import explain, report
@@ -78,6 +79,7 @@ def run(context: typer.Context, work: Work, *, fatal: str | None = None) -> int:
     setup = setup_of(context)
     out, progress, stop = Output(setup.output_format), progress_for(setup), Stop()
     try:
+        tune_process()
         return asyncio.run(_watched(setup, out, progress, work, stop, fatal))
     except BrokenPipeError:
         return _hush()

@@ -22,7 +22,7 @@ Value = str | int | bytes
 ROWS: Final = 250
 """Rows per statement: 1,500 variables at most, where SQLite allows 32,766."""
 
-EVENTS: Final = "INSERT INTO events (id, at, type, data) VALUES "
+EVENTS: Final = "INSERT INTO events (id, at, type, data, ends) VALUES "
 ARCHIVE: Final = "INSERT INTO archive (id, kind, key, owner, data) VALUES "
 
 # The one statement that decides who may write: stale epoch, stale version, no owner, no stream all change 0 rows.
@@ -73,7 +73,7 @@ class Appender:
             if not written:
                 job.fail(refusal(db, batch))
         if events:
-            insert(db, EVENTS, 4, events)
+            insert(db, EVENTS, 5, events)
         if archive:
             insert(db, ARCHIVE, 5, archive)
 
@@ -89,6 +89,8 @@ class Appender:
             row += 1
             fresh += (row, *event)
             event_bytes += len(event.data)
+        if fresh:
+            fresh[-1] = True
         moved: list[Value] = []
         for kind, key, owner, version, data in batch.archive:
             moved += ((stream << 40) + version, kind, key, owner, data)

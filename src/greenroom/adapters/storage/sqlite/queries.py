@@ -28,7 +28,7 @@ FROM streams WHERE found <> version OR beyond > 0
 """
 
 ROW: Final = f"SELECT kind, key, owner, id & {NEWEST}, data FROM archive"
-EVENT: Final = f"SELECT events.id & {NEWEST}, at, type, data FROM events"
+EVENT: Final = f"SELECT events.id & {NEWEST}, at, type, data, ends FROM events"
 BEFORE: Final = "json_extract(CAST(events.data AS TEXT), '$.previous')"
 CHAIN: Final = f"""
 WITH RECURSIVE back (id, depth) AS (
@@ -39,6 +39,11 @@ WITH RECURSIVE back (id, depth) AS (
 )
 {EVENT} JOIN back ON events.id = back.id ORDER BY events.id
 """
+
+
+def stored(version: int, at: int, kind: str, data: bytes, ends: int) -> StoredEvent:
+    """A row of the log."""
+    return StoredEvent(version, at, kind, data, bool(ends))
 
 
 def head(db: sqlite3.Connection, stream: str) -> Head:
@@ -53,10 +58,8 @@ def page(db: sqlite3.Connection, stream: str, after: int, upto: int | None) -> S
     """The next events, at most one page of them."""
     first = (stream_id(db, stream) << 40) + after
     last = first - after + (NEWEST if upto is None else upto)
-    rows = db.execute(
-        "SELECT id, at, type, data FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?", (first, last, PAGE)
-    ).fetchall()
-    return [StoredEvent(row & NEWEST, at, kind, data) for row, at, kind, data in rows]
+    rows = db.execute(f"{EVENT} WHERE id > ? AND id <= ? ORDER BY id LIMIT ?", (first, last, PAGE)).fetchall()
+    return [stored(*row) for row in rows]
 
 
 def load_snapshot(db: sqlite3.Connection, stream: str, fingerprint: str, upto: int | None) -> Snapshot | None:
@@ -85,7 +88,7 @@ def archived(
 def chain(db: sqlite3.Connection, stream: str, version: int, limit: int) -> Sequence[StoredEvent]:
     """The events that lead back from this one, oldest first."""
     rows = db.execute(CHAIN, {"base": stream_id(db, stream) << 40, "version": version, "limit": limit}).fetchall()
-    return [StoredEvent(*row) for row in rows]
+    return [stored(*row) for row in rows]
 
 
 def pick(db: sqlite3.Connection, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
@@ -95,7 +98,7 @@ def pick(db: sqlite3.Connection, stream: str, versions: Sequence[int]) -> Sequen
     for start in range(0, len(versions), PAGE):
         some = [base + version for version in versions[start : start + PAGE]]
         places = ", ".join("?" * len(some))
-        found += [StoredEvent(*row) for row in db.execute(f"{EVENT} WHERE events.id IN ({places})", some)]
+        found += [stored(*row) for row in db.execute(f"{EVENT} WHERE events.id IN ({places})", some)]
     return sorted(found)
 
 

@@ -41,7 +41,13 @@ CREATE TABLE streams (
     archive_bytes INTEGER NOT NULL DEFAULT 0,
     blob_bytes    INTEGER NOT NULL DEFAULT 0
 );
-CREATE TABLE events (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
+CREATE TABLE events (
+    id   INTEGER PRIMARY KEY,
+    at   INTEGER NOT NULL,
+    type TEXT    NOT NULL,
+    data BLOB    NOT NULL,
+    ends INTEGER NOT NULL
+);
 CREATE TABLE archive (
     id    INTEGER PRIMARY KEY,
     kind  TEXT    NOT NULL,

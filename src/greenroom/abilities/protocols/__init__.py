@@ -1,1 +1,0 @@
-"""How we ask and how we read: prompt and parser in pairs."""

@@ -1,0 +1,164 @@
+"""What tools, models and unlucky moments do to a running house: each costs its own step, never the team."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from greenroom.core.base.ids import TaskId, task_budget
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask
+from greenroom.core.state.step import Step, StepType, Terms, Work
+from greenroom.core.state.task import TaskStarted
+from greenroom.core.state.world import World
+from greenroom.testing.harness import LEAD, harness
+from tests.app.team import Held, call, finishes, says, spec, stage
+
+T1 = TaskId("t1")
+
+
+class Odd:
+    """A tool that does what the test says."""
+
+    type: StepType = "tool"
+    name: str = "odd"
+    description: str = "Anything."
+
+    def __init__(self, does: Callable[[], Outcome], terms: Callable[[], Terms] = lambda: Terms(effect="pure")) -> None:
+        self._does = does
+        self._terms = terms
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """As the test says."""
+        return self._terms()
+
+    async def run(self, _: Bench) -> Outcome:
+        """As the test says."""
+        return self._does()
+
+
+def no_terms() -> Terms:
+    """Terms that cannot be said."""
+    raise ZeroDivisionError("no terms")
+
+
+def raising() -> Outcome:
+    """An effect that breaks."""
+    raise ZeroDivisionError("no result")
+
+
+ODDITIES = {
+    "an object that is no JSON": (Odd(lambda: Outcome(result={"x": object()})), "cannot be kept"),
+    "half a character": (Odd(lambda: Outcome(result={"x": "\ud800"})), "cannot be kept"),
+    "a blob that nobody has": (Odd(lambda: Outcome(blobs=("0" * 64,))), "blob"),
+    "terms that raise": (Odd(Outcome, no_terms), "no terms"),
+    "an effect that raises": (Odd(raising), "no result"),
+    "a folder that is not there": (Odd(lambda: Outcome(result={"x": Path("/no/such").read_text()})), "No such file"),
+}
+
+
+@pytest.mark.parametrize("name", ODDITIES)
+async def test_an_odd_tool_fails_its_step_and_the_team_goes_on(name: str) -> None:
+    tool, error = ODDITIES[name]
+    cues = [says("ann", 1, call("odd")), finishes("ann", 2)]
+    async with harness([spec("ann", "odd")], cues, executors=[tool]) as house:
+        found = await asyncio.wait_for(house.do(stage("ann")), 20)
+        assert found.word == "finished"
+        (step,) = [one for one in await house.archived("step") if isinstance(one, Step) and one.work.type == "tool"]
+        assert step.state == "failed"
+        assert error in step.error
+
+
+class Tidy(Held):
+    """A tool that takes its time to clean up when it is cancelled."""
+
+    cleaned = False
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Wait, and clean up."""
+        try:
+            return await super().run(bench)
+        finally:
+            for _ in range(20):
+                await asyncio.sleep(0.005)
+            self.cleaned = True
+
+
+async def test_a_second_cancellation_does_not_cut_the_clean_up_of_the_first_one_short() -> None:
+    tool = Tidy()
+    async with harness([spec("ann", "held")], [says("ann", 1, call("held"))], executors=[tool]) as house:
+        work = asyncio.create_task(house.do(stage("ann")))
+        await tool.begun.wait()
+        await house.runtime.ask(house.team, PauseTask(task_id=T1, now=True))
+        await house.runtime.ask(house.team, CancelTask(task_id=T1))
+        assert (await house.runtime.wait(house.team, T1)).word == "cancelled"
+        assert tool.cleaned, "it is over only when it is dead"
+        work.cancel()
+
+
+async def test_a_pause_and_a_resume_in_one_commit_leave_nobody_asleep() -> None:
+    async with harness([spec("ann")], [finishes("ann")]) as house:
+        host = await house.runtime.start(house.team)
+        task = AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),))
+        await host.submit(task, PauseTask(task_id=T1), ResumeTask(task_id=T1), by="door")
+        for _ in range(30):
+            await host.submit(PauseTask(task_id=T1), ResumeTask(task_id=T1), by="door")
+        found = await asyncio.wait_for(house.runtime.wait(house.team, T1), 20)
+        assert found.word == "finished"
+
+
+async def test_a_part_of_a_task_is_capped_and_cancelled_with_it() -> None:
+    held = Held()
+    part = AddTask(name="part", intention="p", manager=LEAD, stages=(stage("ann"),))
+    manage = Odd(lambda: Outcome(intents=(part,)))
+    cues = [says("ann", 1, call("held"))]
+    async with harness([spec("ann", "held")], cues, executors=[held, manage]) as house:
+        await house.runtime.ask(house.team, AddTask(name="whole", intention="w", manager=LEAD, driver="manager"))
+        work = Work(type="tool", executor="odd", instruction_content={})
+        await house.runtime.ask(house.team, QueueSteps(agent_id=LEAD, works=(work,), task_id=T1))
+        await asyncio.wait_for(held.begun.wait(), 20)
+        world = await house.world()
+        assert world.above(TaskId("t2")) == (T1,)
+        assert (
+            world.budgets[task_budget(T1)].spent.tokens == world.budgets[task_budget(TaskId("t2"))].spent.tokens == 50
+        )
+        await house.runtime.ask(house.team, CancelTask(task_id=T1))
+        assert (await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t2")), 20)).word == "cancelled"
+        assert held.dead.is_set()
+
+
+async def test_a_fork_can_be_made_at_any_version_and_comes_to_an_end() -> None:
+    cues = [
+        says("ann", 1, call("send_message", receiver=["bob"], message="when?", waiting=True)),
+        finishes("ann", 2),
+        says("bob", None, text="now", answering=True),
+        finishes("bob"),
+    ]
+    async with harness([spec("ann"), spec("bob")], cues) as house:
+        await house.do(stage("ann", "bob"))
+        head = (await house.runtime.log.head(house.team)).version
+        told = [one async for one in house.runtime.events(house.team)]
+        begun = next(one.version for one in told if isinstance(one.event, TaskStarted))
+        for at in range(begun, head + 1):
+            fork = await house.runtime.fork(house.team, at)
+            await house.runtime.start(fork)
+            found = await asyncio.wait_for(house.runtime.wait(fork, T1), 20)
+            assert found.word == "finished", f"forked at version {at}"
+            await house.runtime.stop(fork)
+
+
+async def test_a_fork_keeps_its_blobs_when_the_old_team_is_forgotten() -> None:
+    long = "word " * 20_000
+    tool = Odd(lambda: Outcome(result={"output": long}))
+    cues = [says("ann", 1, call("odd")), finishes("ann", 2)]
+    async with harness([spec("ann", "odd")], cues, executors=[tool]) as house:
+        await house.do(stage("ann"))
+        fork = await house.runtime.fork(house.team)
+        steps = [one async for one in house.runtime.archive(fork, "step") if isinstance(one, Step) and one.blobs]
+        await house.runtime.stop(house.team)
+        await house.runtime.log.forget(house.team)
+        await house.runtime.log.collect()
+        assert long.encode() in await house.runtime.log.get_blob(steps[0].blobs[0])
