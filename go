@@ -132,7 +132,8 @@ all_tests() {
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
-demo) sync --no-dev --inexact && exec greenroom demo "$@" ;;
+demo | doctor | tasks | show | events | replay | pause | resume | cancel | answer | fork | du | gc | forget)
+    sync --no-dev --inexact && GREENROOM_CALLED_AS=./go exec greenroom "$command" "$@" ;;
 test) sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
 check) sync && check ;;
 prove) sync && system_programs && exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,7 +15,7 @@ from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused, WorldFault
-from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_budget
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, TeamId, task_budget
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.rules.intents import (
     AddTask,
@@ -32,7 +33,7 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step, Work
-from greenroom.core.state.task import Task
+from greenroom.core.state.task import Driver, Task
 from greenroom.testing.harness import LEAD, Harness, harness
 from greenroom.testing.scripted import Cue
 from greenroom.testing.tools import CountWords, Ledger
@@ -349,3 +350,30 @@ async def test_a_team_whose_kit_is_not_installed_can_be_seen_but_not_run() -> No
     with pytest.raises(WorldFault, match="which is not installed here"):
         await runtime.start(team)
     await runtime.close()
+
+
+async def test_what_never_was_a_team_cannot_be_forked() -> None:
+    runtime = Runtime(MemoryLog())
+    await runtime.log.create("empty", 0)
+    with pytest.raises(Refused, match="holds no team yet"):
+        await runtime.fork(TeamId("empty"))
+    await runtime.close()
+
+
+async def test_an_intent_of_the_wrong_shape_is_refused_before_it_can_harm_the_log() -> None:
+    async with harness([], []) as house:
+        odd = AddTask(name="\ud800", intention="t", manager=LEAD)
+        with pytest.raises(Refused, match="AddTask cannot be written down"):
+            await house.runtime.ask(house.team, odd)
+        wrong = AddTask(name="t", intention="t", manager=LEAD, driver=cast("Driver", "nobody"))
+        with pytest.raises(Refused, match=r"AddTask\.driver"):
+            await house.runtime.ask(house.team, wrong)
+        with pytest.raises(Refused, match="below zero"):
+            await house.runtime.ask(house.team, SetLimits(budget_id=TEAM_BUDGET, limits=Limits(tokens=-1)))
+        assert not (await house.world()).tasks
+
+
+async def test_waiting_for_a_team_that_does_not_run_here_is_refused() -> None:
+    async with harness([], []) as house:
+        with pytest.raises(Refused, match="does not run here"):
+            await house.runtime.wait(TeamId("nope"), T1)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from greenroom.core.base.ids import TaskId, task_budget
+from greenroom.actors.agents import crew
+from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, task_budget
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask
-from greenroom.core.state.step import Step, StepType, Terms, Work
+from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
 from greenroom.core.state.task import TaskStarted
 from greenroom.core.state.world import World
 from greenroom.testing.harness import LEAD, harness
@@ -50,12 +54,32 @@ def raising() -> Outcome:
     raise ZeroDivisionError("no result")
 
 
+def cancelled() -> Outcome:
+    """An effect that cancels itself."""
+    raise asyncio.CancelledError
+
+
+def leaving() -> Outcome:
+    """An effect that wants to end everything."""
+    raise SystemExit(7)
+
+
 ODDITIES = {
     "an object that is no JSON": (Odd(lambda: Outcome(result={"x": object()})), "cannot be kept"),
     "half a character": (Odd(lambda: Outcome(result={"x": "\ud800"})), "cannot be kept"),
     "a blob that nobody has": (Odd(lambda: Outcome(blobs=("0" * 64,))), "blob"),
     "terms that raise": (Odd(Outcome, no_terms), "no terms"),
     "an effect that raises": (Odd(raising), "no result"),
+    "no outcome at all": (Odd(lambda: cast("Outcome", "done")), "not an Outcome"),
+    "a state that nobody knows": (Odd(lambda: Outcome(state=cast("Any", "zzz"))), "'zzz'"),
+    "an error that is no text": (Odd(lambda: Outcome(state="failed", error=cast("str", 5))), "cannot be kept"),
+    "intents that are none": (Odd(lambda: Outcome(intents=cast("Any", None))), "no tuple"),
+    "an intent that is none": (Odd(lambda: Outcome(intents=cast("Any", ("x",)))), "cannot be kept"),
+    "terms that are none": (Odd(Outcome, lambda: cast("Terms", None)), "no terms"),
+    "an effect class that nobody knows": (Odd(Outcome, lambda: Terms(effect=cast("Effect", "bogus"))), "bogus"),
+    "a cost below nothing": (Odd(Outcome, lambda: Terms(effect="pure", needs=Amounts(tokens=-1))), "cost"),
+    "a cancellation from inside": (Odd(cancelled), "from inside"),
+    "an exit of the whole program": (Odd(leaving), "SystemExit"),
     "a folder that is not there": (Odd(lambda: Outcome(result={"x": Path("/no/such").read_text()})), "No such file"),
 }
 
@@ -85,6 +109,43 @@ class Tidy(Held):
             for _ in range(20):
                 await asyncio.sleep(0.005)
             self.cleaned = True
+
+
+async def test_nobody_earns_by_saying_that_a_step_cost_less_than_nothing() -> None:
+    tool = Odd(lambda: Outcome(spent=Amounts(tokens=-1_000)))
+    cues = [says("ann", 1, call("odd")), finishes("ann", 2)]
+    async with harness([spec("ann", "odd")], cues, executors=[tool]) as house:
+        await house.do(stage("ann"))
+        assert (await house.world()).budgets[TEAM_BUDGET].spent.tokens == 100
+
+
+async def test_a_tool_that_does_not_let_itself_be_cancelled_does_not_keep_the_house_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crew, "GRACE", 0.05)
+
+    class Stubborn(Held):
+        """Ends when the test says so, and not before."""
+
+        async def run(self, _: Bench) -> Outcome:
+            """Go on and on."""
+            self.begun.set()
+            while not self.let_go.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self.let_go.wait()
+            return Outcome()
+
+    tool = Stubborn()
+    async with harness([spec("ann", "held")], [says("ann", 1, call("held"))], executors=[tool]) as house:
+        work = asyncio.create_task(house.do(stage("ann")))
+        await asyncio.wait_for(tool.begun.wait(), 20)
+        await asyncio.wait_for(house.runtime.stop(house.team), 20)
+        work.cancel()
+        left = [task for task in asyncio.all_tasks() if task.get_name() == "actor ann"]
+        assert len(left) == 1, "it is left behind, and the next owner settles its step"
+        assert (await house.world()).agents[AgentId("ann")].running == "ann#2"
+        tool.let_go.set()
+        await asyncio.wait_for(asyncio.wait(left), 20)
 
 
 async def test_a_second_cancellation_does_not_cut_the_clean_up_of_the_first_one_short() -> None:

@@ -114,4 +114,4 @@ def test_everything_may_be_asked_for() -> None:
 
 @pytest.mark.prove
 def test_everything_may_be_asked_for_again_and_again() -> None:
-    run_state_machine_as_test(Everything, settings=settings(FULL, max_examples=2000, stateful_step_count=100))
+    run_state_machine_as_test(Everything, settings=settings(FULL, max_examples=500, stateful_step_count=100))

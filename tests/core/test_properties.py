@@ -32,7 +32,7 @@ SAMPLE = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
-FULL = settings(SAMPLE, max_examples=1500, derandomize=False)
+FULL = settings(SAMPLE, max_examples=500, derandomize=False)
 RANDOMS = st.randoms(use_true_random=False)
 SEEDS = st.integers(min_value=0, max_value=2**32)
 

@@ -115,6 +115,9 @@ class Host:
         """Stop: effects are ended and seen dead, everything asked for is written, the lease is given back."""
         if self._crew is not None:
             await self._crew.close()
+        if self.sync.bus.trouble is not None:
+            why = "What was not yet written is lost with this process"
+            logging.getLogger(__name__).warning("%s: %s", why, self.sync.bus.trouble)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

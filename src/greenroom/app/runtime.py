@@ -21,7 +21,7 @@ from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import record
-from greenroom.core.ports.codec import decode_archived, decode_event, decode_outcome, encode_intent
+from greenroom.core.ports.codec import checked_intent, decode_archived, decode_event, decode_outcome, encode_intent
 from greenroom.core.ports.log import Held, InboxRow, Lease, Store
 from greenroom.core.rules.draft import DOOR
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
@@ -156,7 +156,11 @@ class Runtime:
 
     async def wait(self, team: TeamId, task: TaskId) -> Standing:
         """Wait until a task that runs here is over, or stands still for want of something from outside."""
-        host = self._hosts[team]
+        host = self._hosts.get(team)
+        if host is None:
+            raise Refused(
+                Rejected(code="not_run_here", why=f"Team {team!r} does not run here.", hint="Start it first.")
+            )
         changed = asyncio.Event()
         stop = host.listen(lambda _: changed.set())
         calm = host.listen_trouble(lambda _: changed.set())
@@ -206,7 +210,12 @@ class Runtime:
         return host
 
     async def _accepted(self, host: Host, *intents: Intent) -> None:
-        for refused in await host.submit(*intents, by=DOOR):
+        asked = [checked_intent(intent) for intent in intents]
+        for intent in asked:
+            if isinstance(intent, Rejected):
+                raise Refused(intent)
+        wanted = [intent for intent in asked if not isinstance(intent, Rejected)]
+        for refused in await host.submit(*wanted, by=DOOR):
             if refused is not None:
                 raise Refused(refused)
 

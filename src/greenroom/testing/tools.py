@@ -142,6 +142,7 @@ class RunCommand:
         process = await processes.start([str(word) for word in words])
         try:
             await bench.prepare(processes.mark(process.pid))
+            processes.let_go(process)
             output, _ = await process.communicate()
         finally:
             await asyncio.shield(processes.end(process.pid))

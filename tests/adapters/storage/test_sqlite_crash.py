@@ -10,7 +10,7 @@ import pytest
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.errors import StaleOwner, StoreFault
 from greenroom.core.ports.log import Held, Lease
-from greenroom.testing.conformance.store import batch, everything, intent, own, soon
+from greenroom.testing.conformance.store import STREAM, batch, everything, intent, own, soon
 from tests.adapters.storage.processes import child, contents
 
 
@@ -182,3 +182,14 @@ async def test_a_forgotten_stream_is_no_loss(tmp_path: Path) -> None:
     await log.forget("s")
     await log.close()
     await (await SqliteLog.open(tmp_path)).close()
+
+
+async def test_a_store_that_is_deleted_or_replaced_while_it_is_open_is_noticed(tmp_path: Path) -> None:
+    log = await SqliteLog.open(tmp_path)
+    await log.create(STREAM, 1)
+    lease = await own(log)
+    await log.append(batch(lease, 0))
+    (tmp_path / "greenroom.db").rename(tmp_path / "elsewhere.db")
+    with pytest.raises(StoreFault, match="deleted or replaced"):
+        await log.append(batch(lease, 1))
+    await log.close()

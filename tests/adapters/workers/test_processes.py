@@ -43,6 +43,7 @@ async def is_up(tmp_path: Path) -> None:
 
 async def test_a_group_is_ended_with_its_children(tmp_path: Path) -> None:
     process = await processes.start(family(tmp_path))
+    processes.let_go(process)
     await is_up(tmp_path)
     assert processes.alive(process.pid)
     await processes.end(process.pid)
@@ -52,6 +53,7 @@ async def test_a_group_is_ended_with_its_children(tmp_path: Path) -> None:
 
 async def test_a_later_life_ends_what_an_earlier_one_left(tmp_path: Path) -> None:
     process = await processes.start(family(tmp_path))
+    processes.let_go(process)
     await is_up(tmp_path)
     assert await processes.end_left_over([processes.mark(process.pid)]) == 1
     assert not processes.alive(process.pid)
@@ -60,6 +62,7 @@ async def test_a_later_life_ends_what_an_earlier_one_left(tmp_path: Path) -> Non
 
 async def test_a_process_id_that_was_used_again_is_left_alone(tmp_path: Path) -> None:
     process = await processes.start(family(tmp_path))
+    processes.let_go(process)
     await is_up(tmp_path)
     stranger = evolve(processes.mark(process.pid), before="another boot:1")
     assert await processes.end_left_over([stranger]) == 0
@@ -71,9 +74,18 @@ async def test_a_process_id_that_was_used_again_is_left_alone(tmp_path: Path) ->
 async def test_nothing_is_done_about_a_process_that_is_gone() -> None:
     process = await processes.start([sys.executable, "-c", ""])
     mark = processes.mark(process.pid)
+    processes.let_go(process)
     await process.communicate()
     assert await processes.end_left_over([mark]) == 0
     assert processes.born(process.pid) == ""
+
+
+async def test_a_command_does_nothing_before_it_is_let_go_and_ends_when_its_gate_closes(tmp_path: Path) -> None:
+    process = await processes.start(["/usr/bin/touch", str(tmp_path / "done")])
+    assert process.stdin is not None
+    process.stdin.close()
+    await process.wait()
+    assert not (tmp_path / "done").exists()
 
 
 async def test_a_program_that_is_not_there_is_a_clear_fault() -> None:

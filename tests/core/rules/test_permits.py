@@ -10,6 +10,7 @@ from greenroom.core.rules.intents import (
     CancelTask,
     CancelTimer,
     FireTimer,
+    ModifyStep,
     RemoveAgent,
     RemoveStep,
     SendMessage,
@@ -18,7 +19,7 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.approval import ApprovalVoided
 from greenroom.core.state.step import Terms
-from tests.core.house import ANN, BOB, BOSS, DOOR, HUE, MINUTE, PIA, SYSTEM, T1, T2, House, question, reply, skill
+from tests.core.house import ANN, BOB, BOSS, DOOR, HUE, MINUTE, PIA, SYSTEM, T1, T2, House, question, reply, skill, tool
 
 ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
 TEA = TimerId("ann!tea")
@@ -260,3 +261,12 @@ def test_the_step_that_is_asked_about_must_be_next_again() -> None:
     house.refused("not_next", StartStep(step_id=StepId("ann#1"), terms=ASK), by=ANN)
     house.queue(ANN, skill("merge"), place="next").answer(ANN)
     assert house.next(ANN) == "ann#2"
+
+
+def test_an_answer_does_not_hold_for_a_step_that_was_changed_since() -> None:
+    house = House.furnished().queue(ANN, tool("shell", {"command": "ls"}))
+    house.start(ANN, terms=ASK)
+    house.answer(ANN)
+    house.do(ModifyStep(step_id=StepId("ann#1"), work=tool("shell", {"command": "rm -r /"})), by=ANN)
+    assert [event.why for event in house.happened(ApprovalVoided)] == ["the step was changed"]
+    assert house.start(ANN, terms=ASK).state == "awaiting_approval"

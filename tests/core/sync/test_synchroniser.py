@@ -320,3 +320,36 @@ async def test_closing_answers_everybody() -> None:
         pass
     with pytest.raises(StaleOwner, match="closed"):
         await sync.submit(agent("ann"), by=BY)
+
+
+async def test_closing_writes_what_was_asked_for_before() -> None:
+    log = TroubledLog()
+    async with writing(log) as sync:
+        gate = asyncio.Event()
+        log.before = gate.wait
+        wishes = [asyncio.create_task(sync.submit(agent(name), by=BY)) for name in ("ann", "bob")]
+        await log.has_begun(2)
+        late = asyncio.create_task(sync.submit(agent("cy"), by=BY))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(sync.close())
+        await asyncio.sleep(0)
+        gate.set()
+        await closing
+        await sync.close()
+        assert [await wish for wish in (*wishes, late)] == [[None]] * 3
+        assert set(sync.world.agents) == {"ann", "bob", "cy"}
+
+
+async def test_whoever_has_gone_is_not_told_that_the_writer_stopped() -> None:
+    log = TroubledLog()
+    async with writing(log) as sync:
+        gate = asyncio.Event()
+        log.before = gate.wait
+        wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
+        await log.has_begun(2)
+        wish.cancel()
+        await asyncio.sleep(0)
+        await log.acquire(TEAM, "somebody else", force=True)
+        gate.set()
+        with pytest.raises(StaleOwner):
+            await sync.submit(agent("bob"), by=BY)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final, get_args
 
 from greenroom.actors.agents.bench import StepBench
 from greenroom.actors.agents.payload import is_large, lighten
 from greenroom.actors.agents.windows import Windows
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Bug, ModelFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, step_id
 from greenroom.core.base.records import evolve
@@ -23,8 +25,14 @@ from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
-from greenroom.core.state.step import Step, StepCancelling, Terms, Work
+from greenroom.core.state.step import Effect, Step, StepCancelling, Terms, Work
 from greenroom.core.state.world import World
+
+GRACE: Final = 5.0
+"""Seconds that an effect has to end after it was cancelled, before it is cancelled again."""
+
+PATIENCE: Final = 3
+"""How often. What still runs then is left behind; the next owner finds its step and settles it."""
 
 
 class Crew:
@@ -77,8 +85,13 @@ class Crew:
         self._closing = True
         for step in tuple(self._effects):
             self._end(step)
-        while self._actors:
-            await asyncio.wait(tuple(self._actors.values()))
+        for _ in range(PATIENCE):
+            if not self._actors:
+                return
+            await asyncio.wait(tuple(self._actors.values()), timeout=GRACE)
+            for agent, actor in self._actors.items():
+                logging.getLogger(__name__).warning("%s does not stop; it is told again", agent)
+                actor.cancel()
 
     def _end(self, step: StepId) -> None:
         """Cancel an effect, once: a second cancellation would cut the clean-up of the first one short."""
@@ -99,10 +112,19 @@ class Crew:
         except WorldFault as error:
             # The team is no longer ours, or its log is broken: nothing that is done here counts any more.
             logging.getLogger(__name__).warning("%s stops: %s", agent, error)
-        except Exception:
+        except Exception as error:
             logging.getLogger(__name__).exception("The actor of %s broke", agent)
+            await self._bury(agent, f"The actor broke: {type(error).__name__}: {error}")
         finally:
             del self._actors[agent]
+
+    async def _bury(self, agent: AgentId, error: str) -> None:
+        """Whatever the agent was at has failed: nothing stays running that nobody runs."""
+        name = self._look().agents[agent].running
+        if name is not None:
+            step = self._look().steps[name]
+            finish = FinishStep(step_id=name, attempt=step.attempt, outcome="failed", error=error)
+            await self._submit.submit(finish, by=agent)
 
     async def _run(self, step: Step) -> bool:
         """Start a step and go on with the ones that follow in the same breath; False when it may not start."""
@@ -131,7 +153,7 @@ class Crew:
 
     def _terms(self, step: Step) -> Terms:
         executor = self._abilities.get(step.work.type, step.work.executor)
-        return executor.terms(self._look(), step) if executor else Terms(effect="pure")
+        return fair(executor.terms(self._look(), step)) if executor else Terms(effect="pure")
 
     async def _attempt(self, step: Step) -> StepId | None:
         """Run one attempt and hand it in; returns the step that was started with it, if any."""
@@ -168,7 +190,7 @@ class Crew:
         if following is None or executor is None:
             return None
         try:
-            return StartStep(step_id=following.step_id, terms=executor.terms(self._look(), following))
+            return StartStep(step_id=following.step_id, terms=fair(executor.terms(self._look(), following)))
         except Exception:
             # Its own start will run into the same and fail the step properly.
             logging.getLogger(__name__).debug("%s has no terms yet", following.work.executor, exc_info=True)
@@ -193,24 +215,48 @@ class Crew:
         self._effects[step.step_id] = me
         try:
             bench = StepBench(step, self._look, self._submit, self._windows, self._blobs)
-            outcome = await executor.run(bench)
+            outcome = sound(await executor.run(bench))
             for digest in outcome.blobs:
                 await self._blobs.get_blob(digest)  # a fault of the executor, before it can become one of the log
             large = outcome.result is not None and is_large(outcome.result)
             return await lighten(outcome, self._blobs) if large else outcome
         except asyncio.CancelledError:
+            if not me.cancelling():
+                return Outcome(state="failed", error=f"{step.work.executor} was cancelled from inside.")
             me.uncancel()
             return None
         except StaleOwner:
             raise
         except (ModelFault, WorldFault, OSError) as error:
             return Outcome(state="failed", error=str(error))
-        except Exception as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
             # A tool or skill that breaks costs its own step, never the actor or the team.
             logging.getLogger(__name__).exception("%s failed in %s", step.work.executor, step.step_id)
             return Outcome(state="failed", error=f"{step.work.executor} broke: {type(error).__name__}: {error}")
         finally:
             self._effects.pop(step.step_id, None)
+
+
+def sound(outcome: object) -> Outcome:
+    """What an executor returned, if it is an outcome; executors are written by strangers."""
+    if not isinstance(outcome, Outcome):
+        raise WorldFault(f"It returned {type(outcome).__name__}, not an Outcome.")
+    if outcome.state not in ("finished", "failed", "uncertain"):
+        raise WorldFault(f"It returned the state {outcome.state!r}; finished, failed and uncertain are known.")
+    intents: object = outcome.intents
+    spent: object = outcome.spent
+    if not isinstance(intents, tuple) or not isinstance(spent, Amounts):
+        raise WorldFault("It returned intents that are no tuple, or a cost that is none.")
+    return outcome
+
+
+def fair(terms: object) -> Terms:
+    """What an executor wants to run under, if it can be."""
+    if not isinstance(terms, Terms) or terms.effect not in get_args(Effect):
+        raise WorldFault(f"It wants to run under {terms!r}, which are no terms.")
+    if terms.verdict not in ("allow", "ask", "deny") or terms.needs.lowest < 0:
+        raise WorldFault(f"It wants to run under the verdict {terms.verdict!r} and the cost {terms.needs}.")
+    return terms
 
 
 def _without_result(finish: FinishStep, error: Bug) -> FinishStep:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.state.step import Prepared
 
 KIND: Final = "process"
+GATE: Final = 'read -r _ && exec "$@" </dev/null'
 PROC: Final = Path("/proc")
 LOOK_EVERY: Final = 0.01
 LOOKS: Final = 500
@@ -45,19 +47,29 @@ def mark(pid: int) -> Prepared:
 async def start(
     command: Sequence[str], *, folder: Path | None = None, env: Mapping[str, str] | None = None
 ) -> asyncio.subprocess.Process:
-    """Start a command as the leader of a session of its own; its output is read through a pipe."""
-    try:
-        return await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            env=dict(env or {}),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise WorldFault(f"{command[0]!r} could not be started: {error.strerror}.") from error
+    """Start a command as the leader of a session of its own; it does nothing until `let_go`.
+
+    So its group can be written down first: if we die before that, its gate closes and it ends by itself.
+    """
+    variables = {"PATH": os.defpath, **(env or {})}
+    if shutil.which(command[0], path=variables["PATH"]) is None:
+        raise WorldFault(f"{command[0]!r} could not be started: there is no such program.")
+    return await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", GATE, "sh", *command),
+        cwd=folder,
+        env=variables,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def let_go(process: asyncio.subprocess.Process) -> None:
+    """Open the gate: the command runs."""
+    if process.stdin is not None:
+        process.stdin.write(b"go\n")
+        process.stdin.close()
 
 
 async def end(pid: int) -> None:

@@ -17,6 +17,11 @@ class Amounts:
     millis: int = 0
     hops: int = 0
 
+    @property
+    def lowest(self) -> int:
+        """The smallest of them: below nothing is no cost."""
+        return min(self.money, self.tokens, self.steps, self.millis, self.hops)
+
     def plus(self, other: Amounts) -> Amounts:
         """The sum; free when one side is nothing."""
         if other is NOTHING:
@@ -57,6 +62,12 @@ class Limits:
     millis: int | None = None
     hops: int | None = None
     depth: int | None = None
+
+    @property
+    def sensible(self) -> bool:
+        """Whether none of them is below nothing."""
+        known = (self.money, self.tokens, self.steps, self.millis, self.hops, self.depth)
+        return all(limit is None or limit >= 0 for limit in known)
 
     def exceeded_by(self, total: Amounts) -> str | None:
         """The name of the first limit that `total` would break."""

@@ -68,8 +68,8 @@ def adapter(cls: type[T]) -> TypeAdapter[T]:
 
 @cache
 def _dump(cls: Hashable) -> Callable[[object], bytes]:
-    """How records of this class are written: defaults are left out, so a default of a stored record never changes."""
-    return partial(_adapter(cls).serializer.to_json, exclude_defaults=True)
+    """How records of this class are written. Defaults are left out; what could not be read back is not written."""
+    return partial(_adapter(cls).serializer.to_json, exclude_defaults=True, warnings="error")
 
 
 def encode_event(event: Event) -> NewEvent:
@@ -202,7 +202,7 @@ def _key(table: str, row: object) -> str:
 
 def encode_intent(intent: Intent) -> bytes:
     """An intent as it lies in the inbox."""
-    body = adapter(type(intent)).dump_json(intent, exclude_defaults=True)
+    body = _dump(cast("Hashable", type(intent)))(intent)
     return b'{"intent":"%s","data":%s}' % (type(intent).__name__.encode(), body)
 
 
@@ -218,6 +218,19 @@ def decode_intent(data: bytes) -> Intent | Rejected:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the intent"
         return Rejected(code="bad_intent", why=f"{where}: {first['msg']}.")
+
+
+def checked_intent(intent: Intent) -> Intent | Rejected:
+    """The intent as the log would have it, or why it cannot be one: types are not enforced when a record is made."""
+    try:
+        return adapter(type(intent)).validate_json(_dump(cast("Hashable", type(intent)))(intent))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return Rejected(code="bad_intent", why=f"{type(intent).__name__}.{where}: {first['msg']}.")
+    except (ValueError, TypeError, RecursionError) as error:
+        why = str(error).replace("\n", " ")[:300]
+        return Rejected(code="bad_intent", why=f"{type(intent).__name__} cannot be written down: {why}.")
 
 
 @record

@@ -44,7 +44,9 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
     if isinstance(step, Rejected):
         return step
     draft.locks = draft.world.agents[step.agent_id].step_lock
-    spent = evolve(intent.spent, steps=1, millis=_worked(draft, step))
+    # Nobody earns money by saying that a step cost less than nothing.
+    told = intent.spent if intent.spent.lowest >= 0 else NOTHING
+    spent = evolve(told, steps=1, millis=_worked(draft, step))
     draft.emit(
         StepEnded(
             at=draft.now,

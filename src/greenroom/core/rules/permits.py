@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, WaitingId, timer_id
+from greenroom.core.rules import limits
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
 from greenroom.core.rules.endings import end_step, settle_question
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
 from greenroom.core.rules.queue import enqueue, open_thread
 from greenroom.core.rules.waits import reader, release
 from greenroom.core.state.approval import ApprovalAnswered
-from greenroom.core.state.budget import LimitsSet
 from greenroom.core.state.step import StepUnblocked, Work
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerFired, TimerSet
 
@@ -23,8 +23,7 @@ def set_limits(draft: Draft, intent: SetLimits, by: str) -> Verdict:
     agents = draft.world.agents if scope == "agent" else ()
     if intent.budget_id not in draft.world.budgets and AgentId(name) not in agents:
         return unknown("budget", intent.budget_id, tuple(draft.world.budgets))
-    draft.emit(LimitsSet(at=draft.now, budget_id=intent.budget_id, limits=intent.limits))
-    return None
+    return limits.give(draft, intent.budget_id, intent.limits)
 
 
 def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:

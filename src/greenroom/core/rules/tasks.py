@@ -7,11 +7,11 @@ from typing import Literal
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import TEAM_BUDGET, TaskId, message_id, task_budget, task_id
+from greenroom.core.rules import limits
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_manager, unknown
 from greenroom.core.rules.endings import cancel_steps, end_task_if_dead, steps_of_task
 from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseTask, ResumeTask, StartTask
 from greenroom.core.rules.stages import check_plan, end_stage, put_stage
-from greenroom.core.state.budget import LimitsSet
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.task import EndWord, Task, TaskCreated, TaskEnding, TaskPaused, TaskResumed, TaskStarted
 from greenroom.core.state.world import ordered
@@ -49,8 +49,9 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
             depth=depth,
         )
     )
-    if intent.limits != UNLIMITED:
-        draft.emit(LimitsSet(at=draft.now, budget_id=task_budget(name), limits=intent.limits))
+    refused = limits.give(draft, task_budget(name), intent.limits) if intent.limits != UNLIMITED else None
+    if refused is not None:
+        return refused
     for plan in intent.stages:
         put_stage(draft, name, plan)
     if intent.start:

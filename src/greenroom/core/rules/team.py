@@ -5,13 +5,13 @@ from __future__ import annotations
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import TEAM_BUDGET, WaitingId
+from greenroom.core.rules import limits
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager
 from greenroom.core.rules.endings import cancel_steps, interrupt_all, settle_question
 from greenroom.core.rules.intents import CreateTeam, Declare, ForkTeam, PauseTeam, ResumeTeam
 from greenroom.core.rules.waits import set_timeout
 from greenroom.core.state.agent import Declared
 from greenroom.core.state.approval import ApprovalVoided
-from greenroom.core.state.budget import LimitsSet
 from greenroom.core.state.step import StepUnblocked
 from greenroom.core.state.team import TeamCreated, TeamForked, TeamPaused, TeamResumed
 from greenroom.core.state.timer import TimerCancelled
@@ -31,9 +31,7 @@ def create_team(draft: Draft, intent: CreateTeam, by: str) -> Verdict:
             waiting_timeout=intent.waiting_timeout,
         )
     )
-    if intent.limits != UNLIMITED:
-        draft.emit(LimitsSet(at=draft.now, budget_id=TEAM_BUDGET, limits=intent.limits))
-    return None
+    return limits.give(draft, TEAM_BUDGET, intent.limits) if intent.limits != UNLIMITED else None
 
 
 def fork_team(draft: Draft, intent: ForkTeam, by: str) -> Verdict:

@@ -17,6 +17,8 @@ def explain(error: BaseException) -> str:
         return str(error)
     if isinstance(error, TimeoutError):
         return "The process that runs the team did not answer in time. Is it stopped or very busy? Try again."
+    if isinstance(error, OSError):
+        return f"The system said no: {error}."
     what = str(error) or "no words"
     return (
         f"Something broke that should not: {type(error).__name__}: {what}. This is a bug in Greenroom; -v shows where."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shlex
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -76,7 +77,7 @@ async def telling(door: Door, team: TeamId, teller: Teller) -> AsyncIterator[Non
 def command(door: Door, *words: str) -> str:
     """A command to type, for the same home."""
     home = ("--home", shlex.quote(str(door.setup.home))) if door.setup.home else ()
-    return " ".join(("greenroom", *home, *words))
+    return " ".join((os.environ.get("GREENROOM_CALLED_AS", "greenroom"), *home, *words))
 
 
 async def _work(door: Door, team: TeamId) -> tuple[TaskId, ...]:

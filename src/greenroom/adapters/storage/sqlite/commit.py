@@ -16,7 +16,7 @@ from greenroom.adapters.storage.sqlite.append import Appender
 from greenroom.adapters.storage.sqlite.faults import concerns_all, translate, translate_commit, translate_os
 from greenroom.adapters.storage.sqlite.head import Mark, SideRecord
 from greenroom.adapters.storage.sqlite.tickets import Appending, Caught, Task
-from greenroom.core.base.errors import Bug
+from greenroom.core.base.errors import Bug, StoreFault
 
 CHECKPOINT: Final = 1000
 """WAL pages (estimated) after which they are copied into the database."""
@@ -41,9 +41,12 @@ class Committer:
         self._side = side
         self._appender = appender
         self._pages = 0
+        place = path.stat()
+        self._file = (place.st_dev, place.st_ino)
 
     def append(self, jobs: Sequence[Appending]) -> None:
         """Write them all in one transaction; each gets its own answer."""
+        self._same_place()
         self._db.execute("BEGIN IMMEDIATE")
         if len(jobs) == 1:
             self._appender.write(self._db, jobs)
@@ -61,6 +64,15 @@ class Committer:
         for job in jobs:
             if job.batch.blobs and job.mark:
                 self._appender.committed(job.batch)
+
+    def _same_place(self) -> None:
+        """Writing on into a file that somebody has deleted or replaced would lose everything without a word."""
+        try:
+            place = self._path.stat()
+        except FileNotFoundError:
+            place = None
+        if place is None or (place.st_dev, place.st_ino) != self._file:
+            raise StoreFault(f"{self._path} was deleted or replaced while it was open. Nothing more is written to it.")
 
     def run(self, job: Task[object]) -> None:
         """Do one other change."""
