@@ -2,6 +2,7 @@
 # The one command of this project:
 #
 #   ./go demo [ARGS]            watch scripted agents talk, work, crash and carry on; needs no key
+#   ./go show last              … and every other command of greenroom: tasks, events, replay, resume, doctor, …
 #   ./go test [PYTEST ARGS]     all tests with coverage; with arguments exactly what pytest does with them
 #   ./go check                  format, lint, types, import contracts, architecture tests
 #   ./go prove [PYTEST ARGS]    the full enumerations and soaks (long)

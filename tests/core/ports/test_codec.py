@@ -1,6 +1,7 @@
 """Records and their JSON: what goes into the log comes out of it again, and what cannot be read says so."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from greenroom.core.base.errors import Rejected, StoreFault
 from greenroom.core.base.ids import TEAM_BUDGET, task_budget
 from greenroom.core.ports.codec import (
     ARCHIVE_TYPES,
+    checked_intent,
     decode_archived,
     decode_event,
     decode_intent,
@@ -148,3 +150,23 @@ def test_a_list_from_json_becomes_what_the_rules_expect() -> None:
 @pytest.mark.parametrize("outcome", [None, Rejected(code="no", why="No.", hint="Yes.")])
 def test_the_owners_answer_comes_back_as_it_was(outcome: Rejected | None) -> None:
     assert decode_outcome(encode_outcome(outcome)) == outcome
+
+
+# ---------------------------------------------------------------------------------------------- what cannot be written
+
+
+@pytest.mark.parametrize("content", ["a\ud800b", 7, None], ids=["half a character", "a number", "nothing"])
+def test_an_intent_that_could_not_be_read_back_is_refused(content: object) -> None:
+    make: Callable[..., PostNote] = PostNote
+    found = checked_intent(make(task_id=T1, content=content))
+    assert isinstance(found, Rejected)
+    assert found.code == "bad_intent"
+    assert found.why.startswith("PostNote")
+
+
+def test_an_intent_is_what_the_log_would_have() -> None:
+    message = SendMessage(task_id=T1, receiver=(ANN,), message="x", data={"a": (1, 2)})
+    found = checked_intent(message)
+    assert isinstance(found, SendMessage)
+    assert found.data == {"a": [1, 2]}
+    assert checked_intent(CancelTask(task_id=T1)) == CancelTask(task_id=T1)

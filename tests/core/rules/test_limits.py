@@ -3,10 +3,11 @@
 import pytest
 
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, BudgetId, StepId, agent_budget, task_budget
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, BudgetId, StepId, TeamId, agent_budget, task_budget
 from greenroom.core.rules.intents import (
     AddTask,
     CancelTask,
+    CreateTeam,
     QueueSteps,
     ResumeTask,
     ResumeTeam,
@@ -237,3 +238,31 @@ def test_starting_asks_the_budget_with_the_terms_of_this_start() -> None:
     house.do(QueueSteps(agent_id=CY, works=(skill(),), task_id=T1))
     assert house.start(CY, terms=costs(40)).state == "running"
     house.refused("not_next", StartStep(step_id=StepId("bob#1"), terms=costs(60)), by=BOB)
+
+
+@pytest.mark.parametrize("name", ["money", "tokens", "steps", "millis", "hops", "depth"])
+def test_a_limit_below_zero_is_none(name: str) -> None:
+    limits = Limits(**{name: -1})
+    house = House.furnished()
+    house.refused("bad_limits", SetLimits(budget_id=TASK, limits=limits))
+    house.refused("bad_limits", AddTask(name="x", intention="x", manager=BOSS, limits=limits))
+    House().refused("bad_limits", CreateTeam(team_id=TeamId("x"), name="x", limits=limits))
+
+
+def test_nobody_earns_by_claiming_to_have_spent_less_than_nothing() -> None:
+    house = House.furnished(limits=Limits(tokens=100)).queue(ANN)
+    house.start(ANN, terms=costs(40))
+    house.finish(ANN, spent=Amounts(tokens=-1000))
+    assert budget(house).spent == Amounts(steps=1)
+
+
+def test_a_part_of_a_task_spends_from_the_whole() -> None:
+    house = House.furnished(limits=Limits(tokens=100, hops=1)).queue(BOSS)
+    house.run(BOSS, AddTask(name="part", intention="x", manager=BOSS, group=(ANN, BOB))).queue(ANN, task=T2)
+    house.start(ANN, terms=costs(60))
+    assert budget(house).reserved.tokens == 60
+    house.queue(CY)
+    assert house.start(CY, terms=costs(60)).state == "awaiting_budget"
+    house.finish(ANN, SendMessage(task_id=T2, receiver=(BOB,), message="x"), spent=Amounts(tokens=50))
+    assert (budget(house).spent.tokens, budget(house).spent.hops) == (50, 1)
+    house.refused("limit_reached", SendMessage(task_id=T2, receiver=(BOB,), message="x"))

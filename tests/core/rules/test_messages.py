@@ -253,6 +253,7 @@ def test_a_handoff_moves_the_subtask_and_the_control() -> None:
     step = house.last(BOB)
     assert (step.thread_id, step.stage_id, step.subtask_id) == (thread(BOB, ONE), S1, ONE)
     assert step.work.text_content == "from: ann\nsummary_of_sender_work: half done\nyours now"
+    assert (house.said().data, house.said().need_reply) == (None, False)
 
 
 def test_after_a_handoff_the_subtask_is_the_others_to_give_away_and_to_end() -> None:

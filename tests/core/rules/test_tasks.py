@@ -209,3 +209,44 @@ def test_a_task_created_after_its_parent_ended_in_the_same_step_stands_alone() -
     house = House.furnished().queue(BOSS)
     house.run(BOSS, FinishTask(task_id=T1), AddTask(name="next", intention="x", manager=BOSS))
     assert (house.task(T2).parent, house.task(T2).depth) == (T1, 0)
+
+
+def nested() -> House:
+    """t1 with a part t2, which has a part t3."""
+    house = House.furnished().queue(BOSS).run(BOSS, AddTask(name="part", intention="x", manager=BOSS, group=(ANN,)))
+    house.queue(BOSS, task=T2)
+    return house.run(BOSS, AddTask(name="piece", intention="x", manager=BOSS, group=(ANN,), stages=(plan(("a", BOB)),)))
+
+
+@pytest.mark.parametrize("end", [FinishTask(task_id=T1), CancelTask(task_id=T1)], ids=["finished", "cancelled"])
+def test_the_parts_of_a_task_end_with_it(end: Intent) -> None:
+    house = nested().queue(ANN, task=T2).queue(ANN, task=TaskId("t3"))
+    house.do(AddTask(name="other", intention="x", manager=BOSS))
+    house.do(end)
+    assert list(house.world.tasks) == ["t4"]
+    assert {task.task_id: task.state for task in house.archived(Task)} | {T1: ""} == {
+        T1: "",
+        T2: "cancelled",
+        "t3": "cancelled",
+    }
+
+
+def test_a_part_that_still_runs_ends_when_it_is_dead_also_after_the_whole() -> None:
+    house = nested().queue(ANN, task=T2)
+    house.start(ANN)
+    house.do(CancelTask(task_id=T2)).do(CancelTask(task_id=T1))
+    assert list(house.world.tasks) == [T2]
+    house.release(ANN)
+    assert not house.world.tasks
+
+
+def test_a_paused_task_pauses_its_parts() -> None:
+    house = nested().queue(ANN, task=TaskId("t3")).do(PauseTask(task_id=T1))
+    assert house.next(ANN) is None
+    house.do(ResumeTask(task_id=T1))
+    assert house.next(ANN) is not None
+
+
+def test_ending_a_part_leaves_the_whole_alone() -> None:
+    house = nested().do(CancelTask(task_id=T2))
+    assert list(house.world.tasks) == [T1]

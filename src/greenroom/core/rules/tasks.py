@@ -30,11 +30,9 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
         refused = check_plan(plan, group)
         if refused is not None:
             return refused
-    parent = draft.cause.task_id if draft.cause else None
-    depth = draft.world.tasks[parent].depth + 1 if parent is not None and parent in draft.world.tasks else 0
-    limit = draft.world.budgets[TEAM_BUDGET].limits.depth
-    if limit is not None and depth > limit:
-        return Rejected(code="too_deep", why=f"Tasks may be nested {limit} deep.", hint="Do it in the task at hand.")
+    parent, depth = _place(draft)
+    if isinstance(depth, Rejected):
+        return depth
     name = task_id(draft.world.team.tasks_made + 1)
     draft.emit(
         TaskCreated(
@@ -57,6 +55,17 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
     if intent.start:
         draft.emit(TaskStarted(at=draft.now, task_id=name))
     return None
+
+
+def _place(draft: Draft) -> tuple[TaskId | None, int | Rejected]:
+    """The task whose step asks for this one, and how deep that is; tasks may only be nested so far."""
+    parent = draft.cause.task_id if draft.cause else None
+    depth = draft.world.tasks[parent].depth + 1 if parent is not None and parent in draft.world.tasks else 0
+    limit = draft.world.budgets[TEAM_BUDGET].limits.depth
+    if limit is not None and depth > limit:
+        why = f"Tasks may be nested {limit} deep."
+        return parent, Rejected(code="too_deep", why=why, hint="Do it in the task at hand.")
+    return parent, depth
 
 
 def _open(draft: Draft, name: TaskId) -> Task | Rejected:
