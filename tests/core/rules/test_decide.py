@@ -21,7 +21,6 @@ from greenroom.core.state.agent import AgentSpec
 from tests.core.house import ANN, BOSS, DOOR, HUE, SYSTEM, House
 
 
-@pytest.mark.req("MAS-96")
 def test_every_intent_has_a_rule() -> None:
     assert set(RULES) == set(INTENT_TYPES.values()) == set(get_args(Intent))
 

@@ -23,7 +23,7 @@ def steps(*works: Work, agent: AgentId = ANN, task: TaskId | None = T1) -> Queue
     return QueueSteps(agent_id=agent, works=works, task_id=task)
 
 
-@pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82")
+@pytest.mark.req("MAS-79", "MAS-81", "MAS-82")
 def test_a_queued_step_knows_its_place_in_the_house() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign()
     house.do(QueueSteps(agent_id=ANN, works=(tool("shell", {"command": "ls"}),), task_id=T1, stage_id=S1), by=ANN)
@@ -216,7 +216,7 @@ def test_what_an_answering_step_queues_elsewhere_owes_nothing() -> None:
     assert house.released(waiting) == "unanswered"
 
 
-@pytest.mark.req("MAS-104", "MAS-232")
+@pytest.mark.req("MAS-232")
 def test_a_long_tail_tool_gets_a_tool_decision_next_in_its_own_conversation() -> None:
     house = House.furnished(stages=(plan(("one", PIA)),)).assign()
     house.run(PIA, steps(tool("crawl", {}), skill("reflection"), agent=PIA, task=None))
