@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import sqlite3
 import statistics
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Final
 
@@ -104,21 +104,18 @@ def _bare_commit(folder: Path, commits: int = 400) -> float:
     return statistics.median(times)
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 async def _idle(home: Path, agents: int) -> float:
     """Kilobytes that one idle agent takes in a running process."""
     runtime = await Runtime.open(home, kits={"bench": lambda _: Kit(abilities=Abilities([]))})
     team = await runtime.create("bench", [(AgentId("first"), SPEC)], kit="bench")
     host = await runtime.start(team)
     gc.collect()
-    before = _resident()
+    tracemalloc.start()
     for page in range(0, agents, 500):
         await runtime.ask(team, *(AddAgent(agent_id=AgentId(f"i{page + n}"), spec=SPEC) for n in range(500)))
     gc.collect()
-    grown = (_resident() - before) / 1024 / agents
+    grown = tracemalloc.get_traced_memory()[0] / 1024 / agents
+    tracemalloc.stop()
     if len(host.world.agents) != agents + 1:
         raise RuntimeError("not all agents are there")
     await runtime.close()

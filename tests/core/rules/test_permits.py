@@ -40,7 +40,8 @@ def test_what_the_policy_denies_fails_before_it_starts() -> None:
 
 def test_a_step_that_must_be_asked_about_waits_as_state_with_a_letter_to_the_person() -> None:
     house = asking()
-    assert house.world.steps[StepId("ann#1")].state == "awaiting_approval"
+    step = house.world.steps[StepId("ann#1")]
+    assert (step.state, step.terms) == ("awaiting_approval", ASK)
     assert house.question(ANN).asked_of == HUE
     (letter,) = house.world.mail.values()
     assert (letter.sender_id, letter.receiver, letter.message, letter.need_reply) == (ANN, (HUE,), "delete it?", True)

@@ -57,7 +57,7 @@ def answered(query: Query, *about: str, by: AgentId = PIA) -> str:
             ["working_state: working", "open steps: ann#1", "tools: shell, patch"],
             ["**pia**"],
         ),
-        ("agent_states", (), ["**pia**", "open steps: pia#1"], ["**ann**"]),
+        ("agent_states", (), ["**pia**", "skills: none; tools: crawl", "open steps: pia#1"], ["**ann**"]),
         ("abilities", (), ["**shell** (tool): runs commands"], []),
     ],
 )

@@ -295,3 +295,17 @@ def test_a_circle_is_found_once_where_many_ways_lead_to_it() -> None:
     house.run(BOB, question(PIA)).run(CY, question(PIA))
     assert not waits_for(house.world, ANN, BOSS)
     assert waits_for(house.world, ANN, PIA)
+
+
+def test_word_that_no_answer_comes_is_read_next() -> None:
+    house = House.furnished().queue(ANN, skill(), skill("merge")).run(ANN, question(BOB, timeout=5))
+    house.later(5).fire(WaitingId("ann>1:bob"))
+    assert house.todo(ANN) == ["converse", "merge"]
+
+
+def test_word_that_no_answer_comes_is_read_before_what_was_put_off_for_it() -> None:
+    house = House.furnished()
+    house.ask_agent(ANN, BOB)
+    house.run(BOB, question(CY, timeout=5))
+    house.later(5).fire(WaitingId("bob>1:cy"))
+    assert house.senders(BOB) == ["cy did not answer in time (message bob>1).", "from: ann"]

@@ -28,6 +28,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.step import Effect, Step, StepCancelling, Terms, Work
 from greenroom.core.state.world import World
 
+EFFECTS: Final = frozenset(get_args(Effect))
 GRACE: Final = 5.0
 """Seconds that an effect has to end after it was cancelled, before it is cancelled again."""
 
@@ -252,7 +253,7 @@ def sound(outcome: object) -> Outcome:
 
 def fair(terms: object) -> Terms:
     """What an executor wants to run under, if it can be."""
-    if not isinstance(terms, Terms) or terms.effect not in get_args(Effect):
+    if not isinstance(terms, Terms) or terms.effect not in EFFECTS:
         raise WorldFault(f"It wants to run under {terms!r}, which are no terms.")
     if terms.verdict not in ("allow", "ask", "deny") or terms.needs.lowest < 0:
         raise WorldFault(f"It wants to run under the verdict {terms.verdict!r} and the cost {terms.needs}.")

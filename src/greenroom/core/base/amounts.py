@@ -20,6 +20,8 @@ class Amounts:
     @property
     def lowest(self) -> int:
         """The smallest of them: below nothing is no cost."""
+        if self is NOTHING:
+            return 0
         return min(self.money, self.tokens, self.steps, self.millis, self.hops)
 
     def plus(self, other: Amounts) -> Amounts:

@@ -46,10 +46,11 @@ def next_step(world: World, agent_id: AgentId) -> Step | None:
 def _may_run(world: World, agent: Agent, step: Step) -> bool:
     if step.state != "init" and not (step.state == "awaiting_budget" and _has_room(world, step)):
         return False
-    for name in (step.task_id, *world.above(step.task_id)):
-        task = world.tasks[name]
-        if task.state != "running" or task.paused is not None:
-            return False
+    task = world.tasks[step.task_id]
+    if not task.runs or (
+        task.parent is not None and not all(world.tasks[one].runs for one in world.above(task.task_id))
+    ):
+        return False
     if agent.step_lock and step.answers not in world.waits and not _helps_to_answer(world, agent, step):
         return False
     return not any(waiting in world.waits for waiting in step.after)

@@ -40,6 +40,11 @@ class Task:
     created_at: int = 0
     ended_at: int | None = None
 
+    @property
+    def runs(self) -> bool:
+        """Whether its steps may begin."""
+        return self.state == "running" and self.paused is None
+
 
 @record
 class TaskCreated:

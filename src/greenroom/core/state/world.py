@@ -82,7 +82,9 @@ class World:
     def budgets_of(self, task: TaskId, agent: AgentId) -> tuple[BudgetId, ...]:
         """The budgets that a step of this agent in this task counts against."""
         own = agent_budget(agent)
-        shared = (TEAM_BUDGET, task_budget(task), *map(task_budget, self.above(task)))
+        shared: tuple[BudgetId, ...] = (TEAM_BUDGET, task_budget(task))
+        if self.tasks[task].parent is not None:
+            shared = (*shared, *map(task_budget, self.above(task)))
         return (*shared, own) if own in self.budgets else shared
 
     def above(self, task: TaskId) -> tuple[TaskId, ...]:
