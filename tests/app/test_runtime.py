@@ -23,7 +23,6 @@ from greenroom.core.rules.intents import (
     CancelTask,
     PauseTask,
     PauseTeam,
-    QueueSteps,
     ResumeTask,
     ResumeTeam,
     SendMessage,
@@ -32,12 +31,12 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.message import Message
-from greenroom.core.state.step import Step, Work
+from greenroom.core.state.step import Step
 from greenroom.core.state.task import Driver, Task
 from greenroom.testing.harness import LEAD, Harness, harness
 from greenroom.testing.scripted import Cue
 from greenroom.testing.tools import CountWords, Ledger
-from tests.app.team import BOB, Held, call, finishes, says, spec, stage
+from tests.app.team import Held, call, finishes, says, spec, stage
 
 T1 = TaskId("t1")
 
@@ -308,39 +307,6 @@ async def test_a_team_that_nobody_runs_can_be_changed_in_passing(tmp_path: Path)
     assert T1 in (await second.world(team)).tasks
     assert await second.log.holder(team) is None
     await second.close()
-
-
-async def test_a_fenced_owner_stops_and_the_new_one_goes_on(tmp_path: Path) -> None:
-    tool, other = Held(), Held()
-    other.let_go.set()
-    first = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([tool]))})
-    second = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([other]))})
-    try:
-        team = await _held_team(first)
-        await tool.begun.wait()
-        await second.start(team, take_over=True)
-        await other.begun.wait()
-        tool.let_go.set()
-        await second.wait(team, T1)
-        with pytest.raises(WorldFault, match="no longer owns"):
-            await first.ask(team, PauseTeam())
-        with pytest.raises(WorldFault, match="no longer owns"):
-            await first.wait(team, T1)
-        assert other.runs == 1
-    finally:
-        await second.close()
-        await first.close()
-
-
-async def _held_team(runtime: Runtime) -> TeamId:
-    team = await runtime.create(
-        "fence", [(LEAD, AgentSpec(name="lead", manager=True)), (BOB, spec("bob", "held"))], kit="k"
-    )
-    await runtime.start(team)
-    await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, group=(BOB,), driver="manager"))
-    work = Work(type="tool", executor="held", instruction_content={})
-    await runtime.ask(team, QueueSteps(agent_id=BOB, works=(work,), task_id=T1))
-    return team
 
 
 async def test_a_team_whose_kit_is_not_installed_can_be_seen_but_not_run() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
-from greenroom.core.base.ids import TEAM_BUDGET, TaskId, agent_budget, task_budget, timer_id
+from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId, agent_budget, task_budget, timer_id
 from greenroom.core.ports.codec import decode_event, decode_world, encode_event, encode_world
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.rules.decide import Decided
@@ -13,17 +14,18 @@ from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
 from greenroom.core.state.budget import Budget, LimitsSet
 from greenroom.core.state.events import Event
-from greenroom.core.state.fold import fold_all
-from greenroom.core.state.step import Step
+from greenroom.core.state.fold import fold
+from greenroom.core.state.step import Step, StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.world import World
 
 RUNNING = ("running", "cancelling")
-LIMITED = ("money", "tokens", "steps", "hops")
+LIMITED = ("money", "tokens", "steps", "millis", "hops")
 
 
 def check(before: World, replayed: World, decided: Decided) -> World:
     """Hold a decision against everything that must be true; returns the world that replaying the log gives."""
     world = decided.world
+    contiguous(before, decided)
     replayed = fold_all(replayed, [through_the_log(event) for event in decided.events])
     assert replayed == world, "replay does not equal live"
     assert decode_world(encode_world(world)) == world, "a snapshot does not equal the world"
@@ -31,6 +33,23 @@ def check(before: World, replayed: World, decided: Decided) -> World:
     caps_hold(before, decided)
     nobody_sleeps(before, decided)
     return replayed
+
+
+def fold_all(world: World, events: Iterable[Event]) -> World:
+    """The world after all of them."""
+    for event in events:
+        world = fold(world, event)
+    return world
+
+
+def contiguous(world: World, decided: Decided) -> None:
+    """Nothing begins in a thread between a reply and the results of its native calls."""
+    for event in decided.events:
+        if isinstance(event, StepStarted):
+            step = world.steps[event.step_id]
+            between = step.work.call_id is None and world.threads[step.thread_id].open_calls
+            assert not between, f"{step.step_id} comes between a reply and the results of its calls"
+        world = fold(world, event)
 
 
 def through_the_log(event: Event) -> Event:
@@ -47,6 +66,7 @@ def holds(world: World) -> None:
     waits(world)
     questions(world)
     budgets(world)
+    clocks(world)
     references(world)
     duties(world)
 
@@ -84,8 +104,10 @@ def stages(world: World) -> None:
 def threads(world: World) -> None:
     """A thread counts its open steps; a call without steps is over; nothing is kept for what is gone."""
     counted = Counter(step.thread_id for step in world.steps.values())
+    calls = Counter(step.thread_id for step in world.steps.values() if step.work.call_id is not None)
     for name, thread in world.threads.items():
         assert thread.open_steps == counted[name], f"{name} counts {thread.open_steps}, not {counted[name]}"
+        assert thread.open_calls == calls[name], f"{name} counts {thread.open_calls} calls, not {calls[name]}"
         assert thread.call is None or thread.open_steps
         assert thread.stage_id is None or thread.stage_id in world.stages or thread.open_steps
     for step in world.steps.values():
@@ -134,6 +156,20 @@ def budgets(world: World) -> None:
         assert (budget.limits is UNLIMITED) == (budget.limits == UNLIMITED)
     for step in world.steps.values():
         assert set(world.budgets_of(step.task_id, step.agent_id)) <= set(world.budgets)
+
+
+def clocks(world: World) -> None:
+    """A clock belongs to an attempt that runs, and its end of working time to what that has reserved."""
+    busy = {name: step for name, step in world.steps.items() if step.state in RUNNING}
+    assert all(step.until is None for name, step in world.steps.items() if name not in busy)
+    for timer in world.timers.values():
+        if timer.purpose == "work":
+            step = busy[StepId(timer.subject)]
+            assert timer.timer_id == timer_id(step.step_id, "work")
+            assert timer.due == step.until
+    for step in busy.values():
+        if step.until is not None and step.started_at is not None:
+            assert step.until - step.started_at == step.reserved.millis
 
 
 def total(amounts: list[Amounts]) -> Amounts:
@@ -204,7 +240,19 @@ def caps_hold(before: World, decided: Decided) -> None:
             if limit is None or name in lowered:
                 continue
             now, then = (getattr(one.spent, amount) + getattr(one.reserved, amount) for one in (budget, old))
+            if amount == "millis":
+                then += unclocked(before, decided, name)
             assert now <= max(limit, then), f"{name}: {amount} is {now} of {limit}"
+
+
+def unclocked(before: World, decided: Decided, name: BudgetId) -> int:
+    """Working time of steps that began before anything limited it: it counts when they end."""
+    found = 0
+    for event in decided.events:
+        step = before.steps.get(event.step_id) if isinstance(event, StepEnded | StepInterrupted) else None
+        if step is not None and step.until is None and name in before.budgets_of(step.task_id, step.agent_id):
+            found += event.spent.millis if isinstance(event, StepEnded | StepInterrupted) else 0
+    return found
 
 
 def nobody_sleeps(before: World, decided: Decided) -> None:

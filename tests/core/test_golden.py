@@ -10,9 +10,9 @@ import pytest
 from greenroom.core.ports.codec import SCHEMA, decode_event, decode_world, encode_world
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.state.events import EVENT_TYPES, Event
-from greenroom.core.state.fold import fold_all
 from greenroom.core.state.world import NOWHERE
 from tests.core.golden.scenario import projection, story
+from tests.core.invariants import fold_all
 
 GOLDEN = Path(__file__).parent / "golden"
 VERSIONS = range(1, SCHEMA + 1)

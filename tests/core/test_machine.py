@@ -25,7 +25,7 @@ from tests.core.invariants import holds
 from tests.core.test_properties import FULL, SAMPLE, SEEDS, STAGES
 from tests.core.wishes import anything, finish, owned, wish, words, work
 
-SMALL = Limits(money=12, tokens=30, hops=10)
+SMALL = Limits(money=12, tokens=30, hops=10, millis=100_000)
 
 
 def is_busy(machine: Everything) -> bool:

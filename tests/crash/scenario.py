@@ -19,7 +19,7 @@ from greenroom.testing.tools import CountWords, Ledger, WriteFile
 TASK = TaskId("t1")
 DRAFT, CHECK, PUBLISH = "t1.s1.1", "t1.s1.2", "t1.s2.1"
 TOOLS = ("count_words", "write_file", "ledger", "publish")
-LIMITS = Limits(tokens=200_000, steps=120, hops=40)
+LIMITS = Limits(tokens=200_000, steps=120, millis=3_600_000, hops=40)
 
 
 def _call(tool: str, **arguments: object) -> Call:

@@ -1,5 +1,6 @@
 """A second terminal for the tests: real `greenroom` processes, with bounded waits and no hopeful sleeps."""
 
+import hashlib
 import json
 import os
 import queue
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -61,12 +63,18 @@ def greenroom(home: Path, *words: str, stdin: str | None = None, **more: str) ->
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
+def contents(home: Path) -> dict[str, str]:
+    """What is in the database and beside it; SQLite's own scratch files come and go."""
+    files = [file for file in sorted(home.rglob("*")) if file.is_file() and not file.name.endswith(("-wal", "-shm"))]
+    return {str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
 class Running:
     """A command that goes on while the test does something else. It is killed when the block ends."""
 
-    def __init__(self, home: Path, *words: str, **more: str) -> None:
+    def __init__(self, home: Path, *words: str, through: Sequence[str] = (), **more: str) -> None:
         self._process = subprocess.Popen(
-            [*GREENROOM, *words],
+            [*through, *GREENROOM, *words],
             env=environment(home, **more),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

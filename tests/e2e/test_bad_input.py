@@ -1,6 +1,5 @@
 """What must not hurt: broken stores, full disks, wrong words. A clear sentence, the right code, nothing changed."""
 
-import hashlib
 import os
 import sqlite3
 import subprocess
@@ -12,15 +11,9 @@ import pytest
 
 from greenroom.app.runtime import Runtime
 from greenroom.testing.demo import AGENTS, TASK
-from tests.e2e.terminal import Running, greenroom
+from tests.e2e.terminal import Running, contents, greenroom
 
 PAGE = 4096
-
-
-def contents(home: Path) -> dict[str, str]:
-    """What is in the database and beside it; SQLite's own scratch files come and go."""
-    files = [file for file in sorted(home.rglob("*")) if file.is_file() and not file.name.endswith(("-wal", "-shm"))]
-    return {str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def noise(home: Path) -> None:
@@ -105,28 +98,6 @@ def test_a_file_where_the_folder_should_be_is_said(tmp_path: Path) -> None:
     assert ended.code == 3
     assert "is a file" in ended.err
     assert (tmp_path / "home").read_text() == "in the way"
-
-
-@pytest.fixture
-def read_only(home: Path) -> Iterator[Path]:
-    """A folder that even root cannot write: its own contents, mounted read-only."""
-    mounted = subprocess.run(["mount", "--bind", str(home), str(home)], capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip("mounting is not permitted here, and chmod does not stop root")
-    try:
-        subprocess.run(["mount", "-o", "remount,ro,bind", str(home)], check=True)
-        yield home
-    finally:
-        subprocess.run(["umount", str(home)], check=True)
-
-
-def test_a_read_only_folder_is_said(read_only: Path) -> None:
-    before = contents(read_only)
-    for words in (("demo", "--pace", "0"), ("tasks",)):
-        ended = greenroom(read_only, *words)
-        assert ended.code == 3
-        assert "read-only" in ended.err or "can be read and written" in ended.err
-    assert contents(read_only) == before
 
 
 @pytest.fixture
@@ -226,6 +197,50 @@ def test_wrong_words_are_a_matter_of_usage(home: Path, words: tuple[str, ...]) -
     assert ended.code == 2
     assert "Error: " in ended.err
     assert ended.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("tasks", "--nonsense", "--output-format", "json"), "No such option: --nonsense"),
+        (("--output-format=json", "dance"), "No such command 'dance'."),
+        (("show", "--output-format", "json"), "Missing argument 'ID'."),
+        (("--output-format", "json"), "Missing command."),
+        (("answer", "last", "perhaps", "--output-format=json"), "Invalid value for 'yes|no':"),
+        (
+            ("--output-format", "text", "fork", "last", "--at", "0", "--output-format", "json"),
+            "Invalid value for '--at'",
+        ),
+        (("--output-format", "json", "--home", "", "tasks"), "Invalid value for '--home': it is empty."),
+        (("show", "nobody", "--output-format", "json"), "There is no team 'nobody'."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_program_hears_of_wrong_words_as_a_result(home: Path, words: tuple[str, ...], error: str) -> None:
+    ended = greenroom(home, *words)
+    assert ended.code == 2
+    told = ended.json
+    assert (told["type"], told["status"], told["exit_code"]) == ("result", "error", 2)
+    assert str(told["error"]).startswith(error)
+    assert told["hint"]
+    assert told["code"] in ("usage", "unknown_id")
+    assert error in ended.err or "Usage: greenroom" in ended.err, "people read the same on stderr"
+
+
+def test_a_stream_of_wrong_words_begins_and_ends_like_every_other(home: Path) -> None:
+    ended = greenroom(home, "events", "last", "--after", "x", "--output-format", "stream-json")
+    first, last = ended.lines
+    assert (first["type"], first["schema_version"]) == ("init", 1)
+    assert (last["type"], last["status"], last["exit_code"]) == ("result", "error", 2)
+    assert last["hint"] == "`greenroom events --help` says what is known."
+
+
+@pytest.mark.parametrize("words", [("--output-format",), ("--output-format", "xml"), ("--output-format=",)])
+def test_a_format_that_is_none_is_answered_in_text(home: Path, words: tuple[str, ...]) -> None:
+    ended = greenroom(home, "tasks", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert "Error: " in ended.err
+    assert "Value error" not in ended.err, "that is pydantic's word, not a person's"
 
 
 def test_a_mistyped_command_is_guessed(tmp_path: Path) -> None:

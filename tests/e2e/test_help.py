@@ -14,6 +14,9 @@ from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
 LIMIT = 0.3
 """Seconds that `greenroom --help` may take, on a machine that is not busy with tests."""
 
+COMPLETION = 0.5
+"""Seconds that a shell waits for the ids it may complete."""
+
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
     told = greenroom(tmp_path, "--help").out
@@ -25,22 +28,26 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
 
 def test_help_is_quick(tmp_path: Path) -> None:
     """The best of several runs, in processor time: other tests may keep the machine busy meanwhile."""
-    clean = {name: value for name, value in environment(tmp_path).items() if not name.startswith("COV")}
+    assert quickest(tmp_path, "--help") < LIMIT
+
+
+def quickest(home: Path, *words: str, **more: str) -> float:
+    clean = {name: value for name, value in environment(home, **more).items() if not name.startswith("COV")}
     took = []
     for _ in range(5):
         before = os.times()
         begun = time.monotonic()
-        subprocess.run([*GREENROOM, "--help"], env=clean, stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
+        subprocess.run([*GREENROOM, *words], env=clean, stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
         after = os.times()
         spent = after.children_user + after.children_system - before.children_user - before.children_system
         took.append(min(spent, time.monotonic() - begun))
-    assert min(took) < LIMIT
+    return min(took)
 
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from greenroom.interfaces.cli.main import run\n"
+        "from greenroom.interfaces.cli.line import run\n"
         "code = run(['--help'])\n"
         "heavy = {'asyncio', 'pydantic', 'rich', 'sqlite3', 'greenroom.app', 'greenroom.core.state'}\n"
         "print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)\n"
@@ -77,6 +84,31 @@ def test_a_shell_completes_in_the_home_that_was_named(home: Path, tmp_path: Path
     (folder,) = (home / "demo").iterdir()
     assert complete(tmp_path / "elsewhere", f"greenroom --home {home} show ") == ["last", folder.name]
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_ids_are_completed_quickly(home: Path) -> None:
+    """The best of several runs, in processor time: other tests may keep the machine busy meanwhile."""
+    line = {"_GREENROOM_COMPLETE": "complete_bash", "COMP_WORDS": "greenroom show ", "COMP_CWORD": "2"}
+    assert quickest(home, **line) < COMPLETION
+
+
+def test_a_shell_does_not_wait_for_what_it_does_not_need(home: Path) -> None:
+    program = (
+        "import sys\n"
+        "from greenroom.interfaces.cli.line import run\n"
+        "try:\n"
+        "    run([])\n"
+        "finally:\n"
+        "    heavy = {'asyncio', 'pydantic', 'rich', 'greenroom.app.runtime', 'greenroom.core.state'}\n"
+        "    print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    line = {"_GREENROOM_COMPLETE": "complete_bash", "COMP_WORDS": "greenroom show ", "COMP_CWORD": "2"}
+    clean = {name: value for name, value in environment(home, **line).items() if not name.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=clean, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.stdout.split()[0] == "last"
+    assert done.stderr == "[]\n"
 
 
 def test_a_shell_never_sees_an_error(home: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.ids import TaskId
+from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.rules.intents import PauseTeam
 from greenroom.testing.demo import AGENTS, KIT, TASK, demo_kits
 from tests.e2e.terminal import PATIENCE, Running, environment, greenroom
@@ -84,6 +84,25 @@ def test_the_first_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path)
     assert greenroom(tmp_path, "resume", "last", GREENROOM_DEMO_PACE="0").code == 0
 
 
+def test_a_crash_that_is_interrupted_says_how_to_go_on(tmp_path: Path) -> None:
+    with Running(tmp_path, *SLOW, "--crash") as first:
+        first.until("takes 'glossary'")
+        first.send(signal.SIGINT)
+        ended = first.end(timeout=20)
+    assert ended.code == 130
+    assert ended.err.splitlines()[-1].startswith("Stopped. Go on with: greenroom resume ")
+    assert greenroom(tmp_path, "resume", "last", GREENROOM_DEMO_PACE="0").code == 0
+
+
+def test_a_program_that_is_interrupted_learns_which_team_it_was(tmp_path: Path) -> None:
+    with Running(tmp_path, *SLOW, "--output-format", "json") as first:
+        first.until("takes 'glossary'")
+        first.send(signal.SIGTERM)
+        told = first.end(timeout=10).json
+    assert (told["status"], told["exit_code"]) == ("stopped", 143)
+    assert greenroom(tmp_path, "show", str(told["team"])).code == 0
+
+
 def test_a_stream_that_is_interrupted_still_ends_with_a_result(tmp_path: Path) -> None:
     with Running(tmp_path, *SLOW, "--output-format", "stream-json") as first:
         first.until("StepStarted", stream="out")
@@ -109,14 +128,26 @@ async def test_a_paused_team_that_somebody_else_runs_goes_on_there(tmp_path: Pat
         await runtime.close()
 
 
+async def test_a_process_that_lost_its_team_ends_though_it_had_nothing_to_write(tmp_path: Path) -> None:
+    runtime = await Runtime.open(tmp_path, kits=demo_kits(tmp_path))
+    try:
+        with Running(tmp_path, "demo", "--pace", "60") as first:
+            await asyncio.to_thread(first.until, "takes 'glossary'")
+            (info,) = await runtime.log.streams()
+            await runtime.start(TeamId(info.stream), take_over=True)
+            ended = await asyncio.to_thread(first.end, 15)
+        assert ended.code == 3
+        assert "Error: Epoch 1 no longer owns stream" in ended.err
+        async with asyncio.timeout(PATIENCE):
+            assert (await runtime.wait(TeamId(info.stream), TaskId("t1"))).word == "finished"
+    finally:
+        await runtime.close()
+
+
 STUBBORN = """
 import asyncio, sys
 from greenroom.interfaces.cli.session import run
 from greenroom.interfaces.cli.setup import Setup
-
-class Context:
-    obj = Setup()
-    def find_root(self): return self
 
 async def work(door):
     print("ready", flush=True)
@@ -126,7 +157,7 @@ async def work(door):
         except asyncio.CancelledError:
             print("not now", flush=True)
 
-sys.exit(run(Context(), work))
+sys.exit(run(Setup(), "make", work))
 """
 
 

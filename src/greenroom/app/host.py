@@ -29,6 +29,9 @@ from greenroom.core.sync.synchroniser import Synchroniser
 SNAPSHOT_EVERY: Final = 20_000
 """Events between two snapshots: folding that many takes about half a second at the next start."""
 
+LEASE_LOOK: Final = 2.0
+"""Seconds between two looks whether the team is still ours, while something runs here."""
+
 SNAPSHOT_AT_CLOSE: Final = 1_000
 """Events since the last snapshot that make one worth its while when the team is closed."""
 
@@ -104,6 +107,7 @@ class Host:
         self._move.set()
         self._spawn(self._schedule(), "schedule")
         self._spawn(timers.run(), "timers")
+        self._spawn(self._watch_lease(self._crew), "lease")
         self.serve_inbox()
         self._crew.wake(self.world.agents)
 
@@ -170,6 +174,24 @@ class Host:
             intents = schedule(self.world, moved)
             if intents:
                 await self.submit(*intents, by=SYSTEM)
+
+    async def _watch_lease(self, crew: Crew) -> None:
+        """Somebody may take the team over while nothing is written here: what runs must end all the same."""
+        while True:
+            await asyncio.sleep(LEASE_LOOK)
+            newer = await self._newer_owner() if crew.busy else None
+            if newer is not None:
+                # Only the log's refusal is final, so it is asked for one: to write that another one owns the team.
+                await self.submit(newer, by=SYSTEM)
+
+    async def _newer_owner(self) -> Recover | None:
+        try:
+            head, held = await self._log.head(self.lease.stream), await self._log.holder(self.lease.stream)
+        except WorldFault:
+            return None  # a store that cannot be read says nothing about its owner: look again
+        epoch = max(head.epoch, held.epoch if held else 0)
+        owner = held.owner if held else ""
+        return Recover(epoch=epoch, owner=owner) if epoch > self.lease.epoch else None
 
     async def _inbox(self) -> None:
         async for rows in self._log.arrivals(self.lease.stream):

@@ -1,14 +1,22 @@
-"""What a person types as an ID: a team's id or the beginning of it, `last`, or TEAM/TASK."""
+"""What a person types as an ID: a team's id or the beginning of it, `last`, or TEAM/TASK.
+
+Nothing heavy is imported here: a shell that completes an id waits for it.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from greenroom.app.runtime import Runtime
+from greenroom.adapters.storage.database import FILE, names
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
+
+if TYPE_CHECKING:
+    from greenroom.app.runtime import Runtime
 
 LAST: Final = "last"
 SHOWN: Final = 5
@@ -24,6 +32,20 @@ class Found:
 
     def __str__(self) -> str:
         return self.team if self.task is None else f"{self.team}/{self.task}"
+
+
+def has_store(home: Path) -> bool:
+    """Whether anything ever ran there."""
+    return (home / FILE).exists()
+
+
+def possible(home: Path, beginning: str) -> list[str]:
+    """The ids that begin like this, newest first, for a shell. It never hears of an error."""
+    try:
+        teams = names(home)
+    except (sqlite3.Error, OSError):
+        return []
+    return [name for name in (*([LAST] if teams else []), *reversed(teams)) if name.startswith(beginning)]
 
 
 async def find(runtime: Runtime, text: str) -> Found:

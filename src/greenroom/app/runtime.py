@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.adapters.storage.sqlite.opening import Access
 from greenroom.app.clock import SystemClock, new_team_id
 from greenroom.app.host import Host
 from greenroom.app.kit import KitMaker, find_kit
 from greenroom.app.settings import home_folder
 from greenroom.app.standing import Standing, standing
+from greenroom.app.vigil import Vigil
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
@@ -57,10 +59,19 @@ class Runtime:
 
     @classmethod
     async def open(
-        cls, home: Path | None = None, *, kits: Mapping[str, KitMaker] | None = None, accept_loss: bool = False
+        cls,
+        home: Path | None = None,
+        *,
+        kits: Mapping[str, KitMaker] | None = None,
+        access: Access = "make",
+        accept_loss: bool = False,
     ) -> Runtime:
-        """The runtime of a home folder; `accept_loss` goes on though acknowledged commits are missing in its log."""
-        return cls(await SqliteLog.open(home_folder(home), accept_loss=accept_loss), kits=kits)
+        """The runtime of a home folder; `accept_loss` goes on though acknowledged commits are missing in its log.
+
+        With `access` "look" nothing is made or changed, and a folder that is not there is one without teams; with
+        "change" it is so only where there is none.
+        """
+        return cls(await SqliteLog.open(home_folder(home), access=access, accept_loss=accept_loss), kits=kits)
 
     async def close(self) -> None:
         """Stop everything that runs here; it goes on where it was when somebody starts it again."""
@@ -161,18 +172,19 @@ class Runtime:
             raise Refused(
                 Rejected(code="not_run_here", why=f"Team {team!r} does not run here.", hint="Start it first.")
             )
-        changed = asyncio.Event()
-        stop = host.listen(lambda _: changed.set())
+        changed, vigil = asyncio.Event(), Vigil(task)
+        stop = host.listen(lambda commit: None if vigil.goes_on(commit.world) else changed.set())
         calm = host.listen_trouble(lambda _: changed.set())
         try:
             while True:
                 if host.sync.stopped is not None:
                     raise host.sync.stopped
+                changed.clear()
+                vigil.begin(host.world)
                 found = await self.stands(team, task)
                 if found.settled:
                     return found
                 await changed.wait()
-                changed.clear()
         finally:
             stop()
             calm()

@@ -18,6 +18,9 @@ from greenroom.core.state.world import World
 LONGEST_NAP = 30.0
 """Seconds. The wall clock may be set while we sleep: look again now and then."""
 
+SLACK = 64
+"""Deadlines of cancelled timers that are not worth clearing away."""
+
 
 class Timekeeper:
     """Sleeps until the nearest deadline, or until a nearer one is set."""
@@ -33,9 +36,13 @@ class Timekeeper:
         self._look = look
         self._clock = clock
         self._nap = nap
-        self._due: list[tuple[int, TimerId]] = [(timer.due, name) for name, timer in look().timers.items()]
-        heapq.heapify(self._due)
+        self._due: list[tuple[int, TimerId]] = []
+        self._compact()
         self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many deadlines are watched, with those that are gone and not yet noticed."""
+        return len(self._due)
 
     def follow(self, events: Iterable[Event]) -> None:
         """Note new deadlines. Those that are gone are noticed when they come up."""
@@ -43,6 +50,13 @@ class Timekeeper:
             if isinstance(event, TimerSet):
                 heapq.heappush(self._due, (event.timer.due, event.timer.timer_id))
                 self._changed.set()
+        if len(self._due) > SLACK + 2 * len(self._look().timers):
+            self._compact()
+
+    def _compact(self) -> None:
+        """Begin anew with what is in the state: most of what is watched was cancelled long before it is due."""
+        self._due = [(timer.due, name) for name, timer in self._look().timers.items()]
+        heapq.heapify(self._due)
 
     async def run(self) -> None:
         """Fire what is due, for ever."""

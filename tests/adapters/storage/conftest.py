@@ -7,6 +7,7 @@ import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from tests.adapters.storage.faulty import Faulty
+from tests.adapters.storage.read_only import make_writable
 
 pytest.register_assert_rewrite("greenroom.testing.conformance")
 
@@ -15,6 +16,15 @@ pytest.register_assert_rewrite("greenroom.testing.conformance")
 def faults() -> Iterator[type[Faulty]]:
     yield Faulty
     Faulty.before, Faulty.after = {}, {}
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A folder for `make_read_only`; it can be deleted afterwards."""
+    home = tmp_path / "home"
+    home.mkdir()
+    yield home
+    make_writable(home)
 
 
 @pytest.fixture

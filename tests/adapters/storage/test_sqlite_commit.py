@@ -5,7 +5,6 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,6 +12,7 @@ import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.errors import Bug, CommitUnknown, StaleOwner, StoreFault, StoreFull
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.log import Held, Lease, NewEvent
 from greenroom.testing.conformance.store import batch, everything, moved, own, soon
 from tests.adapters.storage.faulty import Faulty, hold_up
@@ -120,7 +120,7 @@ async def test_what_cannot_be_stored_is_an_error_of_its_caller_only(log: SqliteL
     owned = await leases(log, 3)
     gate = hold_up(log)
     batches = [batch(lease, 0) for lease in owned]
-    batches[1] = replace(batches[1], events=[NewEvent(at=1, type="Tested", data=cast("bytes", object()))])
+    batches[1] = evolve(batches[1], events=[NewEvent(at=1, type="Tested", data=cast("bytes", object()))])
     tasks = [asyncio.create_task(log.append(one)) for one in batches]
     await asyncio.sleep(0)
     gate.set()

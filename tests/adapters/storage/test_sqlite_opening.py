@@ -1,11 +1,8 @@
 """Bad input at the door: each a clear fault that names the file, and the data as it was."""
 
 import asyncio
-import os
 import sqlite3
-import subprocess
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,10 +10,12 @@ import psutil
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.adapters.storage.sqlite.opening import Access
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.codec import SCHEMA
 from greenroom.testing.conformance.store import batch, everything, intent, own
 from tests.adapters.storage.processes import contents
+from tests.adapters.storage.read_only import make_read_only
 
 
 async def fill(home: Path) -> None:
@@ -120,27 +119,16 @@ async def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert home.read_text() == "not a folder"
 
 
-@pytest.fixture
-def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A folder that becomes read-only when its file `now` is asked for: by permissions, or by mounting, for root."""
-    home = tmp_path / "home"
-    home.mkdir()
-    yield home
-    if os.geteuid() == 0:
-        subprocess.run(["umount", str(home)], check=False, capture_output=True)
-    else:
-        home.chmod(0o700)
+async def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "leases").write_text("not a folder")
+    await refused(tmp_path, "leases is a file")
 
 
-def make_read_only(home: Path) -> None:
-    if os.geteuid() != 0:
-        for path in (*home.rglob("*"), home):
-            path.chmod(0o500 if path.is_dir() else 0o400)
-        return
-    bind = subprocess.run(["mount", "--bind", str(home), str(home)], check=False, capture_output=True)
-    again = subprocess.run(["mount", "-o", "remount,ro,bind", str(home)], check=False, capture_output=True)
-    if bind.returncode or again.returncode:
-        pytest.skip("root may write everywhere, and this machine does not let us mount a read-only folder")
+@pytest.mark.parametrize("access", ["make", "look"])
+async def test_a_folder_in_the_place_of_the_database_is_said(tmp_path: Path, access: Access) -> None:
+    (tmp_path / "greenroom.db").mkdir()
+    with pytest.raises(StoreFault, match="is a folder where the database should be"):
+        await SqliteLog.open(tmp_path, access=access)
 
 
 async def test_a_read_only_folder_is_refused(read_only: Path) -> None:

@@ -1,7 +1,7 @@
 """Records: frozen, and cheap to make the next version of."""
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, replace
+from typing import Any
 
 import pytest
 
@@ -15,13 +15,14 @@ class Cup:
 
 
 def test_a_record_does_not_change() -> None:
-    with pytest.raises(FrozenInstanceError):
-        Cup(colour="red").__setattr__("colour", "blue")
+    cup: Any = Cup(colour="red")
+    with pytest.raises(AttributeError):
+        cup.colour = "blue"
 
 
 def test_evolve_changes_what_is_named_and_keeps_the_rest() -> None:
     old = Cup(colour="red")
-    assert evolve(old, full=True) == replace(old, full=True) == Cup(colour="red", full=True)
+    assert evolve(old, full=True) == Cup(colour="red", full=True)
     assert old == Cup(colour="red")
 
 
@@ -36,6 +37,8 @@ def test_a_record_refuses_a_field_that_is_missing_or_not_there() -> None:
         make(full=True)
     with pytest.raises(TypeError, match="size"):
         make(colour="red", size=3)
+    with pytest.raises(TypeError, match="positional"):
+        make("red")
 
 
 def test_records_are_equal_by_their_fields_and_their_class() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import fields
 
 WHOLE = st.integers(min_value=-(2**53), max_value=2**53)
 JSON: st.SearchStrategy[Any] = st.recursive(
@@ -35,7 +36,7 @@ def _of(hint: Any) -> st.SearchStrategy[Any]:
     hint = getattr(hint, "__supertype__", hint)
     if hint in PLAIN:
         return PLAIN[hint]
-    if isinstance(hint, type) and is_dataclass(hint):
+    if isinstance(hint, type) and issubclass(hint, Struct):
         hints = get_type_hints(hint)
         return st.builds(hint, **{one.name: _of(hints[one.name]) for one in fields(hint)})
     return _composed(get_origin(hint), get_args(hint))

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Callable
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import ValidationError
 
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.errors import Rejected, StoreFault
-from greenroom.core.base.ids import TEAM_BUDGET, task_budget
+from greenroom.core.base.ids import TEAM_BUDGET, ThreadId, step_id, task_budget
 from greenroom.core.ports.codec import (
     ARCHIVE_TYPES,
     checked_intent,
@@ -26,9 +28,20 @@ from greenroom.core.ports.codec import (
     fingerprint,
 )
 from greenroom.core.ports.log import StoredEvent
-from greenroom.core.rules.intents import INTENT_TYPES, CancelTask, Intent, PostNote, SendMessage, SetLimits, SetValue
+from greenroom.core.rules.intents import (
+    INTENT_TYPES,
+    CancelTask,
+    Intent,
+    PostNote,
+    ReleaseStep,
+    SendMessage,
+    SetLimits,
+    SetValue,
+)
 from greenroom.core.state.archive import Archived, ArchivedRecord, ArchiveKind
 from greenroom.core.state.events import EVENT_TYPES, Event
+from greenroom.core.state.team import TeamPaused
+from greenroom.core.state.thread import WorkspaceSet
 from tests.core.house import ANN, BOB, T1, House, question
 from tests.core.invariants import through_the_log
 from tests.core.ports.shapes import made
@@ -69,7 +82,7 @@ def test_every_intent_of_a_door_comes_back_from_the_inbox_as_it_was(name: str, d
 @FEW
 def test_every_row_comes_back_from_the_archive_as_it_was(kind: ArchiveKind, data: st.DataObject) -> None:
     record: ArchivedRecord = data.draw(made(ARCHIVE_TYPES[kind]))
-    row = Archived(kind=kind, key="k", owner="o", record=record)
+    row = Archived(kind, "k", "o", lambda one: one, (record,))
     encoded = encode_archived(row, 7)
     assert (encoded.kind, encoded.key, encoded.owner, encoded.version) == (kind, "k", "o", 7)
     assert decode_archived(encoded) == record
@@ -162,6 +175,26 @@ def test_an_intent_that_could_not_be_read_back_is_refused(content: object) -> No
     assert isinstance(found, Rejected)
     assert found.code == "bad_intent"
     assert found.why.startswith("PostNote")
+
+
+def test_what_actors_ask_for_is_for_actors_only() -> None:
+    found = checked_intent(ReleaseStep(step_id=step_id(ANN, 1), attempt=1, why="I say so"))
+    assert isinstance(found, Rejected)
+    assert found.code == "owners_only"
+
+
+def test_data_of_a_stranger_is_written_as_json_has_it_or_not_at_all() -> None:
+    where = ThreadId("ann@t1")
+    odd = WorkspaceSet(at=1, thread_id=where, workspace=MappingProxyType({"a": (1, 2)}))
+    assert json.loads(encode_event(odd).data)["workspace"] == {"a": [1, 2]}
+    with pytest.raises(TypeError, match="object is nothing that can be written down"):
+        encode_event(WorkspaceSet(at=1, thread_id=where, workspace={"a": object()}))
+
+
+def test_an_event_that_could_not_be_read_back_is_not_written() -> None:
+    make: Callable[..., TeamPaused] = TeamPaused
+    with pytest.raises(ValidationError, match="why"):
+        encode_event(make(at=1, why=7))
 
 
 def test_an_intent_is_what_the_log_would_have() -> None:

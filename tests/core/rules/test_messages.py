@@ -1,5 +1,7 @@
 """Sending: who may write to whom, and what the receiver gets to do."""
 
+import re
+
 import pytest
 
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, WaitingId
@@ -18,6 +20,7 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.message import Message, MessageSent
+from greenroom.core.state.portrait import task_state
 from greenroom.core.state.stage import SubtaskHandedOver
 from tests.core.house import (
     ANN,
@@ -57,6 +60,35 @@ def test_a_sent_message_is_an_event_and_with_its_receivers_at_once() -> None:
     assert (message.message_id, message.sent_at, message.kind) == ("ann>1", house.now, "notification")
     assert (len(house.agent(BOB).todo), len(house.agent(CY).todo)) == (1, 1)
     assert house.archived(Message) == [message]
+
+
+@pytest.mark.req("MAS-29", "MAS-49")
+def test_messages_of_every_task_are_delivered_and_no_queue_keeps_one() -> None:
+    house = House.furnished()
+    for name in ("second", "third"):
+        house.do(AddTask(name=name, intention="x", manager=BOSS, group=(ANN, BOB, CY)))
+    for task in (T1, T2, TaskId("t3")):
+        house.do(SendMessage(task_id=task, receiver=(BOB, CY), message=f"about {task}"), by=ANN)
+        assert task_state(house.world, task)["communication_queue"] == []
+    for agent in (BOB, CY):
+        delivered = [house.world.steps[name] for name in house.agent(agent).todo]
+        assert [(step.task_id, step.work.text_content.splitlines()[1]) for step in delivered] == [
+            ("t1", "about t1"),
+            ("t2", "about t2"),
+            ("t3", "about t3"),
+        ]
+
+
+@pytest.mark.req("MAS-154")
+def test_the_id_to_return_stands_in_the_text_of_the_step_or_there_is_none() -> None:
+    house = House.furnished().do(question(BOB), HELLO, by=ANN)
+    asked, told = (house.world.steps[name] for name in house.agent(BOB).todo)
+    assert re.findall("<return_waiting_id>(.*)</return_waiting_id>", asked.work.text_content) == [asked.answers]
+    assert "return_waiting_id" not in told.work.text_content
+    assert told.answers is None
+    house.run(BOB, reply(WaitingId(str(asked.answers)), ANN))
+    assert house.said().return_waiting_id == asked.answers
+    assert house.released(str(asked.answers)) == "reply"
 
 
 @pytest.mark.req("MAS-223", "MAS-225", "MAS-227")

@@ -3,25 +3,33 @@
 import pytest
 
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
-from greenroom.core.base.ids import AgentId, ApprovalId, StepId, TaskId, TimerId
+from greenroom.core.base.ids import AgentId, ApprovalId, StepId, TaskId, TeamId, TimerId
+from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
     AddTask,
     AnswerApproval,
     CancelTask,
     CancelTimer,
     FireTimer,
+    ForkTeam,
     ModifyStep,
+    PauseTask,
+    Recover,
     RemoveAgent,
     RemoveStep,
+    ResumeTask,
     SendMessage,
     SetTimer,
     StartStep,
 )
-from greenroom.core.state.approval import ApprovalVoided
-from greenroom.core.state.step import Terms
+from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
+from greenroom.core.state.fold import fold
+from greenroom.core.state.step import StepBlocked, Terms
+from greenroom.core.state.team import Origin
 from tests.core.house import ANN, BOB, BOSS, DOOR, HUE, MINUTE, PIA, SYSTEM, T1, T2, House, question, reply, skill, tool
 
 ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
+KEYED = Terms(effect="keyed", verdict="ask", question="delete it?", digest="rm -r x")
 TEA = TimerId("ann!tea")
 
 
@@ -67,6 +75,7 @@ def test_a_yes_lets_it_start_and_settles_the_letter() -> None:
     assert not house.world.mail
     assert house.next(ANN) == "ann#1"
     assert house.start(ANN, terms=ASK).state == "running"
+    house.finish(ANN)
     assert not house.world.approvals
 
 
@@ -100,7 +109,7 @@ def test_the_policy_is_asked_again_after_the_yes() -> None:
 def test_a_policy_that_has_become_lenient_does_not_ask() -> None:
     house = asking().answer(ANN)
     assert house.start(ANN, terms=Terms(effect="pure")).state == "running"
-    assert not house.world.approvals
+    assert not house.happened(ApprovalVoided)
 
 
 def test_a_yes_survives_waiting_for_room_in_the_budget() -> None:
@@ -123,12 +132,59 @@ def test_a_hungry_step_may_have_to_be_asked_about_when_room_comes() -> None:
     assert not house.world.hungry
 
 
-def test_a_yes_is_for_one_attempt() -> None:
+@pytest.mark.parametrize("cut", ["crash", "pause", "release"])
+def test_a_yes_holds_for_every_attempt_at_what_was_shown(cut: str) -> None:
     house = asking().answer(ANN)
-    keyed = Terms(effect="keyed", verdict="ask", digest=ASK.digest)
-    house.start(ANN, terms=keyed)
+    house.start(ANN, terms=KEYED)
+    if cut == "crash":
+        house.do(Recover(epoch=1, owner="next"), by=SYSTEM)
+    elif cut == "pause":
+        house.do(PauseTask(task_id=T1, now=True)).release(ANN).do(ResumeTask(task_id=T1))
+    else:
+        house.release(ANN)
+    step = house.start(ANN, terms=KEYED)
+    assert (step.state, step.attempt) == ("running", 2)
+    assert house.happened(ApprovalRequested) == []
+    house.finish(ANN)
+    assert not house.world.approvals
+
+
+def test_a_yes_does_not_hold_for_another_call_after_an_interruption() -> None:
+    house = asking().answer(ANN)
+    house.start(ANN, terms=KEYED)
     house.release(ANN)
-    assert house.start(ANN, terms=keyed).state == "awaiting_approval"
+    assert house.start(ANN, terms=evolve(KEYED, digest="rm -r /")).state == "awaiting_approval"
+    assert [one.approval_id for one in house.world.approvals.values()] == ["ann#1?2"]
+
+
+def test_a_yes_does_not_hold_for_an_interrupted_step_that_was_changed() -> None:
+    house = asking().answer(ANN)
+    house.start(ANN, terms=KEYED)
+    house.release(ANN).do(ModifyStep(step_id=StepId("ann#1"), work=skill("merge")), by=ANN)
+    assert house.start(ANN, terms=KEYED).state == "awaiting_approval"
+
+
+def test_a_fork_asks_again_about_what_ran_with_a_yes() -> None:
+    house = asking().answer(ANN)
+    house.start(ANN, terms=KEYED)
+    house.do(ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=9)))
+    assert not house.world.approvals
+    assert house.start(ANN, terms=KEYED).state == "awaiting_approval"
+
+
+def test_a_question_that_an_old_log_asked_again_leaves_no_yes_behind() -> None:
+    """Before, a yes was for one attempt: such a log asks a second time without a word about the first answer."""
+    house = asking().answer(ANN)
+    house.start(ANN, terms=KEYED)
+    house.release(ANN)
+    again = StepBlocked(
+        at=house.now,
+        step_id=StepId("ann#1"),
+        state="awaiting_approval",
+        terms=KEYED,
+        approval=ApprovalId("ann#1?2"),
+    )
+    assert not fold(house.world, again).approvals
 
 
 def test_only_a_person_answers() -> None:

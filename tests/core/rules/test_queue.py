@@ -1,12 +1,14 @@
 """An agent's queue: which step is next, and where a new one goes."""
 
+from typing import Literal
+
 import pytest
 
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import AddTask, FinishStage, PauseTask, QueueSteps, ResumeTask, SendMessage
 from greenroom.core.rules.queue import is_open, next_step
 from greenroom.core.state.portrait import working_memory
-from greenroom.core.state.step import Terms
+from greenroom.core.state.step import StepQueued, Terms
 from tests.core.house import ANN, BOB, BOSS, CY, S1, T1, T2, House, plan, question, reply, skill, thread, tool
 
 ASKS = Terms(effect="pure", verdict="ask", digest="d")
@@ -28,6 +30,16 @@ def test_add_step_appends_and_add_next_step_goes_before_the_next_one_in_the_orde
     house.queue(ANN, skill("merge"), tool("shell", {}), place="next")
     assert house.todo(ANN) == ["merge", "shell", "planning", "reflection"]
     assert working_memory(house.world, ANN) == {T1: {"no_relative": ["ann#3", "ann#4", "ann#1", "ann#2"]}}
+
+
+@pytest.mark.req("MAS-75")
+@pytest.mark.parametrize("place", ["last", "next"])
+def test_whoever_queues_steps_is_told_their_ids_and_the_agent_remembers_them(place: Literal["last", "next"]) -> None:
+    house = House.furnished().queue(ANN).queue(ANN, skill("merge"), skill("reflection"), place=place)
+    told = [event.step_id for event in house.happened(StepQueued)]
+    assert told == ["ann#2", "ann#3"]
+    remembered = working_memory(house.world, ANN)[T1]["no_relative"]
+    assert remembered == (["ann#1", *told] if place == "last" else [*told, "ann#1"])
 
 
 @pytest.mark.req("MAS-92")

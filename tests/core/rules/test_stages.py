@@ -294,12 +294,6 @@ def test_a_stage_that_does_not_run_is_not_reported() -> None:
     staged().refused("reported", ReportStage(stage_id=S1), by=SYSTEM)
 
 
-def test_a_person_who_manages_gets_no_step() -> None:
-    house = House.furnished().do(AddTask(name="x", intention="x", manager=HUE, stages=(plan(("one", ANN)),)))
-    house.do(StartStage(stage_id=StageId("t2.s1")), ReportStage(stage_id=StageId("t2.s1")), by=SYSTEM)
-    assert house.todo(HUE) == []
-
-
 def test_a_subtask_is_assigned_in_a_paused_task_and_waits_there() -> None:
     house = staged().do(PauseTask(task_id=T1)).assign()
     assert house.todo(ANN) == ["converse"]

@@ -13,6 +13,7 @@ from greenroom.core.rules.intents import (
     RemoveStep,
     StartStep,
 )
+from greenroom.core.state.message import MessageSent
 from greenroom.core.state.step import Prepared, Terms, Work
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, reply, skill, thread, tool
 
@@ -224,6 +225,19 @@ def test_a_long_tail_tool_gets_a_tool_decision_next_in_its_own_conversation() ->
     assert house.todo(PIA) == ["tool_decision", "reflection"]
     first = house.world.steps[house.agent(PIA).todo[0]]
     assert (first.thread_id, first.stage_id, first.work.text_content) == (thread(PIA, "t1.s1.1"), S1, "crawl")
+
+
+@pytest.mark.req("MAS-104")
+def test_the_wish_for_a_tool_decision_becomes_an_instruction_to_its_agent_that_adds_the_step() -> None:
+    house = House.furnished(stages=(plan(("one", PIA)),)).assign()
+    house.run(PIA, steps(tool("crawl", {}), agent=PIA, task=None))
+    house.run(PIA, NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=S1, tool_name="crawl"), effect="effectful")
+    (sent,) = house.happened(MessageSent)
+    message = sent.message
+    assert (message.kind, message.task_id, message.receiver, message.stage_relative) == ("instruction", T1, (PIA,), S1)
+    assert message.data == {"instruction": "add_tool_decision", "tool_name": "crawl"}
+    step = house.last(PIA)
+    assert (step.work.executor, step.message_id, step.cause) == ("tool_decision", message.message_id, "pia#2")
 
 
 def test_a_tool_decision_is_on_the_way_to_the_answer_too() -> None:

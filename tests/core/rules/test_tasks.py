@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from greenroom.core.base.amounts import Limits
-from greenroom.core.base.ids import AgentId, TaskId, task_budget
+from greenroom.core.base.ids import AgentId, StageId, TaskId, task_budget
 from greenroom.core.rules.intents import (
     AddStages,
     AddTask,
@@ -15,15 +15,20 @@ from greenroom.core.rules.intents import (
     Intent,
     PauseTask,
     PostNote,
+    QueueSteps,
     ResumeTask,
     SendMessage,
     StagePlan,
+    StartStage,
     StartTask,
     SubtaskPlan,
+    UpdateStageAgentState,
+    UpdateWorkingMemory,
 )
+from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.task import Task, TaskPaused
-from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, S2, SYSTEM, T1, T2, House, plan
+from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, PIA, S1, S2, SYSTEM, T1, T2, House, plan, skill
 
 MORE = AddTask(name="more", intention="do more", manager=ANN)
 
@@ -38,6 +43,38 @@ def test_a_task_has_its_manager_its_group_and_its_stages_in_order() -> None:
     assert task.stages == ("t2.s1", "t2.s2")
     assert task.state == "running"
     assert (task.parent, task.depth) == (None, 0)
+
+
+@pytest.mark.req("MAS-41")
+@pytest.mark.parametrize("by", [BOSS, HUE, DOOR])
+def test_agents_and_people_make_and_change_what_a_task_is(by: str) -> None:
+    house = House.furnished().do(AddTask(name="more", intention="x", manager=BOSS, group=(ANN,), start=False), by=by)
+    stage = StageId("t2.s1")
+    house.do(AddStages(task_id=T2, stages=(plan(("one", ANN)),)), StartTask(task_id=T2), by=by)
+    house.do(StartStage(stage_id=stage), by=by)
+    house.do(UpdateStageAgentState(stage_id=stage, agent_id=ANN, state="working"), by=by)
+    member = house.world.stages[stage].member(ANN)
+    assert member is not None
+    assert (house.task(T2).state, member.state) == ("running", "working")
+    house.do(FinishStage(stage_id=stage), FinishTask(task_id=T2), by=by)
+    assert T2 not in house.world.tasks
+
+
+@pytest.mark.req("MAS-41")
+@pytest.mark.parametrize("by", [ANN, BOSS, HUE, DOOR])
+def test_an_agents_state_is_changed_by_itself_by_others_and_by_people(by: str) -> None:
+    house = House.furnished(stages=(plan(("one", BOB)),)).do(
+        UpdateWorkingMemory(agent_id=ANN, task_id=T1, stage_id=S1), by=by
+    )
+    assert S1 in working_memory(house.world, ANN)[T1]
+    wish = SendMessage(task_id=T1, receiver=(ANN,), message="do this too") if by == BOSS else more_steps(ANN)
+    house.do(wish, by=by)
+    assert house.agent(ANN).working_state == "working"
+
+
+def more_steps(agent: AgentId) -> QueueSteps:
+    """What an agent itself or a person may put into its queue; other agents write to it."""
+    return QueueSteps(agent_id=agent, works=(skill(),), task_id=T1)
 
 
 def test_a_task_may_wait_to_be_started() -> None:

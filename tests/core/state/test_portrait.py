@@ -7,6 +7,7 @@ import pytest
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import (
     AddAgent,
+    AddTask,
     CancelTask,
     FinishStage,
     FinishSubtask,
@@ -30,7 +31,7 @@ from greenroom.core.state.portrait import (
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
-from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, House, plan, question, skill, tool
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, question, skill, tool
 
 
 def house_at_work() -> House:
@@ -155,6 +156,36 @@ def test_a_stage_points_to_agents_and_never_to_steps() -> None:
     house = house_at_work()
     assert "#" not in json.dumps(stage_state(house.world, S1))
     assert "#" not in json.dumps(task_state(house.world, T1))
+
+
+@pytest.mark.req("MAS-39")
+def test_the_same_work_is_seen_from_the_task_and_from_the_agents() -> None:
+    house = house_at_work()
+    world = house.world
+    task = task_state(world, T1)
+    stages = task["stage_list"]
+    assert isinstance(stages, list)
+    allotted = {agent: stage["stage_id"] for stage in reversed(stages) for agent in stage["agent_allocation"]}
+    assert allotted == {ANN: S1, BOB: S1, CY: "t1.s2"}
+    steps = [step_state(world, name) for name in sorted(world.steps)]
+    seen = {(step["task_id"], step["stage_id"], step["agent_id"]) for step in steps}
+    assert seen == {(T1, S1, ANN), (T1, S1, BOB)}, "a stage names agents, a step names its agent and its stage"
+    for _, stage, agent in seen:
+        assert stage in working_memory(world, AgentId(str(agent)))[T1]
+
+
+@pytest.mark.req("MAS-94")
+def test_all_tasks_are_found_by_their_id_until_they_are_over() -> None:
+    house = house_at_work()
+    house.do(AddTask(name="more", intention="do more", manager=BOSS, group=(ANN,)))
+    portraits = {name: task_state(house.world, name) for name in house.world.tasks}
+    assert {name: (task["task_id"], task["task_name"]) for name, task in portraits.items()} == {
+        T1: (T1, "job"),
+        T2: (T2, "more"),
+    }
+    house.do(CancelTask(task_id=T2))
+    assert set(house.world.tasks) == {T1}
+    assert [task.task_id for task in house.archived(Task)] == [T2]
 
 
 @pytest.mark.req("MAS-65", "MAS-66")

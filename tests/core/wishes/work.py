@@ -24,13 +24,24 @@ from greenroom.core.state.step import Prepared, Step, Terms, Work
 from greenroom.core.state.world import World
 from tests.core.wishes import words
 
-SKILLS = ("converse", "planning", "reflection", "summary", "send_message", "tool_decision", "merge", "unheard_of")
+SKILLS = (
+    "converse",
+    "planning",
+    "reflection",
+    "summary",
+    "send_message",
+    "tool_decision",
+    "merge",
+    "unheard_of",
+    "instruction_generation",
+)
 
 
 def work(rng: Random) -> Work:
     if rng.randrange(3) == 0:
         instruction = {"command": "ls"} if rng.randrange(4) else None
-        return Work(type="tool", executor=rng.choice(("shell", "crawl")), instruction_content=instruction)
+        call = "call" if rng.randrange(3) == 0 else None
+        return Work(type="tool", executor=rng.choice(("shell", "crawl")), instruction_content=instruction, call_id=call)
     return Work(type="skill", executor=rng.choice(SKILLS), text_content="go on")
 
 
@@ -56,7 +67,7 @@ def remove_step(rng: Random, world: World) -> RemoveStep:
 def terms(rng: Random) -> Terms:
     return Terms(
         effect=rng.choice(("pure", "model", "keyed", "effectful")),
-        needs=rng.choice((NOTHING, Amounts(money=rng.randint(0, 5), tokens=rng.randint(0, 10)))),
+        needs=rng.choice((NOTHING, Amounts(money=rng.randint(0, 5), tokens=rng.randint(0, 10)), Amounts(millis=5_000))),
         priced=rng.randrange(8) > 0,
         verdict=rng.choice(("allow", "allow", "allow", "allow", "ask", "deny")),
         digest=rng.choice(("this", "that")),
@@ -114,6 +125,7 @@ def set_limits(rng: Random, world: World) -> SetLimits:
         money=rng.choice((None, rng.randint(0, 20))),
         tokens=rng.choice((None, rng.randint(0, 40))),
         steps=rng.choice((None, None, rng.randint(0, 20))),
+        millis=rng.choice((None, None, rng.randint(0, 200_000))),
         hops=rng.choice((None, None, rng.randint(0, 8))),
         depth=rng.choice((None, 1)),
     )

@@ -49,6 +49,17 @@ def test_only_the_newest_teams_are_listed_unless_all_are_wanted(
     assert len(greenroom("tasks", "--all").out.splitlines()) == 3
 
 
+@pytest.mark.parametrize("columns", [24, 40, 60, 200])
+def test_an_id_is_never_cut(greenroom: Type, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    greenroom("demo", "-q")
+    team = first_team(greenroom)
+    monkeypatch.setattr("greenroom.interfaces.cli.output.WIDE", columns)
+    for words in (("tasks",), ("du",)):
+        lines = greenroom(*words).out.splitlines()[:2]
+        assert lines[1].startswith(team)
+        assert all(len(line) <= columns for line in lines)
+
+
 def test_show_tells_what_there_is_to_know(greenroom: Type) -> None:
     greenroom("demo", "-q")
     told = greenroom("show", "last").out
@@ -210,7 +221,17 @@ def test_room_is_counted_given_back_and_forgotten(greenroom: Type, home: Path) -
 def test_the_doctor_finds_nothing_wrong(greenroom: Type, home: Path) -> None:
     told = greenroom("doctor")
     assert told.code == 0
-    for words in ("Python 3", "SQLite 3", str(home), "sound, schema 1", "0 teams, 0 running"):
+    for words in (
+        "Python 3",
+        "SQLite 3",
+        str(home),
+        "none yet: the first team that runs makes it",
+        "0 teams, 0 running",
+    ):
+        assert words in told.out
+    greenroom("demo", "-q")
+    told = greenroom("doctor")
+    for words in ("sound, schema 1", "1 teams, 0 running"):
         assert words in told.out
     findings = greenroom("doctor", "--output-format", "json").json["findings"]
     assert isinstance(findings, list)

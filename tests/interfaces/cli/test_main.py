@@ -1,23 +1,37 @@
+import json
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
-from greenroom.interfaces.cli import lazy, main
-from greenroom.interfaces.cli.lazy import LazyCommand, load
+from greenroom.interfaces.cli import lazy, line, orders
+from greenroom.interfaces.cli.lazy import LazyCommand, load_command
+from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.table import ENTRIES, SECTIONS
 from tests.interfaces.cli.conftest import Type
 
 
 def test_every_entry_of_the_table_has_its_command() -> None:
     for entry in ENTRIES:
-        assert load(entry).__doc__
+        assert load_command(entry).__doc__
         assert LazyCommand(entry).real().name == entry.name
 
 
 def test_no_command_is_listed_twice() -> None:
-    names = [entry.name for _, entries in SECTIONS for entry in entries]
+    names = [entry.name for entry in ENTRIES]
     assert len(names) == len(set(names))
+    assert {entry.section for entry in ENTRIES} == set(SECTIONS)
+
+
+def test_every_order_has_the_command_that_does_it() -> None:
+    wanted = {order.__name__.lower(): order for order in get_args(orders.Order)}
+    assert {*wanted, "doctor"} == {entry.name for entry in ENTRIES}
+    for entry in ENTRIES:
+        if entry.name in wanted:
+            command = load(f"commands.{entry.module}", entry.name)
+            given = list(get_type_hints(command).values())[1]
+            assert given is wanted[entry.name], entry.name
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -75,13 +89,27 @@ def test_a_bug_is_one_sentence_and_with_v_a_traceback(
     def broken(_: object) -> int:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(main, "run", broken)
+    monkeypatch.setattr(line, "run", broken)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     for words, traceback in ((["greenroom"], False), (["greenroom", "-v"], True)):
         monkeypatch.setattr(sys, "argv", words)
         with pytest.raises(ZeroDivisionError) as caught:
-            main.main()
+            line.start()
         sys.excepthook(caught.type, caught.value, caught.tb)
         told = capsys.readouterr().err
         assert "Something broke that should not: ZeroDivisionError: by zero. This is a bug" in told
         assert ("Traceback" in told) is traceback
+
+
+def test_a_program_hears_of_a_bug_as_a_result(
+    greenroom: Type, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> int:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("greenroom.interfaces.cli.commands.tasks.tasks", broken)
+    with pytest.raises(ZeroDivisionError):
+        greenroom("tasks", "--output-format", "json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told["type"], told["status"], told["exit_code"]) == ("result", "error", 1)
+    assert "ZeroDivisionError: by zero. This is a bug" in told["error"]

@@ -11,8 +11,8 @@ from greenroom.interfaces.cli.rows import MOST, agents_table, doing, picture, se
 from greenroom.interfaces.cli.telling import Teller
 
 
-def drawn(what: RenderableType) -> str:
-    console = Console(file=io.StringIO(), width=120, highlight=False)
+def drawn(what: RenderableType, width: int = 120) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
     console.print(what)
     out = console.file
     assert isinstance(out, io.StringIO)
@@ -85,3 +85,15 @@ def test_a_crowd_is_cut_to_those_who_work(story: list[Told]) -> None:
 
 def test_a_length_of_time_is_said_shortly() -> None:
     assert [seconds(one) for one in (0, 950, 59_900, 61_000, 3_725_000)] == ["0.0s", "0.9s", "59.9s", "1m01s", "1h02m"]
+
+
+def test_a_narrow_terminal_sees_who_does_what(story: list[Told]) -> None:
+    teller = Teller()
+    for one in story[:60]:
+        teller.tell(one)
+    for width in (30, 45, 55, 65, 75, 90):
+        lines = drawn(agents_table(teller), width).splitlines()
+        assert all(len(line) <= width for line in lines)
+        assert [line.split()[0] for line in lines] == ["agent", "ben", "iris", "maya", "you"]
+        assert "state" in lines[0]
+        assert ("role" in lines[0]) is (width >= 80)

@@ -8,16 +8,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, get_args
+from typing import Final
 
 from greenroom.actors.agents.bench import StepBench
 from greenroom.actors.agents.payload import is_large, lighten
 from greenroom.actors.agents.windows import Windows
-from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Bug, ModelFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, step_id
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Abilities, Outcome
+from greenroom.core.ports.executor import Abilities, Outcome, fair, sound
 from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.intents import Consequence, FinishStep, QueueSteps, ReleaseStep, StartStep
@@ -25,10 +24,9 @@ from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
-from greenroom.core.state.step import Effect, Step, StepCancelling, Terms, Work
+from greenroom.core.state.step import Step, StepCancelling, Terms, Work
 from greenroom.core.state.world import World
 
-EFFECTS: Final = frozenset(get_args(Effect))
 GRACE: Final = 5.0
 """Seconds that an effect has to end after it was cancelled, before it is cancelled again."""
 
@@ -236,28 +234,6 @@ class Crew:
             return Outcome(state="failed", error=f"{step.work.executor} broke: {type(error).__name__}: {error}")
         finally:
             self._effects.pop(step.step_id, None)
-
-
-def sound(outcome: object) -> Outcome:
-    """What an executor returned, if it is an outcome; executors are written by strangers."""
-    if not isinstance(outcome, Outcome):
-        raise WorldFault(f"It returned {type(outcome).__name__}, not an Outcome.")
-    if outcome.state not in ("finished", "failed", "uncertain"):
-        raise WorldFault(f"It returned the state {outcome.state!r}; finished, failed and uncertain are known.")
-    intents: object = outcome.intents
-    spent: object = outcome.spent
-    if not isinstance(intents, tuple) or not isinstance(spent, Amounts):
-        raise WorldFault("It returned intents that are no tuple, or a cost that is none.")
-    return outcome
-
-
-def fair(terms: object) -> Terms:
-    """What an executor wants to run under, if it can be."""
-    if not isinstance(terms, Terms) or terms.effect not in EFFECTS:
-        raise WorldFault(f"It wants to run under {terms!r}, which are no terms.")
-    if terms.verdict not in ("allow", "ask", "deny") or terms.needs.lowest < 0:
-        raise WorldFault(f"It wants to run under the verdict {terms.verdict!r} and the cost {terms.needs}.")
-    return terms
 
 
 def _without_result(finish: FinishStep, error: Bug) -> FinishStep:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import cast
 
 from greenroom.core.base.ids import ThreadId
 from greenroom.core.state.archive import Archived
@@ -35,16 +36,12 @@ class Windows:
         if not self._steps and not self._missed:
             return
         for row in archived:
-            if isinstance(row.record, Step):
-                self._add(row.record)
+            for table in (self._steps, self._missed):
+                if row.kind == "step" and row.owner in table:
+                    table[ThreadId(row.owner)].append(cast("Step", row.record))
         for event in events:
             if type(event) is ThreadClosed:
                 self._steps.pop(event.thread_id, None)
             elif type(event) is WindowMoved and event.thread_id in self._steps:
                 kept = self._steps[event.thread_id]
                 self._steps[event.thread_id] = [step for step in kept if step.ordinal >= event.window_from]
-
-    def _add(self, step: Step) -> None:
-        for table in (self._steps, self._missed):
-            if step.thread_id in table:
-                table[step.thread_id].append(step)

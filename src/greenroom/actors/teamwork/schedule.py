@@ -5,10 +5,10 @@ Run at start on all tasks and after each commit on those that changed: the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from greenroom.core.base.ids import TaskId, task_of, thread_id
+from greenroom.core.base.ids import SubtaskId, TaskId, task_of, thread_id
 from greenroom.core.rules.intents import (
     AssignSubtask,
     FinishStage,
@@ -31,6 +31,7 @@ from greenroom.core.state.stage import (
     SubtaskEnd,
     SubtaskEnded,
     SubtaskHandedOver,
+    SubtaskWord,
 )
 from greenroom.core.state.step import StepEnded
 from greenroom.core.state.task import Task, TaskResumed, TaskStarted
@@ -94,9 +95,11 @@ def _finish(task: Task) -> FinishTask:
 
 def _stage(world: World, task: Task, stage: Stage) -> list[Intent]:
     found: list[Intent] = []
+    states = {subtask.subtask_id: subtask.state for subtask in stage.subtasks}
     for subtask in stage.subtasks:
-        found += _subtask(world, stage, subtask)
-    if found or any(subtask.state not in OVER for subtask in stage.subtasks):
+        if subtask.state not in OVER:
+            found += _subtask(world, stage, subtask, states)
+    if found or any(state not in OVER for state in states.values()):
         return found
     failed = any(one.required and one.state in ("failed", "skipped") for one in stage.subtasks)
     if task.driver == "manager" or (failed and stage.on_failure == "escalate"):
@@ -119,12 +122,12 @@ def _summary(stage: Stage) -> str:
     return "\n".join(f"{one.name}: {one.state}. {one.summary}".rstrip() for one in stage.subtasks)
 
 
-def _subtask(world: World, stage: Stage, subtask: Subtask) -> list[Intent]:
+def _subtask(world: World, stage: Stage, subtask: Subtask, states: Mapping[SubtaskId, SubtaskWord]) -> list[Intent]:
     if subtask.state == "init":
-        needs = [one for one in stage.subtasks if one.subtask_id in subtask.needs]
-        if any(one.state in ("failed", "skipped", "cancelled") for one in needs):
+        needs = [states[one] for one in subtask.needs]
+        if any(state in ("failed", "skipped", "cancelled") for state in needs):
             return [_end(stage, subtask, "skipped", "something it needs was not done")]
-        if all(one.state == "finished" for one in needs):
+        if all(state == "finished" for state in needs):
             return [AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage.stage_id)]
     if subtask.state == "running" and _stalled(world, subtask):
         return [_end(stage, subtask, "failed", "its agent has no steps left and never said that it was done")]

@@ -1,4 +1,4 @@
-"""Records ↔ JSON at the rim: events, intents, archive rows, snapshots. The only place in the core that knows pydantic.
+"""Records ↔ JSON at the rim: events, intents, archive rows, snapshots. What is written here can be read back here.
 
 Old logs always load: fields are only added, with a default, and a default of a stored record never changes. The golden
 logs in the tests hold us to it.
@@ -7,14 +7,15 @@ logs in the tests hold us to it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from types import GenericAlias
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from immutables import Map
-from pydantic import TypeAdapter, ValidationError
+from msgspec import MsgspecError, Raw, to_builtins
+from msgspec.json import Decoder, Encoder
 
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected, StoreFault
@@ -49,33 +50,47 @@ from greenroom.core.state.timer import Timer
 from greenroom.core.state.world import NOWHERE, World, value_key
 
 T = TypeVar("T")
-K = TypeVar("K", bound=str)
-V = TypeVar("V", bound=str)
 
 SCHEMA: Final = 1
 """The version of everything that lies in a log. A store with a higher one is refused."""
 
 
-@cache
-def _adapter(cls: Hashable) -> TypeAdapter[object]:
-    return TypeAdapter(cast("type[object]", cls))
+def _plain(value: object) -> object:
+    """Strangers' results hold other mappings than dictionaries too."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is nothing that can be written down")
 
 
-def adapter(cls: type[T]) -> TypeAdapter[T]:
-    """The (expensive to make, cheap to use) adapter of a record class."""
-    return cast("TypeAdapter[T]", _adapter(cast("Hashable", cls)))
+_encode: Final = Encoder(enc_hook=_plain).encode
 
 
-@cache
-def _dump(cls: Hashable) -> Callable[[object], bytes]:
-    """How records of this class are written. Defaults are left out; what could not be read back is not written."""
-    return partial(_adapter(cls).serializer.to_json, exclude_defaults=True, warnings="error")
+_decoder: Final = cast("Callable[[object], Decoder[Any]]", cache(Decoder))
+"""By class: expensive to make, cheap to use."""
+
+
+def _decode(cls: type[T], data: bytes) -> T:
+    """A record of this class, every field of it checked."""
+    return cast("T", _decoder(cls).decode(data))
+
+
+def _place(what: str, error: Exception) -> str:
+    """Where it is wrong and how, in the order in which a person reads."""
+    why, _, where = str(error).partition(" - at `$")
+    return f"{what}{where.rstrip('`')}: {why}"
+
+
+def plain(record: object) -> dict[str, object]:
+    """A record as JSON shows it: what has its default is left out."""
+    return cast("dict[str, object]", to_builtins(record, enc_hook=_plain))
 
 
 def encode_event(event: Event) -> NewEvent:
-    """The event as it goes into the log."""
+    """The event as it goes into the log. It is read back at once: types are not enforced when a record is made."""
     cls = type(event)
-    return NewEvent(at=event.at, type=cls.__name__, data=_dump(cast("Hashable", cls))(event))
+    data = _encode(event)
+    _decoder(cls).decode(data)
+    return NewEvent(event.at, cls.__name__, data)
 
 
 def decode_event(stored: StoredEvent) -> Event:
@@ -87,10 +102,10 @@ def decode_event(stored: StoredEvent) -> Event:
             "The log was written by a newer Greenroom: use that version to read it."
         )
     try:
-        return adapter(cls).validate_json(stored.data)
-    except ValidationError as error:
+        return _decode(cls, stored.data)
+    except (MsgspecError, UnicodeDecodeError) as error:
         raise StoreFault(
-            f"Event {stored.version} ({stored.type}) cannot be read: {error.errors()[0]['msg']}. "
+            f"Event {stored.version} ({stored.type}) cannot be read: {error}. "
             "The log is damaged; `greenroom doctor` checks it."
         ) from error
 
@@ -105,13 +120,12 @@ ARCHIVE_TYPES: Final[dict[str, type[ArchivedRecord]]] = {
 
 def encode_archived(row: Archived, version: int) -> ArchiveRow:
     """The archive row as it goes beside the log."""
-    data = _dump(cast("Hashable", type(row.record)))(row.record)
-    return ArchiveRow(row.kind, row.key, row.owner, version, data)
+    return ArchiveRow(row.kind, row.key, row.owner, version, _encode(row.record))
 
 
 def decode_archived(row: ArchiveRow) -> ArchivedRecord:
     """The record as it left the world."""
-    return adapter(ARCHIVE_TYPES[row.kind]).validate_json(row.data)
+    return _decode(ARCHIVE_TYPES[row.kind], row.data)
 
 
 @cache
@@ -157,15 +171,8 @@ _KEYS: Final[dict[str, str]] = {
 
 def encode_world(world: World) -> bytes:
     """The whole world: one line per table. Grows with open work, never with history."""
-    lines = [b"%d" % world.version, adapter(Team).dump_json(world.team), _pairs(world.retired), _pairs(world.hungry)]
-    for name, cls in _TABLES.items():
-        rows = map(_dump(cast("Hashable", cls)), getattr(world, name).values())
-        lines.append(b"[" + b",".join(rows) + b"]")
-    return b"\n".join(lines)
-
-
-def _pairs(table: Mapping[K, V]) -> bytes:
-    return adapter(dict[str, str]).dump_json({str(key): str(value) for key, value in table.items()})
+    lines = [b"%d" % world.version, *map(_encode, (world.team, dict(world.retired), dict(world.hungry)))]
+    return b"\n".join([*lines, *(_encode(list(getattr(world, name).values())) for name in _TABLES)])
 
 
 def decode_world(data: bytes) -> World:
@@ -173,18 +180,14 @@ def decode_world(data: bytes) -> World:
     version, team, retired, hungry, *tables = data.split(b"\n")
     fields: dict[str, object] = {
         "version": int(version),
-        "team": adapter(Team).validate_json(team),
-        "retired": Map(adapter(dict[str, str]).validate_json(retired)),
-        "hungry": Map(adapter(dict[str, str]).validate_json(hungry)),
+        "team": _decode(Team, team),
+        "retired": Map(_decode(dict[str, str], retired)),
+        "hungry": Map(_decode(dict[str, str], hungry)),
     }
     for (name, cls), line in zip(_TABLES.items(), tables, strict=True):
-        fields[name] = Map({_key(name, row): _kept(row) for row in _rows(cast("Hashable", cls)).validate_json(line)})
+        rows = cast("list[object]", _decoder(GenericAlias(list, (cls,))).decode(line))
+        fields[name] = Map({_key(name, row): _kept(row) for row in rows})
     return evolve(NOWHERE, **fields)
-
-
-@cache
-def _rows(cls: Hashable) -> TypeAdapter[list[object]]:
-    return TypeAdapter(cast("type[list[object]]", GenericAlias(list, cls)))
 
 
 def _kept(row: object) -> object:
@@ -202,54 +205,52 @@ def _key(table: str, row: object) -> str:
 
 def encode_intent(intent: Intent) -> bytes:
     """An intent as it lies in the inbox."""
-    body = _dump(cast("Hashable", type(intent)))(intent)
-    return b'{"intent":"%s","data":%s}' % (type(intent).__name__.encode(), body)
+    return b'{"intent":"%s","data":%s}' % (type(intent).__name__.encode(), _encode(intent))
 
 
 def decode_intent(data: bytes) -> Intent | Rejected:
     """The intent that somebody asked for, or why it cannot be read. The inbox is untrusted."""
     try:
-        envelope = adapter(_Envelope).validate_json(data)
+        envelope = _decode(_Envelope, data)
         cls = INTENT_TYPES.get(envelope.intent)
         if cls is None or cls in _OWNERS_ONLY:
             return Rejected(code="unknown_intent", why=f"There is no intent {envelope.intent!r} for an inbox.")
-        return adapter(cls).validate_python(envelope.data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the intent"
-        return Rejected(code="bad_intent", why=f"{where}: {first['msg']}.")
+        return _decode(cls, bytes(envelope.data))
+    except (MsgspecError, UnicodeDecodeError) as error:
+        return Rejected(code="bad_intent", why=f"{_place('the intent', error)}.")
 
 
 def checked_intent(intent: Intent) -> Intent | Rejected:
     """The intent as the log would have it, or why it cannot be one: types are not enforced when a record is made."""
+    name = type(intent).__name__
+    if type(intent) in _ACTORS_ONLY:
+        why = f"{name} is for the house's own actors."
+        return Rejected(code="owners_only", why=why, hint="Ask for what it is to do.")
     try:
-        return adapter(type(intent)).validate_json(_dump(cast("Hashable", type(intent)))(intent))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return Rejected(code="bad_intent", why=f"{type(intent).__name__}.{where}: {first['msg']}.")
+        return _decode(type(intent), _encode(intent))
+    except MsgspecError as error:
+        return Rejected(code="bad_intent", why=f"{_place(name, error)}.")
     except (ValueError, TypeError, RecursionError) as error:
         why = str(error).replace("\n", " ")[:300]
-        return Rejected(code="bad_intent", why=f"{type(intent).__name__} cannot be written down: {why}.")
+        return Rejected(code="bad_intent", why=f"{name} cannot be written down: {why}.")
 
 
 @record
 class _Envelope:
     intent: str
-    data: Mapping[str, object]
+    data: Raw
 
 
-_OWNERS_ONLY: Final = frozenset(
-    {CreateTeam, ForkTeam, Recover, Declare, StartStep, PrepareEffect, FinishStep, ReleaseStep, FireTimer}
-)
-"""What only the owner's own actors ask for: no other process may put it into the inbox."""
+_ACTORS_ONLY: Final = frozenset({Recover, Declare, StartStep, PrepareEffect, FinishStep, ReleaseStep, FireTimer})
+_OWNERS_ONLY: Final = _ACTORS_ONLY | {CreateTeam, ForkTeam}
+"""What only the owner asks for: no other process may put it into the inbox."""
 
 
 def encode_outcome(refused: Rejected | None) -> bytes:
     """What the sender of an inbox intent reads: accepted, or why not."""
-    return b"null" if refused is None else adapter(Rejected).dump_json(refused)
+    return b"null" if refused is None else _encode(refused)
 
 
 def decode_outcome(data: bytes) -> Rejected | None:
     """The owner's answer to an inbox intent."""
-    return None if data == b"null" else adapter(Rejected).validate_json(data)
+    return None if data == b"null" else _decode(Rejected, data)

@@ -6,8 +6,8 @@ import re
 
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId
+from greenroom.core.rules.closing import cancel_steps, settle_mail
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
-from greenroom.core.rules.endings import cancel_steps, settle_mail
 from greenroom.core.rules.intents import AddAgent, AddParticipants, RemoveAgent, UpdateWorkingMemory
 from greenroom.core.rules.waits import release
 from greenroom.core.state.agent import Agent, AgentAdded, AgentRemoved, Duty, DutyTaken

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.rules import agents, board, endings, intents, messages, permits, stages, steps, tasks, team
+from greenroom.core.rules import (
+    agents,
+    board,
+    endings,
+    intents,
+    messages,
+    permits,
+    questions,
+    stages,
+    steps,
+    tasks,
+    team,
+)
 from greenroom.core.rules.draft import Draft, Rule
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
@@ -45,8 +57,8 @@ RULES: Final[dict[type, Rule]] = {
     intents.FinishStep: endings.finish_step,
     intents.ReleaseStep: endings.release_step,
     intents.SendMessage: messages.send_message,
-    intents.AskInfo: messages.ask_info,
-    intents.NeedToolDecision: messages.need_tool_decision,
+    intents.AskInfo: questions.ask_info,
+    intents.NeedToolDecision: questions.need_tool_decision,
     intents.PostNote: board.post_note,
     intents.SetValue: board.set_value,
     intents.MoveWindow: board.move_window,

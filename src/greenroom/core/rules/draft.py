@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, WaitingId
+from greenroom.core.base.ids import AgentId, StepId, WaitingId
 from greenroom.core.state.archive import Archived, archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
@@ -80,6 +80,16 @@ def unknown(noun: str, name: str, known: object = ()) -> Rejected:
     names = sorted(str(one) for one in known) if isinstance(known, list | tuple | set | frozenset) else []
     hint = f"Known: {', '.join(names[:12])}." if names else "It may have ended, or never existed."
     return Rejected(code=f"unknown_{noun}", why=f"There is no open {noun} {name!r}.", hint=hint)
+
+
+def own_step(world: World, name: str, by: str) -> Step | Rejected:
+    """The open step of this name, if the asker may speak of it: its agent, a person, the house."""
+    step = world.steps.get(StepId(name))
+    if step is None:
+        return unknown("step", name)
+    if by != step.agent_id and not is_trusted(world, by):
+        return Rejected(code="not_yours", why=f"Step {name!r} belongs to {step.agent_id!r}, not to {by!r}.")
+    return step
 
 
 def not_in_group(agent: str, task: Task) -> Rejected:

@@ -1,26 +1,37 @@
-"""Sending: who may write to whom, what the receiver gets to do, and questions to the house itself."""
+"""Sending: who may write to whom, and what the receiver gets to do. Questions to the house itself: `questions.py`."""
 
 from __future__ import annotations
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, BudgetId, StageId, ThreadId, WaitingId, message_id, thread_id, waiting_id
-from greenroom.core.base.records import Data
+from greenroom.core.base.ids import (
+    AgentId,
+    BudgetId,
+    StageId,
+    ThreadId,
+    WaitingId,
+    message_id,
+    thread_id,
+    waiting_id,
+)
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.closing import end_step, notice, settle_mail
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
-from greenroom.core.rules.endings import end_step, notice
-from greenroom.core.rules.intents import AskInfo, NeedToolDecision, SendMessage
+from greenroom.core.rules.intents import SendMessage
 from greenroom.core.rules.limits import stop_at
-from greenroom.core.rules.queries import answer
-from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, owed_in, word_place
-from greenroom.core.rules.waits import may_wait, reader, release, set_timeout
+from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, word_place
+from greenroom.core.rules.waits import may_wait, reader, release, replier, set_timeout
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import Spent
 from greenroom.core.state.message import Message, MessageSent, MessageSettled, Wait, waits
 from greenroom.core.state.stage import SubtaskHandedOver
-from greenroom.core.state.step import Step, Work
+from greenroom.core.state.step import Work
 from greenroom.core.state.task import Task
 
 ONE_HOP = Amounts(hops=1)
+
+VERBS = frozenset({"approval_id", "subtask_id", "stage_id"})
+"""What a letter is about that is answered by a verb of its own and not by a message."""
 
 
 def send_message(draft: Draft, intent: SendMessage, by: str) -> Verdict:
@@ -28,6 +39,9 @@ def send_message(draft: Draft, intent: SendMessage, by: str) -> Verdict:
     sender = _sender(draft, intent, by)
     if isinstance(sender, Rejected):
         return sender
+    letter = _answered(draft, intent, sender)
+    if letter is not None:
+        intent = evolve(intent, return_waiting_id=_waiting_of(letter, sender))
     refused = _addressable(draft, intent, sender) or _answerable(draft, intent, sender)
     if refused is None and intent.waiting:
         refused = may_wait(draft.world, sender, intent.receiver)
@@ -42,7 +56,29 @@ def send_message(draft: Draft, intent: SendMessage, by: str) -> Verdict:
     for budget in draft.world.budgets_of(intent.task_id, sender):
         draft.emit(Spent(at=draft.now, budget_id=budget, amounts=ONE_HOP))
     _send(draft, _made(draft, intent, sender, handed), intent.timeout, handed)
+    if letter is not None:
+        settle_mail(draft, letter, (sender,))
     return None
+
+
+def _answered(draft: Draft, intent: SendMessage, sender: AgentId) -> Message | None:
+    """The letter that a person's plain message answers: the only one of its receivers that they owe an answer to."""
+    if draft.world.agents[sender].spec.kind != "human" or intent.return_waiting_id is not None or intent.waiting:
+        return None
+    owed = [
+        letter
+        for letter in draft.world.mail.values()
+        if letter.task_id == intent.task_id
+        and letter.sender_id in intent.receiver
+        and sender in letter.receiver
+        and VERBS.isdisjoint(letter.data or ())
+    ]
+    return owed[0] if len(owed) == 1 else None
+
+
+def _waiting_of(letter: Message, receiver: AgentId) -> WaitingId | None:
+    """The id that this receiver of the letter is to return, if its sender waits."""
+    return None if letter.waiting is None else letter.waiting[letter.receiver.index(receiver)]
 
 
 def _send(draft: Draft, message: Message, timeout: int | None, handed: SubtaskHandedOver | None) -> None:
@@ -53,7 +89,7 @@ def _send(draft: Draft, message: Message, timeout: int | None, handed: SubtaskHa
     if handed is not None:
         _hand_over(draft, message, handed)
     for index, receiver in enumerate(message.receiver):
-        _deliver(draft, message, receiver, message.waiting[index] if message.waiting else None)
+        deliver(draft, message, receiver, message.waiting[index] if message.waiting else None)
     if message.return_waiting_id is not None:
         _returned(draft, message, message.return_waiting_id)
 
@@ -195,14 +231,14 @@ def _hand_over(draft: Draft, message: Message, handed: SubtaskHandedOver) -> Non
     draft.emit(handed)
 
 
-def _deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingId | None) -> None:
+def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingId | None) -> None:
     """What the receiver gets to do. A person gets no step: they answer when they like."""
     agent = draft.world.agents[receiver]
     if agent.spec.kind == "human":
         return
     work = Work(
         type="skill",
-        executor="send_message" if message.need_reply and agent.spec.style == "plan" else reader(agent.spec.style),
+        executor=replier(agent.spec.style) if message.need_reply else reader(agent.spec.style),
         intention=f"A message from {message.sender_id} is in text_content.",
         text_content=_wording(message, waiting),
     )
@@ -253,83 +289,3 @@ def _returned(draft: Draft, message: Message, waiting: WaitingId) -> None:
     release(draft, waiting, "reply")
     if question in draft.world.mail:
         draft.emit(MessageSettled(at=draft.now, message_id=question, agent_id=message.sender_id))
-
-
-def ask_person(draft: Draft, step: Step, person: AgentId, question: str, data: Data) -> None:
-    """A question about a step, as a message to a person; the asker is not locked, the step waits."""
-    message = Message(
-        message_id=message_id(step.agent_id, draft.world.agents[step.agent_id].messages_made + 1),
-        task_id=step.task_id,
-        sender_id=step.agent_id,
-        receiver=(person,),
-        message=question,
-        need_reply=True,
-        kind="request",
-        data=data,
-        sent_at=draft.now,
-    )
-    draft.emit(MessageSent(at=draft.now, message=message))
-
-
-def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
-    """Lock, answer and unlock: the answer is the asker's next step."""
-    agent = draft.world.agents.get(AgentId(by))
-    if agent is None:
-        return Rejected(code="not_an_agent", why=f"{by!r} is no agent: views are for doors.")
-    task = draft.world.tasks.get(intent.task_id)
-    if task is None or by not in task.group or task.state == "cancelling":
-        return unknown("task", intent.task_id, tuple(draft.world.tasks))
-    found = answer(draft.world, intent, agent)
-    if isinstance(found, Rejected):
-        return found
-    asked = message_id(agent.agent_id, agent.messages_made + 1)
-    waiting = waiting_id(asked, agent.agent_id)
-    for name, text, waits_on, returns in (
-        (asked, f"ask_info: {intent.query} {', '.join(intent.about)}".strip(), (waiting,), None),
-        (message_id(agent.agent_id, agent.messages_made + 2), found, None, waiting),
-    ):
-        message = Message(
-            message_id=name,
-            task_id=intent.task_id,
-            sender_id=agent.agent_id,
-            receiver=(agent.agent_id,),
-            message=text,
-            waiting=waits_on,
-            return_waiting_id=returns,
-            kind="request" if returns is None else "response",
-            sent_at=draft.now,
-        )
-        draft.emit(MessageSent(at=draft.now, message=message, thread_id=draft.cause.thread_id if draft.cause else None))
-        if returns is not None:
-            _deliver(draft, message, agent.agent_id, None)
-            release(draft, returns, "reply")
-    return None
-
-
-def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdict:
-    """The result of a long-tail tool is judged next."""
-    task = draft.world.tasks.get(intent.task_id)
-    if task is None or task.state == "cancelling":
-        return unknown("task", intent.task_id, tuple(draft.world.tasks))
-    if intent.agent_id not in task.group:
-        return not_in_group(intent.agent_id, task)
-    if intent.stage_id is not None and intent.stage_id not in task.stages:
-        return unknown("stage", intent.stage_id, task.stages)
-    cause = draft.cause
-    if not is_trusted(draft.world, by) and (cause is None or cause.work.type != "tool" or by != intent.agent_id):
-        return Rejected(code="tool_decision_not_planned", why="Only a tool step may ask for a tool_decision.")
-    work = Work(
-        type="skill",
-        executor="tool_decision",
-        intention=f"Decide how to go on with {intent.tool_name}.",
-        text_content=intent.tool_name,
-    )
-    here = cause is not None and (cause.agent_id, cause.task_id) == (intent.agent_id, intent.task_id)
-    if cause is not None and here and is_open(draft.world, cause.thread_id):
-        thread = cause.thread_id
-    else:
-        thread = open_thread(draft, intent.agent_id, intent.task_id)
-    place = next_place(draft.world, draft.world.agents[intent.agent_id])
-    owed = owed_in(draft, thread)
-    enqueue(draft, thread, work, place=place, stage=intent.stage_id, answers=owed, jumped=owed is not None)
-    return None

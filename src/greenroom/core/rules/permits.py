@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, WaitingId, timer_id
+from greenroom.core.base.ids import AgentId, StepId, WaitingId, timer_id
 from greenroom.core.rules import limits
+from greenroom.core.rules.closing import drop_step, settle_question
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
-from greenroom.core.rules.endings import end_step, settle_question
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
 from greenroom.core.rules.queue import enqueue, open_thread
 from greenroom.core.rules.waits import reader, release
 from greenroom.core.state.approval import ApprovalAnswered
-from greenroom.core.state.step import StepUnblocked, Work
+from greenroom.core.state.step import StepCancelling, StepUnblocked, Work
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerFired, TimerSet
 
 
@@ -43,7 +43,7 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
         settle_question(draft, "approval_id", approval.approval_id)
         draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
     else:
-        end_step(draft, step, "failed", error=f"Denied by {by}. {intent.reason}".strip())
+        drop_step(draft, step, "failed", error=f"Denied by {by}. {intent.reason}".strip())
     return None
 
 
@@ -75,7 +75,7 @@ def set_timer(draft: Draft, intent: SetTimer, by: str) -> Verdict:
 
 
 def cancel_timer(draft: Draft, intent: CancelTimer, by: str) -> Verdict:
-    """An agent is not woken after all. The timeout of a wait is nobody's to cancel."""
+    """An agent is not woken after all. The timeout of a wait, or of work, is nobody's to cancel."""
     timer = draft.world.timers.get(intent.timer_id)
     if timer is None or timer.purpose != "wake":
         return unknown("timer", intent.timer_id)
@@ -86,7 +86,7 @@ def cancel_timer(draft: Draft, intent: CancelTimer, by: str) -> Verdict:
 
 
 def fire_timer(draft: Draft, intent: FireTimer, by: str) -> Verdict:
-    """Its time has come: a wait ends, or an agent is woken."""
+    """Its time has come: a wait ends, an agent is woken, a step has worked as long as it may."""
     timer = draft.world.timers.get(intent.timer_id)
     if timer is None:
         return unknown("timer", intent.timer_id)
@@ -95,8 +95,17 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> Verdict:
     draft.emit(TimerFired(at=draft.now, timer_id=timer.timer_id))
     if timer.purpose == "wait":
         release(draft, WaitingId(timer.subject), "timeout")
+    elif timer.purpose == "work":
+        _out_of_time(draft, StepId(timer.subject))
     elif draft.world.tasks[timer.task_id].state != "cancelling":
         style = draft.world.agents[timer.agent_id].spec.style
         work = Work(type="skill", executor=reader(style), intention=f"Timer {timer.subject}.", text_content=timer.text)
         enqueue(draft, open_thread(draft, timer.agent_id, timer.task_id), work)
     return None
+
+
+def _out_of_time(draft: Draft, name: StepId) -> None:
+    """End the attempt, unless it is being ended already or nothing limits its working time any more."""
+    step = draft.world.steps[name]
+    if step.state == "running" and limits.time_limit(draft.world, step) is not None:
+        draft.emit(StepCancelling(at=draft.now, step_id=name, attempt=step.attempt, then="out_of_time"))

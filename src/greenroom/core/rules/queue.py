@@ -15,9 +15,10 @@ from greenroom.core.base.ids import (
     thread_id,
 )
 from greenroom.core.rules.draft import Draft
+from greenroom.core.rules.limits import needed, working_time
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import room
-from greenroom.core.state.step import Step, StepQueued, Work
+from greenroom.core.state.step import Step, StepQueued, Terms, Work, lacks_instruction
 from greenroom.core.state.thread import Thread, ThreadOpened
 from greenroom.core.state.world import World
 
@@ -26,7 +27,8 @@ def next_step(world: World, agent_id: AgentId) -> Step | None:
     """The step that may start now: the first in the queue whose thread, task and locks allow it.
 
     A step that waits (for a person, a budget, its instruction) holds up its own thread, not the agent's other threads.
-    A locked agent still answers: steps that owe somebody a reply run.
+    A locked agent still answers: steps that owe somebody a reply run. Native calls overtake what else is in their
+    thread: nothing comes between a reply and the results of its calls.
     """
     agent = world.agents.get(agent_id)
     if agent is None or agent.running is not None or not agent.todo or world.team.paused is not None:
@@ -34,12 +36,13 @@ def next_step(world: World, agent_id: AgentId) -> Step | None:
     held: set[ThreadId] = set()
     for name in agent.todo:
         step = world.steps[name]
-        if step.thread_id in held:
+        home = step.thread_id
+        if home in held or (step.work.call_id is None and world.threads[home].open_calls):
             continue
         if _may_run(world, agent, step):
             return step
         if not (agent.step_lock and step.state == "init"):
-            held.add(step.thread_id)
+            held.add(home)
     return None
 
 
@@ -51,6 +54,9 @@ def _may_run(world: World, agent: Agent, step: Step) -> bool:
         task.parent is not None and not all(world.tasks[one].runs for one in world.above(task.task_id))
     ):
         return False
+    if step.work.call_id is not None:
+        # The calls of one reply go out together and are awaited together, whoever is waited for already.
+        return True
     if agent.step_lock and step.answers not in world.waits and not _helps_to_answer(world, agent, step):
         return False
     return not any(waiting in world.waits for waiting in step.after)
@@ -69,8 +75,9 @@ def _helps_to_answer(world: World, agent: Agent, step: Step) -> bool:
 
 def _has_room(world: World, step: Step) -> bool:
     """Whether a step that waits for a budget may try again. "Never" counts: trying is how the limit is reported."""
-    needs = step.needs
-    budgets = (world.budgets[name] for name in world.budgets_of(step.task_id, step.agent_id))
+    terms = step.terms or Terms(effect="pure")
+    budgets = [world.budgets[name] for name in world.budgets_of(step.task_id, step.agent_id)]
+    needs = needed(terms, working_time(budgets, terms))
     return all(room(budget, needs) != "later" for budget in budgets)
 
 
@@ -140,7 +147,7 @@ def enqueue(
             subtask_id=home.subtask_id,
             work=work,
             place=len(agent.todo) if place is None else place,
-            pending=work.type == "tool" and work.instruction_content is None,
+            pending=lacks_instruction(work),
             cause=draft.cause.step_id if draft.cause else None,
             message_id=message,
             answers=answers,

@@ -6,8 +6,9 @@ from graphlib import CycleError, TopologicalSorter
 
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, message_id, stage_id, subtask_id, thread_id
+from greenroom.core.base.records import Data
+from greenroom.core.rules.closing import cancel_steps, close_if_over, settle_question
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager, unknown
-from greenroom.core.rules.endings import cancel_steps, close_if_over, settle_question
 from greenroom.core.rules.intents import (
     AddStages,
     AssignSubtask,
@@ -158,6 +159,7 @@ def end_stage(draft: Draft, name: StageId, state: StageEnd, summary: str) -> Non
         if subtask.state in OPEN:
             _end_subtask(draft, stage, subtask.subtask_id, "cancelled", "the stage is over", ())
     draft.emit(StageEnded(at=draft.now, stage_id=name, task_id=stage.task_id, state=state, summary=summary))
+    settle_question(draft, "stage_id", name)
     release_where(draft, "stage_over", lambda wait: wait.stage_id == name)
     steps = [step for agent in group for step in draft.world.steps_of(agent) if step.stage_id == name]
     cancel_steps(draft, steps, "skipped")
@@ -184,7 +186,7 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> Verdict:
         SubtaskAssigned(at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=subtask.agent)
     )
     if agent.spec.kind == "human":
-        _ask_human(draft, stage, subtask)
+        _ask_human(draft, stage, subtask.agent, _briefing(stage, subtask), {"subtask_id": subtask.subtask_id})
         return None
     thread = open_thread(draft, subtask.agent, stage.task_id, stage=stage.stage_id, subtask=subtask.subtask_id)
     executor = "planning" if agent.spec.style == "plan" else "converse"
@@ -201,19 +203,19 @@ def _briefing(stage: Stage, subtask: Subtask) -> str:
     return "\n".join(parts)
 
 
-def _ask_human(draft: Draft, stage: Stage, subtask: Subtask) -> None:
-    """A person gets the duty as a message they owe an answer to."""
+def _ask_human(draft: Draft, stage: Stage, person: AgentId, text: str, data: Data) -> None:
+    """A person gets a duty as a message they owe an answer to; `data` says which, and doing it is the answer."""
     manager = draft.world.tasks[stage.task_id].manager
     message = Message(
         message_id=message_id(manager, draft.world.agents[manager].messages_made + 1),
         task_id=stage.task_id,
         sender_id=manager,
-        receiver=(subtask.agent,),
-        message=_briefing(stage, subtask),
+        receiver=(person,),
+        message=text,
         stage_relative=stage.stage_id,
         need_reply=True,
         kind="request",
-        data={"subtask_id": subtask.subtask_id},
+        data=data,
         sent_at=draft.now,
     )
     draft.emit(MessageSent(at=draft.now, message=message))
@@ -330,10 +332,11 @@ def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
         return Rejected(code="reported", why=f"Stage {stage.stage_id!r} was reported already.")
     draft.emit(StageReported(at=draft.now, stage_id=stage.stage_id))
     manager = draft.world.agents[draft.world.tasks[stage.task_id].manager]
-    if manager.spec.kind == "human":
-        return None
     lines = [f"Stage {stage.stage_id} ({stage.intention}) has nothing left to do:"]
     lines += [f"- {one.agent}, {one.name}: {one.state}. {one.summary}".rstrip() for one in stage.subtasks]
+    if manager.spec.kind == "human":
+        _ask_human(draft, stage, manager.agent_id, "\n".join(lines), {"stage_id": stage.stage_id})
+        return None
     work = Work(
         type="skill",
         executor=reader(manager.spec.style),

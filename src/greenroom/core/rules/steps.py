@@ -6,18 +6,28 @@ from typing import Final
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import StepId, ThreadId, approval_id
-from greenroom.core.base.records import evolve
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
-from greenroom.core.rules.endings import end_step
+from greenroom.core.base.ids import ThreadId, approval_id, timer_id
+from greenroom.core.rules.closing import drop_step
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, own_step, unknown
+from greenroom.core.rules.endings import running, stale
 from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
-from greenroom.core.rules.limits import stop_at
-from greenroom.core.rules.messages import ask_person
+from greenroom.core.rules.limits import needed, stop_at, working_time
+from greenroom.core.rules.questions import ask_person
 from greenroom.core.rules.queue import enqueue, is_open, next_place, next_step, open_thread, owed_in
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
-from greenroom.core.state.budget import room
-from greenroom.core.state.step import EffectPrepared, Step, StepBlocked, StepChanged, StepStarted, Terms, Work
+from greenroom.core.state.budget import Budget, room
+from greenroom.core.state.step import (
+    EffectPrepared,
+    Step,
+    StepBlocked,
+    StepChanged,
+    StepStarted,
+    Terms,
+    Work,
+    lacks_instruction,
+)
+from greenroom.core.state.timer import Timer, TimerSet
 
 ALWAYS: Final = frozenset(
     {"converse", "planning", "reflection", "send_message", "process_message", "instruction_generation"}
@@ -115,11 +125,9 @@ def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
 
 
 def _waiting_step(draft: Draft, name: str, by: str) -> Step | Rejected:
-    step = draft.world.steps.get(StepId(name))
-    if step is None:
-        return unknown("step", name)
-    if by != step.agent_id and not is_trusted(draft.world, by):
-        return Rejected(code="not_yours", why=f"Step {name!r} belongs to {step.agent_id!r}, not to {by!r}.")
+    step = own_step(draft.world, name, by)
+    if isinstance(step, Rejected):
+        return step
     if step.state not in ("init", "pending"):
         return Rejected(
             code="step_begun", why=f"Step {name!r} is {step.state}: only a step that has not begun changes."
@@ -136,7 +144,7 @@ def modify_step(draft: Draft, intent: ModifyStep, by: str) -> Verdict:
         refused = _forbidden(draft, draft.world.agents[step.agent_id], intent.work, by)
         if refused is not None:
             return refused
-    pending = intent.work.type == "tool" and intent.work.instruction_content is None
+    pending = lacks_instruction(intent.work)
     if step.approval is not None and step.approval in draft.world.approvals:
         # What was agreed to was something else.
         draft.emit(ApprovalVoided(at=draft.now, approval_id=step.approval, why="the step was changed"))
@@ -149,25 +157,25 @@ def remove_step(draft: Draft, intent: RemoveStep, by: str) -> Verdict:
     step = _waiting_step(draft, intent.step_id, by)
     if isinstance(step, Rejected):
         return step
-    end_step(draft, step, "skipped", error=f"removed by {by}")
+    drop_step(draft, step, "skipped", error=f"removed by {by}")
     return None
 
 
 def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
     """Begin an attempt: permission first, then the budget, then it runs."""
-    step = draft.world.steps.get(intent.step_id)
-    if step is None:
-        return unknown("step", intent.step_id)
-    if by != step.agent_id and not is_trusted(draft.world, by):
-        return Rejected(code="not_yours", why=f"Step {step.step_id!r} belongs to {step.agent_id!r}, not to {by!r}.")
+    step = own_step(draft.world, intent.step_id, by)
+    if isinstance(step, Rejected):
+        return step
     if next_step(draft.world, step.agent_id) is not step:
         return Rejected(
             code="not_next", why=f"Step {step.step_id!r} may not start now: it is {step.state}, or not next."
         )
     if not _permitted(draft, step, intent.terms):
         return None
-    needs = evolve(intent.terms.needs, steps=intent.terms.needs.steps + 1)
-    if not _affordable(draft, step, intent.terms, needs):
+    budgets = [draft.world.budgets[name] for name in draft.world.budgets_of(step.task_id, step.agent_id)]
+    time = working_time(budgets, intent.terms)
+    needs = needed(intent.terms, time)
+    if not _affordable(draft, step, intent.terms, needs, budgets):
         return None
     draft.emit(
         StepStarted(
@@ -177,9 +185,25 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
             terms=intent.terms,
             reserved=needs,
             notices_seen=len(draft.world.threads[step.thread_id].notices) if step.work.type == "skill" else 0,
+            until=None if time is None else draft.now + time,
         )
     )
+    if time is not None:
+        _set_clock(draft, step, draft.now + time)
     return None
+
+
+def _set_clock(draft: Draft, step: Step, due: int) -> None:
+    """The attempt is ended when the working time that is reserved for it is over."""
+    timer = Timer(
+        timer_id=timer_id(step.step_id, "work"),
+        purpose="work",
+        subject=step.step_id,
+        due=due,
+        task_id=step.task_id,
+        agent_id=step.agent_id,
+    )
+    draft.emit(TimerSet(at=draft.now, timer=timer))
 
 
 def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
@@ -187,7 +211,7 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
     if terms.verdict == "allow":
         return True
     if terms.verdict == "deny":
-        end_step(draft, step, "failed", error=f"Not permitted: {terms.rule or 'the policy says no'}.")
+        drop_step(draft, step, "failed", error=f"Not permitted: {terms.rule or 'the policy says no'}.")
         return False
     approval = draft.world.approvals.get(step.approval) if step.approval else None
     if approval is not None:
@@ -214,10 +238,10 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
     return False
 
 
-def _affordable(draft: Draft, step: Step, terms: Terms, needs: Amounts) -> bool:
+def _affordable(draft: Draft, step: Step, terms: Terms, needs: Amounts, budgets: list[Budget]) -> bool:
     """Whether every budget has room. If not now, the step waits; if never, its task or team pauses."""
-    for name in draft.world.budgets_of(step.task_id, step.agent_id):
-        budget = draft.world.budgets[name]
+    for budget in budgets:
+        name = budget.budget_id
         if budget.limits.money is not None and not terms.priced:
             why = f"no price is known for {terms.model!r} and a money cap holds"
             stop_at(draft, name, why, task=step.task_id, step=step.step_id)
@@ -237,16 +261,10 @@ def _affordable(draft: Draft, step: Step, terms: Terms, needs: Amounts) -> bool:
 
 def prepare_effect(draft: Draft, intent: PrepareEffect, by: str) -> Verdict:
     """Write down what the running attempt is about to do outside."""
-    step = draft.world.steps.get(intent.step_id)
-    if step is None:
-        return unknown("step", intent.step_id)
-    if by != step.agent_id and not is_trusted(draft.world, by):
-        return Rejected(code="not_yours", why=f"Step {step.step_id!r} belongs to {step.agent_id!r}, not to {by!r}.")
-    if step.state != "running" or step.attempt != intent.attempt:
-        return Rejected(
-            code="stale_attempt",
-            why=f"Attempt {intent.attempt} of step {step.step_id!r} does not run: "
-            f"it is {step.state}, attempt {step.attempt}.",
-        )
+    step = running(draft, intent.step_id, intent.attempt, by)
+    if isinstance(step, Rejected):
+        return step
+    if step.state == "cancelling":
+        return stale(step, intent.attempt)
     draft.emit(EffectPrepared(at=draft.now, step_id=step.step_id, attempt=step.attempt, prepared=intent.prepared))
     return None

@@ -8,8 +8,8 @@ from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import TEAM_BUDGET, TaskId, message_id, task_budget, task_id
 from greenroom.core.rules import limits
+from greenroom.core.rules.closing import cancel_steps, end_task_if_dead, steps_of_task
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_manager, unknown
-from greenroom.core.rules.endings import cancel_steps, end_task_if_dead, steps_of_task
 from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseTask, ResumeTask, StartTask
 from greenroom.core.rules.stages import check_plan, end_stage, put_stage
 from greenroom.core.state.message import Message, MessageSent

@@ -109,6 +109,11 @@ def reader(style: str) -> str:
     return "process_message" if style == "plan" else "converse"
 
 
+def replier(style: str) -> str:
+    """The skill in which an agent of this style answers."""
+    return "send_message" if style == "plan" else "converse"
+
+
 def release_where(draft: Draft, why: ReleaseWhy, matches: Callable[[Wait], bool]) -> None:
     """Release every wait that `matches`: its stage, task or agent is over."""
     for wait in ordered(draft.world.waits):

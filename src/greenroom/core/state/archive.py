@@ -6,9 +6,8 @@ A projection: computed from the world before an event and the event, so it can b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
-from greenroom.core.base.records import record
 from greenroom.core.state import stage as stages
 from greenroom.core.state import step as steps
 from greenroom.core.state import task as tasks
@@ -24,41 +23,48 @@ ArchiveKind = Literal["task", "stage", "step", "message", "note"]
 ArchivedRecord = Task | Stage | Step | Message | Note
 
 
-@record
-class Archived:
+class Archived(NamedTuple):
     """One row: `owner` is what it is asked by (a step by its thread, a message or note by its task).
 
-    A step's row is told, not stored: the log leads from one ended step of a thread to the one before it.
+    Its record is made when somebody looks. A step's row is told, not stored, and mostly nobody does: the log leads from
+    one ended step of a thread to the one before it.
     """
 
     kind: ArchiveKind
     key: str
     owner: str
-    record: ArchivedRecord
+    make: Callable[..., ArchivedRecord]
+    made_of: tuple[object, ...]
+
+    @property
+    def record(self) -> ArchivedRecord:
+        """What leaves the world, as it is remembered."""
+        return self.make(*self.made_of)
 
 
 def _task(world: World, event: TaskEnded) -> Archived:
-    task = tasks.ended(world.tasks[event.task_id], event)
-    return Archived(kind="task", key=task.task_id, owner="", record=task)
+    return Archived("task", event.task_id, "", tasks.ended, (world.tasks[event.task_id], event))
 
 
 def _stage(world: World, event: StageEnded) -> Archived:
-    stage = stages.ended(world.stages[event.stage_id], event)
-    return Archived(kind="stage", key=stage.stage_id, owner=stage.task_id, record=stage)
+    stage = world.stages[event.stage_id]
+    return Archived("stage", stage.stage_id, stage.task_id, stages.ended, (stage, event))
 
 
 def _step(world: World, event: StepEnded) -> Archived:
-    step = steps.ended(world.steps[event.step_id], event)
-    return Archived(kind="step", key=step.step_id, owner=step.thread_id, record=step)
+    return Archived("step", event.step_id, event.thread_id, steps.ended, (world.steps[event.step_id], event))
 
 
 def _message(_: World, event: MessageSent) -> Archived:
-    message = event.message
-    return Archived(kind="message", key=message.message_id, owner=message.task_id, record=message)
+    return Archived("message", event.message.message_id, event.message.task_id, _itself, (event.message,))
 
 
 def _note(_: World, event: NotePosted) -> Archived:
-    return Archived(kind="note", key=event.note.note_id, owner=event.note.task_id, record=event.note)
+    return Archived("note", event.note.note_id, event.note.task_id, _itself, (event.note,))
+
+
+def _itself(record: ArchivedRecord) -> ArchivedRecord:
+    return record
 
 
 _ROWS: Final[dict[type, Callable[[World, Any], Archived]]] = {

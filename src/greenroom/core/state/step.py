@@ -35,7 +35,7 @@ StepWord = Literal[
     "uncertain",
 ]
 StepEnd = Literal["finished", "failed", "cancelled", "skipped", "uncertain"]
-CancelThen = Literal["cancelled", "requeue"]
+CancelThen = Literal["cancelled", "requeue", "out_of_time"]
 
 
 @record
@@ -80,7 +80,8 @@ class Terms:
 class Step:
     """An open step. `answers` is a waiting id it owes a reply; `after` are ids it waits for itself.
 
-    `message_id` is the message that it delivers, if it delivers one.
+    `message_id` is the message that it delivers, if it delivers one. `approval` is a person's word about it: it holds
+    until the step ends. `until` is when the attempt that runs has used up the working time reserved for it.
     """
 
     step_id: StepId
@@ -108,6 +109,7 @@ class Step:
     asked: int = 0
     notices_seen: int = 0
     started_at: int | None = None
+    until: int | None = None
     then: CancelThen = "cancelled"
     ended_at: int | None = None
     result: Data | None = None
@@ -119,12 +121,6 @@ class Step:
     def ordinal(self) -> int:
         """Its number among its agent's steps."""
         return int(self.step_id.rpartition("#")[2])
-
-    @property
-    def needs(self) -> Amounts:
-        """What starting it reserves: what its terms say, and one step."""
-        needs = self.terms.needs if self.terms else NOTHING
-        return evolve(needs, steps=needs.steps + 1)
 
 
 @record
@@ -181,7 +177,7 @@ class StepUnblocked:
 
 @record
 class StepStarted:
-    """An attempt runs, under these terms, with this much reserved."""
+    """An attempt runs, under these terms, with this much reserved; `until` when working time has a limit."""
 
     at: int
     step_id: StepId
@@ -189,6 +185,7 @@ class StepStarted:
     terms: Terms
     reserved: Amounts
     notices_seen: int = 0
+    until: int | None = None
 
 
 @record
@@ -203,7 +200,7 @@ class EffectPrepared:
 
 @record
 class StepCancelling:
-    """The running effect is being ended; `then` says whether the step is over or runs again."""
+    """The running effect is being ended; `then` says whether the step is over, runs again, or had time enough."""
 
     at: int
     step_id: StepId
@@ -257,6 +254,11 @@ StepEvent = (
 )
 
 
+def lacks_instruction(work: Work) -> bool:
+    """Whether it waits for its instruction to be filled in. A native call has brought its arguments, if only none."""
+    return work.type == "tool" and work.instruction_content is None and work.call_id is None
+
+
 def queued(event: StepQueued, version: int) -> Step:
     """The step as it begins. `version` is the event's own."""
     return Step(
@@ -289,7 +291,7 @@ def started(step: Step, event: StepStarted) -> Step:
         reserved=event.reserved,
         notices_seen=event.notices_seen,
         started_at=event.at,
-        approval=None,
+        until=event.until,
     )
 
 
@@ -302,7 +304,7 @@ def blocked(step: Step, event: StepBlocked) -> Step:
 
 def interrupted(step: Step) -> Step:
     """It is runnable again; what it had prepared stays known."""
-    return evolve(step, state="init", reserved=NOTHING, started_at=None)
+    return evolve(step, state="init", reserved=NOTHING, started_at=None, until=None)
 
 
 def ended(step: Step, event: StepEnded) -> Step:

@@ -13,6 +13,7 @@ class Thread:
     `window_from` is the agent's step ordinal at which the window begins: clearing moves it, the log keeps all.
     `last` is the version at which its last step ended: from there the log leads back, step by step.
     `size` is how many characters its conversation has, which is what a budget reserves by.
+    `open_calls` are those of its open steps that are native calls: until they are over nothing else begins here.
     """
 
     thread_id: ThreadId
@@ -22,6 +23,7 @@ class Thread:
     subtask_id: SubtaskId | None = None
     call: str | None = None
     open_steps: int = 0
+    open_calls: int = 0
     last: int = 0
     size: int = 0
     window_from: int = 0

@@ -7,12 +7,12 @@ from typing import Literal
 from greenroom.core.base.ids import AgentId, TaskId, TimerId
 from greenroom.core.base.records import record
 
-Purpose = Literal["wait", "wake"]
+Purpose = Literal["wait", "wake", "work"]
 
 
 @record
 class Timer:
-    """At `due` something happens to `subject`: a wait ends, or an agent is woken with `text`."""
+    """At `due` something happens to `subject`: a wait ends, an agent is woken with `text`, a step has worked enough."""
 
     timer_id: TimerId
     purpose: Purpose

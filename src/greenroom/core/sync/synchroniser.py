@@ -56,14 +56,13 @@ class _Batch:
 
     def add(self, decided: Decided, version: int) -> None:
         """Take it in, or nothing of it when it cannot be written down."""
-        first = version + len(self.events) + 1
         encoded = [encode_event(event) for event in decided.events]
-        stored = [(first + index, row) for index, row in decided.archived if row.kind != "step"]
-        rows = [encode_archived(row, at) for at, row in stored]
-        self.events.extend(decided.events)
-        self.archived.extend(row for _, row in decided.archived)
-        self.encoded.extend(encoded)
-        self.rows.extend(rows)
+        if decided.archived:
+            first = version + len(self.events) + 1
+            self.rows += [encode_archived(row, first + at) for at, row in decided.archived if row.kind != "step"]
+            self.archived += [row for _, row in decided.archived]
+        self.events += decided.events
+        self.encoded += encoded
         self.world = decided.world
 
 

@@ -13,7 +13,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.step import StepEnded
-from greenroom.interfaces.cli.running import Ending, telling
+from greenroom.interfaces.cli.running import Ending, command, telling
 from greenroom.interfaces.cli.session import Door
 from greenroom.interfaces.cli.telling import Teller
 from greenroom.interfaces.cli.words import step_words
@@ -27,6 +27,10 @@ async def crash_and_resume(door: Door, team: TeamId) -> Ending:
     try:
         await _dies(door, team, teller)
         await _carries_on(door, team, teller)
+    except asyncio.CancelledError:
+        door.progress.end()
+        door.progress.note(f"Stopped. Go on with: {command(door, 'resume', team)}", style="bold")
+        raise
     finally:
         door.progress.end()
     tasks = [task.task_id for task in await door.runtime.ended_tasks(team)] + list(teller.world.tasks)

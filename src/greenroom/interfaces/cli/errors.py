@@ -1,14 +1,31 @@
-"""The one place where an error becomes a sentence for a person. A traceback is only for `-v`."""
+"""The one place where an error becomes a sentence for a person, and fields for a program.
+
+A traceback is only for `-v`.
+"""
 
 from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Sequence
+from typing import Final, cast, get_args
 
 import typer
 
-from greenroom.core.base.errors import Bug, GreenroomError
+from greenroom.core.base.errors import Bug, GreenroomError, Refused, WorldFault
 from greenroom.interfaces.cli.exits import Exit, of_error
+from greenroom.interfaces.cli.json_lines import Json, init, result, write
+from greenroom.interfaces.cli.setup import FORMAT, Format
+
+PYDANTIC: Final = "Value error, "
+"""How pydantic, with which typer checks what was typed, begins when the sentence is not its own."""
+
+
+class Unheard(WorldFault):
+    """What was to be said on stdout could not be written there."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"The answer cannot be written to stdout ({error.strerror or error}). What was done is done.")
 
 
 def explain(error: BaseException) -> str:
@@ -25,6 +42,14 @@ def explain(error: BaseException) -> str:
     )
 
 
+def fields(error: BaseException) -> Json:
+    """The same for a program: what, and where they are known by themselves, what to do and a code."""
+    if isinstance(error, Refused):
+        no = error.rejected
+        return {"error": no.why, **({"hint": no.hint} if no.hint else {}), "code": no.code}
+    return {"error": explain(error)}
+
+
 def report(error: BaseException, *, verbose: bool = False) -> Exit:
     """Say it on stderr; with `-v` after its traceback. Returns the exit code."""
     if verbose:
@@ -34,11 +59,33 @@ def report(error: BaseException, *, verbose: bool = False) -> Exit:
     return of_error(error)
 
 
-def usage(error: typer.TyperException) -> Exit:
-    """An option or argument that cannot be: say how it is meant."""
+def usage(error: typer.TyperException) -> Json:
+    """An option or argument that cannot be: say how it is meant. Returns the fields for a program."""
+    error.message = error.message.removeprefix(PYDANTIC)
     show = getattr(error, "show", None)
     if callable(show):
         show()
     else:
         typer.echo(f"Error: {error.format_message()}", err=True)
-    return Exit.USAGE
+    context = getattr(error, "ctx", None)
+    hint = f"`{context.command_path if context else 'greenroom'} --help` says what is known."
+    return {"error": error.format_message(), "hint": hint, "code": "usage"}
+
+
+def told(output_format: Format, code: Exit, error: Json) -> Exit:
+    """A program that asked for JSON gets it, also when there was nothing that could be run."""
+    if output_format == "stream-json":
+        write(init())
+    if output_format != "text":
+        write(result("error", code, **error))
+    return code
+
+
+def format_of(words: Sequence[str]) -> Format:
+    """The output format as far as it was said, wherever it stands on a line that may be wrong in other ways."""
+    found = "text"
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == FORMAT:
+            found = value if equals else "".join(words[place + 1 : place + 2])
+    return cast("Format", found) if found in get_args(Format) else "text"

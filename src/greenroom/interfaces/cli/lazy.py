@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -13,8 +12,10 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from greenroom.core.base.errors import WorldFault
+from greenroom.interfaces.cli.lenient import LenientCommand, lenient
+from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.setup import shared
-from greenroom.interfaces.cli.table import ROOM, SECTIONS, Entry
+from greenroom.interfaces.cli.table import ENTRIES, SECTIONS, Entry
 
 if TYPE_CHECKING:
     # typer 0.29 carries its own copy of click and shows its classes nowhere else.
@@ -31,10 +32,9 @@ def on_windows() -> bool:
     return os.name == "nt"
 
 
-def load(entry: Entry) -> Callable[..., int]:
-    """The function of a command."""
-    module = importlib.import_module(f"{ROOM}.{entry.module}")
-    return cast("Callable[..., int]", getattr(module, entry.name))
+def load_command(entry: Entry) -> Callable[..., int]:
+    """How a command is typed."""
+    return cast("Callable[..., int]", load(f"syntax.{entry.section}", entry.name))
 
 
 def options() -> list[Parameter]:
@@ -54,7 +54,7 @@ class LazyCommand(TyperCommand):
     def real(self) -> Command:
         """The real command, with its own options and the shared ones."""
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(self._entry.name, context_settings=SETTINGS)(load(self._entry))
+        app.command(self._entry.name, cls=LenientCommand, context_settings=SETTINGS)(load_command(self._entry))
         command = get_command(app)
         command.params.extend(options())
         return command
@@ -75,6 +75,10 @@ class LazyCommand(TyperCommand):
 class Sections(TyperGroup):
     """A group whose help lists its commands by what people want to do."""
 
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """All of them, lenient."""
+        return lenient(super().get_params(ctx))
+
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
         """What one can do comes before how."""
         self.format_commands(ctx, formatter)
@@ -85,9 +89,9 @@ class Sections(TyperGroup):
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """One list per section, all with the same columns."""
         width = max(len(name) for name in self.commands)
-        for title, entries in SECTIONS:
-            with formatter.section(bold(title)):
-                formatter.write_dl([(entry.name.ljust(width), entry.help) for entry in entries])
+        for section in SECTIONS:
+            with formatter.section(bold(section.capitalize())):
+                formatter.write_dl([(one.name.ljust(width), one.help) for one in ENTRIES if one.section == section])
 
 
 def bold(text: str) -> str:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
 
 from rich.console import Console as RichConsole
 from rich.console import RenderableType
 from rich.text import Text
 
 from greenroom.app.runtime import Told
+from greenroom.interfaces.cli.errors import Unheard, explain
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.schema import VERSION, Json, event_fields, line
+from greenroom.interfaces.cli.json_lines import Json, init, result, write
+from greenroom.interfaces.cli.schema import event_fields
 from greenroom.interfaces.cli.setup import Format
+from greenroom.interfaces.cli.streams import hush
 
 WIDE = 160
 """Columns when nobody looks: a pipe does not cut lines."""
@@ -37,8 +42,17 @@ class Output:
         if not self.console.is_terminal:
             self.console = Console(highlight=False, width=WIDE)
         self._items: dict[str, list[Json]] = {}
+        self._about: dict[str, object] = {}
         self._begun = False
         self._ended = False
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Whatever breaks, a program that reads this hears how it ended."""
+        if isinstance(error, Exception) and not isinstance(error, BrokenPipeError):
+            self.result("error", Exit.FAILED, error=explain(error))
 
     @property
     def text(self) -> bool:
@@ -46,16 +60,22 @@ class Output:
         return self.format == "text"
 
     def begin(self, **fields: object) -> None:
-        """The first line of a stream."""
+        """The first line of a stream. Which team it is about is said at the end too, however it ends."""
+        self._about = {name: fields[name] for name in fields if name == "team"}
         if self.format == "stream-json" and not self._begun:
-            self._write({"type": "init", "schema_version": VERSION, **fields})
+            self._write(init(**fields))
         self._begun = True
 
     def show(self, *what: RenderableType) -> None:
         """Print for people."""
         if self.text:
-            for one in what:
-                self.console.print(one, soft_wrap=isinstance(one, str | Text))
+            with self._heard():
+                for one in what:
+                    self.console.print(one, soft_wrap=isinstance(one, str | Text))
+
+    def expect(self, many: str) -> None:
+        """In one JSON object the list is there, also when nothing comes."""
+        self._items.setdefault(many, [])
 
     def item(self, kind: str, fields: Json, *, many: str = "") -> None:
         """One of several things of a kind."""
@@ -69,15 +89,27 @@ class Output:
         if self.format == "stream-json":
             self._write(event_fields(team, told))
 
-    def result(self, status: str, code: Exit, **fields: object) -> Exit:
+    def result(self, status: str, code: Exit, /, **fields: object) -> Exit:
         """The end of it, always printed in JSON; returns the code."""
         if not self.text and not self._ended:
-            self.begin()
+            self.begin(**self._about)
             rest: Mapping[str, object] = self._items if self.format == "json" else {}
-            self._write({"type": "result", "status": status, "exit_code": int(code), **fields, **rest})
+            self._write(result(status, code, **{**self._about, **fields, **rest}))
         self._ended = True
         return code
 
     def _write(self, fields: Json) -> None:
-        sys.stdout.write(line(fields) + "\n")
-        sys.stdout.flush()
+        with self._heard():
+            write(fields)
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """A stdout that cannot be written is said by name, and nothing more is written to it."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._ended = True
+            hush(sys.stdout)
+            raise Unheard(error) from error

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.ids import TaskId, TeamId
-from greenroom.core.ports.codec import adapter
+from greenroom.core.ports.codec import plain
 from greenroom.core.state.archive import archived
 from greenroom.core.state.message import Message
 from greenroom.core.state.note import Note
@@ -164,20 +164,20 @@ def fields(portrait: Portrait, owner: str | None, only: TaskId | None = None) ->
     """For programs: the records as they are in the log, and a row per agent."""
     world, teller = portrait.teller.world, portrait.teller
     return {
-        "team": _json(world.team),
+        "team": plain(world.team),
         "version": teller.version,
         "owner": owner,
         "tasks": [
-            {**_json(task), "stages": [_json(stage) for stage in stages_of(portrait, task)]}
+            {**plain(task), "stages": [plain(stage) for stage in stages_of(portrait, task)]}
             for task in tasks_of(portrait, only)
         ],
         "agents": [_agent(teller, name) for name in sorted(world.agents)],
-        "open_steps": [_json(step) for step in world.steps.values()],
-        "approvals": [_json(one) for one in world.approvals.values()],
+        "open_steps": [plain(step) for step in world.steps.values()],
+        "approvals": [plain(one) for one in world.approvals.values()],
         "messages": len(portrait.messages),
-        "notes": [_json(note) for note in portrait.notes],
+        "notes": [plain(note) for note in portrait.notes],
         "steps_ended": portrait.steps,
-        "spent": _json(teller.total()),
+        "spent": plain(teller.total()),
     }
 
 
@@ -194,7 +194,3 @@ def _agent(teller: Teller, name: str) -> dict[str, object]:
         "tokens": spent.tokens,
         "millis": spent.millis,
     }
-
-
-def _json(record: object) -> dict[str, object]:
-    return dict(adapter(type(record)).dump_python(record, mode="json", exclude_defaults=True))

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Final, Protocol
 
-from rich.console import Console as RichConsole
+from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
@@ -19,14 +19,6 @@ from greenroom.interfaces.cli.telling import Line, Teller
 
 MARKS: Final = {"✓": "green", "✗": "red", "?": "yellow", "!": "yellow", "→": "cyan", "◆": "bold blue", "✎": "magenta"}
 FRAMES: Final = 8
-
-
-class Console(RichConsole):
-    """A console on stderr: when nobody reads it any more, the work goes on unseen."""
-
-    def on_broken_pipe(self) -> None:
-        """Fall silent."""
-        self.quiet = True
 
 
 class Progress(Protocol):
@@ -92,8 +84,8 @@ class Lines(Quiet):
             self._print(told(teller, line))
 
     def note(self, text: str, *, style: str = "") -> None:
-        """Print it."""
-        self._print(Text(text, style=style))
+        """Print it, whole: it may be a command to type."""
+        self._console.print(Text(text, style=style), soft_wrap=True)
 
     def trouble(self, text: str | None) -> None:
         """Say that it began, and that it is over."""

@@ -6,7 +6,6 @@ import time
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from greenroom.core.base.amounts import NOTHING
@@ -14,9 +13,19 @@ from greenroom.core.state.agent import Agent
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
+from greenroom.interfaces.cli.tables import Column, Fitted, row
 from greenroom.interfaces.cli.telling import Teller
 from greenroom.interfaces.cli.words import shorten, step_words
 
+COLUMNS: Final = (
+    Column(name="agent"),
+    Column(name="role", style="dim", gives=True, needs=80),
+    Column(name="doing", gives=True),
+    Column(name="step", style="dim", least=7, needs=60),
+    Column(name="state", least=9),
+    Column(name="tokens", right=True, least=6, needs=70),
+    Column(name="time", right=True, least=6, needs=50),
+)
 COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 MOST: Final = 16
 """Rows that fit a screen."""
@@ -79,34 +88,28 @@ def worked(teller: Teller, agent: Agent, *, now: int) -> int:
     return spent + max(running, 0)
 
 
-def agents_table(teller: Teller, *, moving: bool = False) -> Table:
+def agents_table(teller: Teller, *, moving: bool = False) -> Fitted:
     """A row per agent. While it is `moving`, who works shows a sign of life and their time goes on."""
     now = int(time.time() * 1000) if moving else teller.at
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=moving)
-    table.add_column("agent", no_wrap=True)
-    table.add_column("role", no_wrap=True, style="dim")
-    table.add_column("doing", no_wrap=True, overflow="ellipsis", ratio=1 if moving else None)
-    table.add_column("step", no_wrap=True, style="dim", min_width=7)
-    table.add_column("state", no_wrap=True, min_width=9)
-    table.add_column("tokens", no_wrap=True, justify="right", min_width=6)
-    table.add_column("time", no_wrap=True, justify="right", min_width=6)
-    world = teller.world
-    for agent in _shown(world):
-        name = agent.agent_id
-        what, step, state = doing(world, agent)
-        sign = f"{SPINNER[now // 100 % len(SPINNER)]} " if moving and agent.running else ""
-        table.add_row(
-            Text(name, style=colour(world, name)),
-            agent.spec.role,
-            what,
-            step,
-            Text(f"{sign}{state}", style=STATES.get(state, "")),
-            f"{teller.spent.get(name, NOTHING).tokens:,}",
-            seconds(worked(teller, agent, now=now)),
-        )
-    if len(world.agents) > MOST:
-        table.add_row("", "", f"and {len(world.agents) - MOST} more")
-    return table
+    rows = [_agent(teller, agent, now, moving=moving) for agent in _shown(teller.world)]
+    if len(teller.world.agents) > MOST:
+        rows.append(row("", "", f"and {len(teller.world.agents) - MOST} more", "", "", "", ""))
+    return Fitted(COLUMNS, rows, spread=moving)
+
+
+def _agent(teller: Teller, agent: Agent, now: int, *, moving: bool) -> list[Text]:
+    name = agent.agent_id
+    what, step, state = doing(teller.world, agent)
+    sign = f"{SPINNER[now // 100 % len(SPINNER)]} " if moving and agent.running else ""
+    return row(
+        Text(name, style=colour(teller.world, name)),
+        agent.spec.role,
+        what,
+        step,
+        Text(f"{sign}{state}", style=STATES.get(state, "")),
+        f"{teller.spent.get(name, NOTHING).tokens:,}",
+        seconds(worked(teller, agent, now=now)),
+    )
 
 
 def _shown(world: World) -> list[Agent]:

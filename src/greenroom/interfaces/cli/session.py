@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import FrameType
-from typing import Final, TypeAlias
-
-import typer
+from typing import TypeAlias
 
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
 from greenroom.app.tuning import tune_process
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record
-from greenroom.interfaces.cli.errors import explain, report
+from greenroom.interfaces.cli.errors import fields, report
 from greenroom.interfaces.cli.exits import Exit, of_signal
 from greenroom.interfaces.cli.kits import kits
 from greenroom.interfaces.cli.output import Output
 from greenroom.interfaces.cli.progress import Progress, progress_for
-from greenroom.interfaces.cli.setup import Setup, setup_of
-
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SHOW_CURSOR: Final = b"\x1b[?25h"
+from greenroom.interfaces.cli.setup import Setup
+from greenroom.interfaces.cli.signals import end_at_once, heard, kept
+from greenroom.interfaces.cli.streams import hush
+from greenroom.interfaces.cli.table import Access
 
 
 @record
@@ -48,67 +44,65 @@ class Stop:
 
     def __init__(self) -> None:
         self.code = Exit.INTERRUPTED
+        self._signals = heard()
         self._work: asyncio.Task[Exit] | None = None
 
     def watch(self, work: asyncio.Task[Exit]) -> None:
         """Stop this task when a signal comes."""
         self._work = work
         loop = asyncio.get_running_loop()
-        for one in SIGNALS:
+        for one in self._signals:
             loop.add_signal_handler(one, self._first, one)
 
     def _first(self, number: signal.Signals) -> None:
         self.code = of_signal(number)
         loop = asyncio.get_running_loop()
-        for one in SIGNALS:
+        for one in self._signals:
             loop.remove_signal_handler(one)
-            signal.signal(one, _at_once)
+            signal.signal(one, end_at_once)
         if self._work is not None:
             self._work.cancel()
 
 
-def _at_once(number: int, _: FrameType | None) -> None:
-    """What is acknowledged is on disk: nothing is lost by not saying goodbye."""
-    if sys.stderr.isatty():
-        os.write(sys.stderr.fileno(), SHOW_CURSOR)
-    os._exit(of_signal(number))
+def run(setup: Setup, access: Access, work: Work, fatal: str | None = None) -> int:
+    """Run a command to its end and return its exit code. `fatal` is for the demo: the file in which it dies."""
+    progress, stop = progress_for(setup), Stop()
+    with Output(setup.output_format) as out, kept():
+        try:
+            tune_process()
+            return asyncio.run(_watched(Plan(setup=setup, access=access, work=work, fatal=fatal), out, progress, stop))
+        except BrokenPipeError:
+            # Whoever read our output has gone: say nothing more, not even while ending.
+            hush(sys.stdout)
+            return Exit.BROKEN_PIPE
+        except asyncio.CancelledError:
+            return out.result("stopped", stop.code)
+        except (GreenroomError, OSError) as error:
+            progress.end()
+            return out.result("error", report(error, verbose=setup.verbose), **fields(error))
 
 
-def run(context: typer.Context, work: Work, *, fatal: str | None = None) -> int:
-    """Run a command to its end and return its exit code."""
-    setup = setup_of(context)
-    out, progress, stop = Output(setup.output_format), progress_for(setup), Stop()
-    try:
-        tune_process()
-        return asyncio.run(_watched(setup, out, progress, work, stop, fatal))
-    except BrokenPipeError:
-        return _hush()
-    except asyncio.CancelledError:
-        return out.result("stopped", stop.code)
-    except (GreenroomError, TimeoutError) as error:
-        progress.end()
-        return out.result("error", report(error, verbose=setup.verbose), error=explain(error))
+@record
+class Plan:
+    """What is to be done, and with what."""
+
+    setup: Setup
+    access: Access
+    work: Work
+    fatal: str | None
 
 
-async def _watched(setup: Setup, out: Output, progress: Progress, work: Work, stop: Stop, fatal: str | None) -> Exit:
-    task = asyncio.create_task(_opened(setup, out, progress, work, fatal))
+async def _watched(plan: Plan, out: Output, progress: Progress, stop: Stop) -> Exit:
+    task = asyncio.create_task(_opened(plan, out, progress))
     stop.watch(task)
     return await task
 
 
-async def _opened(setup: Setup, out: Output, progress: Progress, work: Work, fatal: str | None) -> Exit:
-    home = home_folder(setup.home).absolute()
-    runtime = await Runtime.open(home, kits=kits(home, fatal=fatal))
+async def _opened(plan: Plan, out: Output, progress: Progress) -> Exit:
+    home = home_folder(plan.setup.home)
+    runtime = await Runtime.open(home, kits=kits(home, fatal=plan.fatal), access=plan.access)
     try:
-        return await work(Door(setup=setup, home=home, runtime=runtime, out=out, progress=progress))
+        return await plan.work(Door(setup=plan.setup, home=home, runtime=runtime, out=out, progress=progress))
     finally:
         progress.end()
         await runtime.close()
-
-
-def _hush() -> Exit:
-    """Whoever read our output has gone: say nothing more, not even while ending."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-    return Exit.BROKEN_PIPE

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Final, Literal, cast
 
 import typer
 
 Format = Literal["text", "json", "stream-json"]
+FORMAT: Final = "--output-format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def _remember(context: typer.Context, param: typer.CallbackParam, value: object)
     setup = setup_of(context)
     match param.name:
         case "home":
-            setup = replace(setup, home=cast("Path", value))
+            setup = replace(setup, home=_folder(str(value)))
         case "output_format":
             setup = replace(setup, output_format=cast("Format", value))
         case "quiet":
@@ -44,9 +45,15 @@ def _remember(context: typer.Context, param: typer.CallbackParam, value: object)
     context.find_root().obj = setup
 
 
+def _folder(text: str) -> Path:
+    if not text.strip():
+        raise typer.BadParameter("it is empty. Name a folder, or leave the option out.")
+    return Path(text)
+
+
 def shared(
     home: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--home",
             metavar="PATH",
@@ -59,7 +66,7 @@ def shared(
     output_format: Annotated[
         Format | None,
         typer.Option(
-            "--output-format",
+            FORMAT,
             metavar="FORMAT",
             help="text, json (one object) or stream-json (a line per event). [default: text]",
             callback=_remember,

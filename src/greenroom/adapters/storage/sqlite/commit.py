@@ -41,6 +41,7 @@ class Committer:
         self._side = side
         self._appender = appender
         self._pages = 0
+        self._newest: Mark | None = None
         place = path.stat()
         self._file = (place.st_dev, place.st_ino)
 
@@ -102,7 +103,10 @@ class Committer:
         return translate_os(error, self._path) if isinstance(error, OSError) else error
 
     def tidy(self) -> None:
-        """Copy the WAL into the database once in a while."""
+        """What nobody waits for: note the newest commit beside the database, copy the WAL into it once in a while."""
+        if self._newest is not None:
+            self._side.write(self._newest)
+            self._newest = None
         if self._pages >= CHECKPOINT:
             self._pages = 0
             with suppress(sqlite3.Error):  # costs nothing: all of it is durable where it is
@@ -143,5 +147,4 @@ class Committer:
         except sqlite3.Error as error:
             raise translate_commit(error, self._path) from error
         self.commits += 1
-        if mark is not None:
-            self._side.write(mark)
+        self._newest = mark or self._newest

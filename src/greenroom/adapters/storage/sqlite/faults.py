@@ -13,8 +13,10 @@ from typing import Final
 from greenroom.core.base.errors import CommitUnknown, StoreFault, StoreFull, WorldFault
 
 READ_ONLY: Final = (
-    "{path} cannot be written: the file or its folder is read-only. Make it writable, or choose another folder."
+    "{path} cannot be written: the file or its folder is read-only. It can be looked at; to change something, make it "
+    "writable, or choose another folder."
 )
+UNREADABLE: Final = "{path} cannot be read: you are not permitted to. Change its permissions, or choose another folder."
 
 SENTENCES: Final = {
     sqlite3.SQLITE_BUSY: "{path} stayed locked by another process. Nothing was written; close it, or try again.",
@@ -54,7 +56,16 @@ def translate(error: sqlite3.Error, path: Path) -> WorldFault:
     if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and no_room(path)):
         return StoreFull(FULL.format(path=path))
     sentence = SENTENCES.get(primary, "{path} cannot be used ({error}). `greenroom doctor` checks it.")
+    if primary == sqlite3.SQLITE_CANTOPEN and os.path.lexists(path):
+        sentence = forbidden(path) or sentence
     return StoreFault(sentence.format(path=path, error=error))
+
+
+def forbidden(path: Path) -> str | None:
+    """What this process is not permitted to do with the file; SQLite only says that it could not."""
+    if not os.access(path, os.R_OK):
+        return UNREADABLE
+    return None if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else READ_ONLY
 
 
 def translate_commit(error: sqlite3.Error, path: Path) -> WorldFault:
@@ -71,14 +82,30 @@ def translate_os(error: OSError, path: Path) -> WorldFault:
     if error.errno in NO_ROOM:
         return StoreFull(FULL.format(path=path))
     if error.errno in FORBIDDEN:
-        return StoreFault(READ_ONLY.format(path=path))
+        return StoreFault((READ_ONLY if readable(error, path) else UNREADABLE).format(path=path))
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
+        place = named(error, path)
         return StoreFault(
-            f"{path} is a file, or lies under one, where a folder is needed. Move it away, or choose another."
+            f"{place} is a file, or lies under one, where a folder is needed. Move it away, or choose another."
         )
     return StoreFault(
         f"{path} cannot be used ({error.strerror or error}). Check the disk and the folder's permissions."
     )
+
+
+def named(error: OSError, path: Path) -> Path:
+    """The place that the error is about."""
+    return Path(error.filename) if isinstance(error.filename, str) else path
+
+
+def readable(error: OSError, path: Path) -> bool:
+    """Whether only writing was forbidden: what is there of the place that the error names may be read."""
+    if error.errno == errno.EROFS:
+        return True
+    place = named(error, path)
+    while not os.path.lexists(place) and place != place.parent:
+        place = place.parent
+    return os.access(place, os.R_OK | (os.X_OK if place.is_dir() else 0))
 
 
 def no_room(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """The side record of the newest acknowledged commit. SQLite drops a torn end of its WAL without a word: we notice.
 
 A WAL is only ever lost from its end, so one place that must be in the database proves all that came before it. It is
-written without fsync after the commit, so it may lag behind; it is never ahead.
+written without fsync a moment after the commit (see `writer.py`), so it may lag behind; it is never ahead.
 """
 
 from __future__ import annotations

@@ -16,9 +16,11 @@ from greenroom.adapters.storage.sqlite.append import Appender
 from greenroom.adapters.storage.sqlite.blobs import BlobFiles
 from greenroom.adapters.storage.sqlite.commit import Committer
 from greenroom.adapters.storage.sqlite.lease import Leases
-from greenroom.adapters.storage.sqlite.opening import Opening
+from greenroom.adapters.storage.sqlite.looking import Refusing
+from greenroom.adapters.storage.sqlite.opening import Access, Opening
 from greenroom.adapters.storage.sqlite.poller import Poller
 from greenroom.adapters.storage.sqlite.readers import Readers
+from greenroom.adapters.storage.sqlite.tickets import Writing
 from greenroom.adapters.storage.sqlite.upkeep import Upkeep
 from greenroom.adapters.storage.sqlite.writer import Writer
 from greenroom.adapters.storage.watch import Watch
@@ -40,7 +42,13 @@ class SqliteLog:
     """`Log` and `Blobs` on SQLite. Made by `open`; belongs to the event loop that opened it."""
 
     def __init__(
-        self, place: Opening, db: sqlite3.Connection, readers: Readers, *, clock: Callable[[], float], poll: float
+        self,
+        place: Opening,
+        db: sqlite3.Connection | None,
+        readers: Readers,
+        *,
+        clock: Callable[[], float],
+        poll: float,
     ) -> None:
         watch = Watch()
         self.path = place.path
@@ -48,11 +56,15 @@ class SqliteLog:
         self._readers = readers
         self._blobs = BlobFiles(place.home / "blobs")
         self._leases = Leases(place.home / "leases")
-        self._committer = Committer(
-            place.path, db, connect=place.connect_writer, side=place.side, appender=Appender(self._blobs, clock)
-        )
-        self._writer = Writer(place.path, self._committer, watch)
-        self._poller = Poller(readers, place.connect, watch, every=poll)
+        self._committer: Committer | None = None
+        self._writer: Writing = Refusing(place.path)
+        if db is not None:
+            appender = Appender(self._blobs, clock)
+            self._committer = Committer(
+                place.path, db, connect=place.connect_writer, side=place.side, appender=appender
+            )
+            self._writer = Writer(place.path, self._committer, watch)
+        self._poller = Poller(place.path, readers, place.connect_reader, watch, every=poll)
         self._upkeep = Upkeep(place.path, writer=self._writer, readers=readers, blobs=self._blobs, clock=clock)
         self._tokens = itertools.count(1)
 
@@ -61,6 +73,7 @@ class SqliteLog:
         cls,
         home: Path,
         *,
+        access: Access = "make",
         clock: Callable[[], float] = time.time,
         timeout: float = 10.0,
         poll: float = 0.05,
@@ -69,13 +82,15 @@ class SqliteLog:
     ) -> SqliteLog:
         """Open the store in this folder, or make one; `accept_loss` goes on though acknowledged commits are missing.
 
-        `clock` gives seconds, `timeout` is how long to wait for a lock, `poll` how often to look for commits of other
-        processes while somebody listens. `connection` is for tests that inject faults.
+        `access` says whether one is made, changed, or only looked at: then every writing method is refused, and a store
+        that is not there looks like an empty one. `clock` gives seconds, `timeout` is how long to wait for a lock,
+        `poll` how often to look for commits of other processes while somebody listens. `connection` is for tests that
+        inject faults.
         """
         place = Opening(home, timeout=timeout, connection=connection)
-        readers = Readers(place.path, place.connect)
+        readers = Readers(place.path, place.connect_reader)
         try:
-            db = await readers.run(partial(place.open, accept_loss=accept_loss))
+            db = await readers.run(partial(place.open, access, accept_loss=accept_loss))
         except BaseException:
             readers.close()
             raise
@@ -84,7 +99,7 @@ class SqliteLog:
     @property
     def commits(self) -> int:
         """How many transactions this instance committed."""
-        return self._committer.commits
+        return self._committer.commits if self._committer else 0
 
     # ------------------------------------------------------------------------------------------- streams
 
@@ -235,6 +250,8 @@ class SqliteLog:
 
     async def put_blob(self, data: bytes) -> str:
         """Keep the bytes; returns their SHA-256 in hex."""
+        if isinstance(self._writer, Refusing):
+            raise self._writer.fault()
         return await self._readers.run(partial(self._blobs.put, data))
 
     async def get_blob(self, digest: str) -> bytes:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
+from greenroom.adapters.storage.database import FILE, Frozen, connect, connect_to_look, refuses_scratch
 from greenroom.adapters.storage.sqlite.faults import translated
 from greenroom.adapters.storage.sqlite.head import SideRecord, holds
-from greenroom.adapters.storage.sqlite.schema import FILE, bear, connect, examine
+from greenroom.adapters.storage.sqlite.schema import TABLES, bear, examine
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.codec import SCHEMA
 
-OLDEST_SQLITE = (3, 35, 0)
+OLDEST_SQLITE: Final = (3, 35, 0)
+
+Access: TypeAlias = Literal["make", "change", "look"]
+"""What somebody wants of a store: `make` it where there is none, `change` what is there, or only `look`."""
 
 
 class Opening:
@@ -23,15 +29,23 @@ class Opening:
         self.home = home
         self.path = home / FILE
         self.side = SideRecord(home)
-        self.connect = partial(connect, self.path, timeout=timeout, connection=connection)
+        self._looks = False
+        self._connect = partial(connect, self.path, timeout=timeout, connection=connection)
+        self._connect_to_look = partial(connect_to_look, self.path, timeout=timeout, connection=connection)
 
-    def open(self, *, accept_loss: bool) -> sqlite3.Connection:
-        """The writing connection of a store that is sound, ours and not too new."""
+    def open(self, access: Access, *, accept_loss: bool) -> sqlite3.Connection | None:
+        """The writing connection of a store that is sound, ours and not too new; None when it is only looked at."""
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             raise StoreFault(f"SQLite {sqlite3.sqlite_version} is too old: use a Python with SQLite 3.35 or newer.")
+        if access == "look" or (access == "change" and not there(self.path) and not there(self.side.path)):
+            self._looks = True
+            self._look(accept_loss=False)
+            return None
         with translated(self.home):
             for folder in (self.home, self.home / "blobs", self.home / "leases"):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not there(self.path):
+            self._bear(accept_loss=accept_loss)
         self._look(accept_loss=accept_loss)
         db = self.connect_writer()
         self.side.open()
@@ -41,7 +55,7 @@ class Opening:
 
     def connect_writer(self) -> sqlite3.Connection:
         """A connection that commits durably, and is seen to be able to write."""
-        db = self.connect()
+        db = self._connect()
         try:
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA fullfsync = 1")  # macOS: an ordinary fsync stops at the drive's cache
@@ -56,14 +70,53 @@ class Opening:
             raise
         return db
 
+    def connect_reader(self) -> sqlite3.Connection:
+        """A connection for questions."""
+        return self._connect_looking() if self._looks else self._connect()
+
+    def _connect_looking(self) -> sqlite3.Connection:
+        """One that changes nothing; a store that is not there yet looks like an empty one."""
+        if not there(self.path):
+            return empty()
+        try:
+            return self._connect_to_look()
+        except sqlite3.OperationalError as error:
+            if refuses_scratch(error) and os.access(self.path, os.R_OK) and not os.access(self.home, os.W_OK):
+                raise StoreFault(
+                    f"The newest commits of {self.path} stand in the file beside it and can only be read where the "
+                    "folder can be written. Copy the folder to such a place and name it with --home."
+                ) from error
+            raise
+
+    def _bear(self, *, accept_loss: bool) -> None:
+        if not accept_loss and self.side.read() is not None:
+            raise self.side.lost(self.path)
+        bear(self.path)
+
     def _look(self, *, accept_loss: bool) -> None:
-        mark = self.side.read()  # before the database: it is written after it, so it is never ahead
-        if not self.path.exists():
-            if mark is not None and not accept_loss:
+        if self.path.is_dir():
+            raise StoreFault(f"{self.path} is a folder where the database should be. Move it away, or choose another.")
+        mark = None if accept_loss else self.side.read()  # before the database: written after it, so never ahead
+        found = there(self.path)  # before it is opened: somebody may be making it just now
+        # For looking only: closing an ordinary connection would tidy up a damaged WAL and with it what can be rescued.
+        with closing(self._connect_looking()) as db:
+            if found:
+                examine(db, self.path)
+            if mark is not None and not holds(db, mark):
                 raise self.side.lost(self.path)
-            bear(self.path)
-        # Read-only: closing an ordinary connection would tidy up a damaged WAL and with it what can be rescued.
-        with closing(self.connect(read_only=True)) as db:
-            examine(db, self.path)
-            if mark is not None and not accept_loss and not holds(db, mark):
-                raise self.side.lost(self.path)
+
+
+def there(path: Path) -> bool:
+    """Whether there is such a file. That it cannot be known is an error, and not a no."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def empty() -> sqlite3.Connection:
+    """A store in which nothing is."""
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=Frozen)
+    db.executescript(TABLES)
+    return db

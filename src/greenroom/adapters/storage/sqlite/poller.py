@@ -6,7 +6,9 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from greenroom.adapters.storage.database import Frozen
 from greenroom.adapters.storage.sqlite.readers import Readers
 from greenroom.adapters.storage.watch import Watch
 from greenroom.core.base.errors import WorldFault
@@ -16,8 +18,9 @@ class Poller:
     """One task that asks SQLite whether anything changed, however many listen."""
 
     def __init__(
-        self, readers: Readers, connect: Callable[[], sqlite3.Connection], watch: Watch, *, every: float
+        self, path: Path, readers: Readers, connect: Callable[[], sqlite3.Connection], watch: Watch, *, every: float
     ) -> None:
+        self._path = path
         self._readers = readers
         self._connect = connect
         self._watch = watch
@@ -62,7 +65,24 @@ class Poller:
         except WorldFault:
             self._watch.wake_all()  # each listener looks for itself and hears of it
 
-    def _version(self) -> int:
+    def _version(self) -> tuple[int, ...]:
         if self._db is None:
             self._db = self._connect()
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+        if isinstance(self._db, Frozen):
+            self.close_connection()
+            return tuple(stamp for file in beside(self._path) for stamp in stamps(file))
+        return (int(self._db.execute("PRAGMA data_version").fetchone()[0]),)
+
+
+def beside(path: Path) -> tuple[Path, Path]:
+    """The files in which a commit shows."""
+    return path, path.with_name(f"{path.name}-wal")
+
+
+def stamps(file: Path) -> tuple[int, ...]:
+    """What differs when somebody has written to the file; nothing when it is not there."""
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
+from greenroom.adapters.storage.database import Frozen
 from greenroom.adapters.storage.sqlite.faults import translated
 from greenroom.core.base.errors import StoreFault
 
@@ -63,6 +64,13 @@ class Readers:
             return query(db)
         finally:
             self._busy.discard(db)
+            self._keep(db)
+
+    def _keep(self, db: sqlite3.Connection) -> None:
+        """For the next question; but through a frozen one nothing new is ever seen."""
+        if isinstance(db, Frozen):
+            db.close()
+        else:
             self._free.append(db)
 
     def _refuse_if_closed(self) -> None:

@@ -9,11 +9,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from greenroom.adapters.storage.database import connect
 from greenroom.adapters.storage.sqlite.disk import flush_folder
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.codec import SCHEMA
 
-FILE: Final = "greenroom.db"
 APPLICATION_ID: Final = 0x47524E52
 """`GRNR` in the file's header: this database is ours."""
 
@@ -87,21 +87,6 @@ CREATE VIEW event_log AS
     SELECT stream, events.id & {NEWEST} AS version, at, type, CAST(data AS TEXT) AS data
     FROM events JOIN streams ON streams.id = events.id >> 40;
 """
-
-
-def connect(
-    path: Path, *, timeout: float, read_only: bool = False, connection: type[sqlite3.Connection] = sqlite3.Connection
-) -> sqlite3.Connection:
-    """A connection in autocommit mode: we say BEGIN ourselves. `read_only` leaves even a damaged WAL as it is."""
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}",
-        uri=True,
-        timeout=timeout,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=600,
-        factory=connection,
-    )
 
 
 def bear(path: Path) -> None:

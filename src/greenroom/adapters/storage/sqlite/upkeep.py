@@ -11,8 +11,7 @@ from typing import Final
 from greenroom.adapters.storage.sqlite import changes, queries
 from greenroom.adapters.storage.sqlite.blobs import BlobFiles
 from greenroom.adapters.storage.sqlite.readers import Readers
-from greenroom.adapters.storage.sqlite.tickets import Answer
-from greenroom.adapters.storage.sqlite.writer import Writer
+from greenroom.adapters.storage.sqlite.tickets import Answer, Writing
 from greenroom.core.base.errors import StoreFault
 
 UNNAMED_AGE: Final = 3600.0
@@ -29,7 +28,7 @@ class Upkeep:
     """Collecting and checking."""
 
     def __init__(
-        self, path: Path, *, writer: Writer, readers: Readers, blobs: BlobFiles, clock: Callable[[], float]
+        self, path: Path, *, writer: Writing, readers: Readers, blobs: BlobFiles, clock: Callable[[], float]
     ) -> None:
         self._path = path
         self._writer = writer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,6 +23,12 @@ Job = Appending | Task[object]
 
 GROUP: Final = 1024
 
+LULL: Final = 0.002
+"""Seconds without work after which the writer tidies up."""
+
+TIDY_EVERY: Final = 0.01
+"""Seconds after which it does so while it is busy."""
+
 
 class Writer:
     """One thread, one connection, one queue. Everything public is called from the event loop."""
@@ -35,6 +42,7 @@ class Writer:
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._next: deque[Job | None] = deque()
         self._closed = False
+        self._tidied = 0.0
         self._thread = threading.Thread(target=self._run, name="greenroom-writer", daemon=True)
         self._thread.start()
 
@@ -87,14 +95,12 @@ class Writer:
                 if caught.error is not None:
                     self._fail(jobs, caught.error)
                 self._deliver(jobs)
-                if self._queue.empty():
-                    self._committer.tidy()
         finally:
             self._end()
 
     def _gather(self) -> list[Appending] | Task[object] | None:
         """All appends that wait, or one other change; None when it is time to end."""
-        first = self._next.popleft() if self._next else self._queue.get()
+        first = self._next.popleft() if self._next else self._first()
         if not isinstance(first, Appending):
             return first
         group = [first]
@@ -105,6 +111,15 @@ class Writer:
                 break
             group.append(job)
         return group
+
+    def _first(self) -> Job | None:
+        """What comes next. What can wait is done when nothing comes at once, and now and then if it never stops."""
+        if time.monotonic() < self._tidied + TIDY_EVERY:
+            with suppress(queue.Empty):
+                return self._queue.get(timeout=LULL)
+        self._committer.tidy()
+        self._tidied = time.monotonic()
+        return self._queue.get()
 
     def _serve(self, work: list[Appending] | Task[object]) -> None:
         if isinstance(work, Task):
@@ -132,6 +147,7 @@ class Writer:
         for job in left:
             job.fail(StoreFault(f"{self._path} was closed. Open it again."))
         self._deliver(left)
+        self._committer.tidy()
         self._committer.close()
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._gone.set_result, None)

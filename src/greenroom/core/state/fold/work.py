@@ -79,17 +79,26 @@ def _noticed(world: World, event: threads.Noticed) -> World:
 def _step_queued(world: World, event: steps.StepQueued) -> World:
     agent = agents.queued(world.agents[event.agent_id], event.step_id, event.place)
     thread = world.threads[event.thread_id]
+    thread = evolve(
+        thread,
+        open_steps=thread.open_steps + 1,
+        open_calls=thread.open_calls + (event.work.call_id is not None),
+    )
     return evolve(
         world,
         steps=world.steps.set(event.step_id, steps.queued(event, world.version + 1)),
         agents=world.agents.set(event.agent_id, agent),
-        threads=world.threads.set(event.thread_id, evolve(thread, open_steps=thread.open_steps + 1)),
+        threads=world.threads.set(event.thread_id, thread),
     )
 
 
 def _step_changed(world: World, event: steps.StepChanged) -> World:
+    step = world.steps[event.step_id]
+    thread = world.threads[step.thread_id]
+    calls = thread.open_calls + (event.work.call_id is not None) - (step.work.call_id is not None)
+    world = evolve(world, threads=world.threads.set(step.thread_id, evolve(thread, open_calls=calls)))
     state = "pending" if event.pending else "init"
-    return _with_step(world, evolve(world.steps[event.step_id], work=event.work, state=state, changed=True))
+    return _with_step(world, evolve(step, work=event.work, state=state, changed=True))
 
 
 def _with_step(world: World, step: Step) -> World:
@@ -97,7 +106,10 @@ def _with_step(world: World, step: Step) -> World:
 
 
 def _step_blocked(world: World, event: steps.StepBlocked) -> World:
-    world = _with_step(world, steps.blocked(world.steps[event.step_id], event))
+    step = world.steps[event.step_id]
+    if event.approval is not None and step.approval is not None:
+        world = evolve(world, approvals=without(world.approvals, step.approval))
+    world = _with_step(world, steps.blocked(step, event))
     if event.budget is None:
         return evolve(world, hungry=without(world.hungry, event.step_id))
     return evolve(world, hungry=world.hungry.set(event.step_id, event.budget))
@@ -115,15 +127,11 @@ def _step_started(world: World, event: steps.StepStarted) -> World:
         new = budgets.reserve(old, event.reserved)
         if new is not old:
             table = table.set(name, new)
-    approvals = world.approvals
-    if step.approval is not None:
-        approvals = without(approvals, step.approval)
     return evolve(
         world,
         steps=world.steps.set(event.step_id, steps.started(step, event)),
         agents=world.agents.set(step.agent_id, agents.started(world.agents[step.agent_id], event.step_id)),
         budgets=table,
-        approvals=approvals,
         hungry=without(world.hungry, event.step_id),
     )
 
@@ -161,6 +169,7 @@ def _step_ended(world: World, event: steps.StepEnded) -> World:
     thread = evolve(
         thread,
         open_steps=thread.open_steps - 1,
+        open_calls=thread.open_calls - (step.work.call_id is not None),
         last=world.version + 1,
         size=thread.size + len(step.work.text_content) + _length(event),
         notices=thread.notices[step.notices_seen :] if event.state == "finished" else thread.notices,

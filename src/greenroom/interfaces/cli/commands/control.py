@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from typing import Annotated, Final, Literal
-
-import typer
+from typing import Final, Literal
 
 from greenroom.app.lookup import Found, find
 from greenroom.core.base.errors import Refused, Rejected
@@ -15,9 +12,9 @@ from greenroom.core.rules.intents import AnswerApproval, CancelTask, PauseTask, 
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.orders import Answer, Cancel, Pause
 from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door, run
+from greenroom.interfaces.cli.session import Door
 from greenroom.interfaces.cli.telling import Teller
 from greenroom.interfaces.cli.words import shorten
 
@@ -25,33 +22,20 @@ PATIENCE: Final = 20.0
 """Seconds to wait until cancelled effects are seen dead, before saying that they are not yet."""
 
 
-def pause(
-    context: typer.Context,
-    name: Id,
-    *,
-    now: Annotated[bool, typer.Option("--now", help="Interrupt what runs; it is run again on resume.")] = False,
-) -> int:
-    """Start nothing new in a team or task. What runs is finished first, unless --now."""
-    return run(context, partial(_pause, name=name, now=now))
-
-
-async def _pause(door: Door, *, name: str, now: bool) -> Exit:
-    found = await find(door.runtime, name)
+async def pause(door: Door, order: Pause) -> Exit:
+    """Ask for a pause."""
+    found = await find(door.runtime, order.name)
     _open_tasks(await door.runtime.world(found.team), found)
-    intent = PauseTeam(now=now) if found.task is None else PauseTask(task_id=found.task, now=now)
+    intent = PauseTeam(now=order.now) if found.task is None else PauseTask(task_id=found.task, now=order.now)
     await door.runtime.ask(found.team, intent)
     door.out.show(f"{found} is paused: nothing new starts.")
     door.progress.note(f"Go on with: {command(door, 'resume', str(found))}")
     return door.out.result("paused", Exit.DONE, team=found.team, task=found.task)
 
 
-def cancel(context: typer.Context, name: Id) -> int:
-    """End a task, or all open tasks of a team; what runs is stopped and seen dead."""
-    return run(context, partial(_cancel, name=name))
-
-
-async def _cancel(door: Door, *, name: str) -> Exit:
-    found = await find(door.runtime, name)
+async def cancel(door: Door, order: Cancel) -> Exit:
+    """Ask for the end, and wait for it."""
+    found = await find(door.runtime, order.name)
     head = (await door.runtime.log.head(found.team)).version
     teller = Teller(world=await door.runtime.world(found.team, head), version=head)
     tasks = _open_tasks(teller.world, found)
@@ -90,26 +74,12 @@ def _open_tasks(world: World, found: Found) -> tuple[TaskId, ...]:
     return tasks
 
 
-def answer(
-    context: typer.Context,
-    name: Id,
-    word: Annotated[Literal["yes", "no"], typer.Argument(metavar="yes|no", help="May the step run?")],
-    *,
-    approval: Annotated[
-        str | None,
-        typer.Option("--approval", help="Which question, when several wait: an agent's name or more of the id."),
-    ] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Why; the agent reads it.")] = "",
-) -> int:
-    """Say yes or no to a step that waits for a person."""
-    return run(context, partial(_answer, name=name, word=word, approval=approval, reason=reason))
-
-
-async def _answer(door: Door, *, name: str, word: Literal["yes", "no"], approval: str | None, reason: str) -> Exit:
-    found = await find(door.runtime, name)
-    one = _pending(await door.runtime.world(found.team), found, approval)
-    verdict: Literal["approved", "denied"] = "approved" if word == "yes" else "denied"
-    await door.runtime.ask(found.team, AnswerApproval(approval_id=one.approval_id, answer=verdict, reason=reason))
+async def answer(door: Door, order: Answer) -> Exit:
+    """Answer the one question that is meant."""
+    found = await find(door.runtime, order.name)
+    one = _pending(await door.runtime.world(found.team), found, order.approval)
+    verdict: Literal["approved", "denied"] = "approved" if order.word == "yes" else "denied"
+    await door.runtime.ask(found.team, AnswerApproval(approval_id=one.approval_id, answer=verdict, reason=order.reason))
     door.out.show(f"{verdict.capitalize()}: {shorten(one.question, 300)}")
     holder = await door.runtime.log.holder(found.team)
     if holder is None:

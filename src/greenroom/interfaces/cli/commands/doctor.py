@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import shutil
 import sqlite3
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-import typer
 from rich.text import Text
 
+from greenroom.app.lookup import has_store
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
 from greenroom.core.base.errors import GreenroomError
-from greenroom.core.base.records import record
+from greenroom.core.base.records import record, whole
 from greenroom.core.ports.codec import SCHEMA
 from greenroom.interfaces.cli.commands.storage import size
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.output import Output
-from greenroom.interfaces.cli.setup import setup_of
+from greenroom.interfaces.cli.setup import Setup
 
 SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 LITTLE: Final = 200_000_000
@@ -38,27 +38,20 @@ class Finding:
     todo: str = ""
 
 
-def doctor(
-    context: typer.Context,
-    *,
-    accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Go on with a log that has lost commits (a file was cut or restored).")
-    ] = False,
-) -> int:
-    """Check this machine and the log; exit code 3 when something is broken."""
-    setup = setup_of(context)
-    out = Output(setup.output_format)
-    home = home_folder(setup.home).absolute()
-    findings = [_python(), _sqlite(), _git(), _home(home), *asyncio.run(_store(home, accept_loss=accept_loss))]
-    out.begin(command="doctor", home=str(home))
-    for one in findings:
-        sign, style = SIGNS[one.state]
-        out.show(Text(f"{sign} ", style=style).append(f"{one.what:<9} {one.found}", style="default"))
-        if one.todo:
-            out.show(Text(f"            {one.todo}", style="bold"))
-        out.item("finding", asdict(one))
-    broken = any(one.state == "bad" for one in findings)
-    return out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
+def doctor(setup: Setup, accept_loss: bool) -> int:
+    """Look at everything; a broken store is a finding like any other."""
+    home = home_folder(setup.home)
+    with Output(setup.output_format) as out:
+        findings = [_python(), _sqlite(), _git(), _home(home), *asyncio.run(_store(home, accept_loss=accept_loss))]
+        out.begin(command="doctor", home=str(home))
+        for one in findings:
+            sign, style = SIGNS[one.state]
+            out.show(Text(f"{sign} ", style=style).append(f"{one.what:<9} {one.found}", style="default"))
+            if one.todo:
+                out.show(Text(f"            {one.todo}", style="bold"))
+            out.item("finding", whole(one))
+        broken = any(one.state == "bad" for one in findings)
+        return out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
 
 
 def _python() -> Finding:
@@ -88,6 +81,9 @@ def _home(home: Path) -> Finding:
     except OSError as error:
         return Finding(what="home", state="bad", found=f"{home}: {error.strerror}", todo="Choose another with --home.")
     found = f"{home}, {size(free)} free"
+    if not os.access(place, os.W_OK):
+        todo = "Teams in it can be looked at, not run. Make it writable, or choose another with --home."
+        return Finding(what="home", state="warn", found=f"{found}, read-only", todo=todo)
     if free < LITTLE:
         return Finding(what="home", state="warn", found=found, todo="Make room: a full disk stops every team.")
     return Finding(what="home", state="ok", found=found)
@@ -96,7 +92,7 @@ def _home(home: Path) -> Finding:
 async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:
     """The database: whether it opens, is sound, and who works in it."""
     try:
-        runtime = await Runtime.open(home, accept_loss=accept_loss)
+        runtime = await Runtime.open(home, access="change" if accept_loss else "look", accept_loss=accept_loss)
     except GreenroomError as error:
         return [Finding(what="database", state="bad", found=str(error), todo="Nothing in it was changed.")]
     try:
@@ -111,7 +107,8 @@ async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:
         await runtime.close()
     running = [f"{info.stream} in {info.owner}" for info in teams if info.owner]
     told = f"{len(teams)} teams, {len(running)} running" + (f": {', '.join(running)}" if running else "")
-    sound = [Finding(what="database", state="ok", found=f"sound, schema {SCHEMA}")]
+    found = f"sound, schema {SCHEMA}" if has_store(home) else "none yet: the first team that runs makes it"
+    sound = [Finding(what="database", state="ok", found=found)]
     return [*(wrong or sound), Finding(what="teams", state="ok", found=told)]
 
 

@@ -3,50 +3,48 @@
 from __future__ import annotations
 
 import time
-from functools import partial
-from typing import Annotated
 
-import typer
 from rich.text import Text
 
 from greenroom.app.lookup import find
 from greenroom.app.runtime import Told
 from greenroom.core.base.ids import TeamId
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.orders import Events
 from greenroom.interfaces.cli.progress import MARKS
 from greenroom.interfaces.cli.rows import colour
+from greenroom.interfaces.cli.running import command
 from greenroom.interfaces.cli.schema import event_fields
-from greenroom.interfaces.cli.session import Door, run
+from greenroom.interfaces.cli.session import Door
 from greenroom.interfaces.cli.telling import Line, Teller
 
 
-def events(
-    context: typer.Context,
-    name: Id,
-    *,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what happens, until no task is open.")
-    ] = False,
-    after: Annotated[int, typer.Option("--after", min=0, metavar="N", help="Only what came after version N.")] = 0,
-) -> int:
-    """Print what happened in a team, one line per event."""
-    return run(context, partial(_events, name=name, follow=follow, after=after))
-
-
-async def _events(door: Door, *, name: str, follow: bool, after: int) -> Exit:
-    team = (await find(door.runtime, name)).team
-    head = (await door.runtime.log.head(team)).version
+async def events(door: Door, order: Events) -> Exit:
+    """Print them, and with `follow` those that come."""
+    found = await find(door.runtime, order.name)
+    team, head = found.team, (await door.runtime.log.head(found.team)).version
     door.out.begin(team=team, command="events", head=head)
+    door.out.expect("events")
     teller = Teller()
-    over = follow and not (await door.runtime.world(team)).tasks
-    async for told in door.runtime.events(team, follow=follow and not over):
+    follow = order.follow and await _goes_on(door, team)
+    if found.task is not None:
+        door.progress.note(f"The log is one of the whole team: all of {team} is told.", style="dim")
+    async for told in door.runtime.events(team, follow=follow):
         line = teller.tell(told)
-        if told.version > after:
+        if told.version > order.after:
             _print(door, team, teller, told, line)
         if follow and told.version >= head and not teller.world.tasks:
             break
     return door.out.result("ok", Exit.DONE, team=team, version=teller.version)
+
+
+async def _goes_on(door: Door, team: TeamId) -> bool:
+    """Whether there is anything to wait for; says so when nobody works on it just now."""
+    if not (await door.runtime.world(team)).tasks:
+        return False
+    if await door.runtime.log.holder(team) is None:
+        door.progress.note(f"Nobody runs it just now; to let it go on: {command(door, 'resume', team)}", style="yellow")
+    return True
 
 
 def _print(door: Door, team: TeamId, teller: Teller, told: Told, line: Line) -> None:

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated
-
-import typer
-
 from greenroom.app.lookup import find
+from greenroom.core.base.errors import Refused, Rejected
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.orders import Fork
 from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door, run
+from greenroom.interfaces.cli.session import Door
 
 
-def fork(
-    context: typer.Context,
-    name: Id,
-    *,
-    at: Annotated[
-        int | None,
-        typer.Option(
-            "--at", min=1, metavar="N", help="Begin as it was at version N, or at the commit before it. [default: now]"
-        ),
-    ] = None,
-) -> int:
-    """Begin a new team as another one was at some version; the old one is not touched."""
-    return run(context, partial(_fork, name=name, at=at))
-
-
-async def _fork(door: Door, *, name: str, at: int | None) -> Exit:
-    found = await find(door.runtime, name)
+async def fork(door: Door, order: Fork) -> Exit:
+    """Make the new team and say its id."""
+    found, at = await find(door.runtime, order.name), order.at
+    if found.task is not None:
+        raise Refused(Rejected(code="whole_teams", why="Only whole teams are forked.", hint=f"Say {found.team}."))
     new = await door.runtime.fork(found.team, at)
     door.out.show(new)
     origin = (await door.runtime.world(new)).team.origin

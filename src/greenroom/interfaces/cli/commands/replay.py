@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated
-
-import typer
 from rich.text import Text
 
 from greenroom.app.lookup import find
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import TeamId
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.orders import Replay
 from greenroom.interfaces.cli.portrait import fields, portray, rendered
 from greenroom.interfaces.cli.progress import MARKS
 from greenroom.interfaces.cli.rows import colour, seconds
 from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door, run
+from greenroom.interfaces.cli.session import Door
 from greenroom.interfaces.cli.telling import Line, Teller
 
 ONLY_A_VIEW = "A view of the log: nothing is run again and no model is asked."
 
 
-def replay(
-    context: typer.Context,
-    name: Id,
-    *,
-    at: Annotated[int | None, typer.Option("--at", min=1, metavar="N", help="Show what was true at version N.")] = None,
-) -> int:
-    """Tell a run again as a story, or show what was true at one version of it."""
-    return run(context, partial(_replay, name=name, at=at))
-
-
-async def _replay(door: Door, *, name: str, at: int | None) -> Exit:
-    found = await find(door.runtime, name)
+async def replay(door: Door, order: Replay) -> Exit:
+    """Tell the story, or draw the portrait of then."""
+    found, at = await find(door.runtime, order.name), order.at
     head = (await door.runtime.log.head(found.team)).version
     if at is not None and at > head:
         why = f"Team {found.team!r} has versions 1 to {head}, not {at}."
         raise Refused(Rejected(code="no_such_version", why=why))
     door.out.begin(team=found.team, command="replay", at=at or head)
     door.progress.note(ONLY_A_VIEW, style="dim")
+    if at is None and found.task is not None:
+        door.progress.note(f"The log is one of the whole team: all of {found.team} is told.", style="dim")
     if at is None:
         return await _story(door, found.team)
     portrait = await portray(door, found.team, at)

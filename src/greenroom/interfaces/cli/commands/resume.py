@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import typer
-
 from greenroom.app.lookup import Found, find
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.ending import close
 from greenroom.interfaces.cli.exits import Exit, of_standings
-from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.orders import Resume
 from greenroom.interfaces.cli.running import command, follow
-from greenroom.interfaces.cli.session import Door, run
+from greenroom.interfaces.cli.session import Door
 
 
-def resume(context: typer.Context, name: Id) -> int:
-    """Let a team go on; if nobody runs it, run it here to its end."""
-    return run(context, partial(_resume, name=name))
-
-
-async def _resume(door: Door, *, name: str) -> Exit:
-    found = await find(door.runtime, name)
+async def resume(door: Door, order: Resume) -> Exit:
+    """Ask its owner to go on, or become the owner."""
+    found = await find(door.runtime, order.name)
     world = await door.runtime.world(found.team)
     wanted = _paused(world, found)
     holder = await door.runtime.log.holder(found.team)

@@ -2,78 +2,68 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Final
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
-from greenroom.app.lookup import find
+from greenroom.app.lookup import find, has_store
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.orders import Du, Forget, Gc
 from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door, run
+from greenroom.interfaces.cli.session import Door
+from greenroom.interfaces.cli.tables import Column, Fitted, row
 from greenroom.testing.demo import folder
 
+COLUMNS: Final = (
+    Column(name="team"),
+    *(Column(name=name, right=True) for name in ("events", "log")),
+    *(Column(name=name, right=True, needs=60) for name in ("archive", "blobs", "files")),
+)
 
-def du(context: typer.Context) -> int:
-    """Say how much room each team takes."""
-    return run(context, _du)
 
-
-async def _du(door: Door) -> Exit:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("team", no_wrap=True)
-    for name in ("events", "log", "archive", "blobs", "files"):
-        table.add_column(name, justify="right", no_wrap=True)
+async def du(door: Door, _: Du) -> Exit:
+    """A row per team, and the sum."""
     infos = await door.runtime.log.streams()
     door.out.begin(command="du", home=str(door.home))
+    door.out.expect("teams")
+    rows: list[list[Text]] = []
     for info in reversed(infos):
         files = weight(folder(door.home, info.stream))
         sizes = {"log": info.event_bytes, "archive": info.archive_bytes, "blobs": info.blob_bytes, "files": files}
-        table.add_row(info.stream, f"{info.head.version:,}", *(size(number) for number in sizes.values()))
+        rows.append(row(info.stream, f"{info.head.version:,}", *(size(number) for number in sizes.values())))
         door.out.item("team", {"team": info.stream, "events": info.head.version, **sizes})
     total = weight(door.home)
-    if infos:
-        door.out.show(table)
+    if rows:
+        door.out.show(Fitted(COLUMNS, rows))
     door.out.show(f"{size(total)} in {door.home}")
     return door.out.result("ok", Exit.DONE, bytes=total, home=str(door.home))
 
 
-def gc(context: typer.Context) -> int:
-    """Give back the room that nothing needs any more."""
-    return run(context, _gc)
-
-
-async def _gc(door: Door) -> Exit:
-    freed = await door.runtime.log.collect()
+async def gc(door: Door, _: Gc) -> Exit:
+    """Collect what nothing refers to."""
+    freed = await door.runtime.log.collect() if has_store(door.home) else 0
     door.out.show(f"{size(freed)} given back.")
     return door.out.result("ok", Exit.DONE, freed=freed)
 
 
-def forget(
-    context: typer.Context,
-    name: Id,
-    *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> int:
-    """Delete a team with everything that was logged of it. It cannot be taken back."""
-    return run(context, partial(_forget, name=name, yes=yes))
-
-
-async def _forget(door: Door, *, name: str, yes: bool) -> Exit:
-    found = await find(door.runtime, name)
+async def forget(door: Door, order: Forget) -> Exit:
+    """Delete a team, if that is really meant."""
+    found = await find(door.runtime, order.name)
     if found.task is not None:
         raise Refused(Rejected(code="whole_teams", why="Only whole teams are forgotten.", hint=f"Say {found.team}."))
     events = (await door.runtime.log.head(found.team)).version
-    if not yes and not _confirmed(f"Delete team {found.team} with its {events} events?"):
+    if not order.yes and not await _confirmed(f"Delete team {found.team} with its {events} events?"):
         why = f"Team {found.team} was not deleted."
         raise Refused(
-            Rejected(code="not_confirmed", why=why, hint=f"`{command(door, 'forget', name, '--yes')}` does not ask.")
+            Rejected(
+                code="not_confirmed", why=why, hint=f"`{command(door, 'forget', order.name, '--yes')}` does not ask."
+            )
         )
     await door.runtime.log.forget(found.team)
     shutil.rmtree(folder(door.home, found.team), ignore_errors=True)
@@ -81,8 +71,18 @@ async def _forget(door: Door, *, name: str, yes: bool) -> Exit:
     return door.out.result("forgotten", Exit.DONE, team=found.team, events=events)
 
 
-def _confirmed(question: str) -> bool:
-    return sys.stdin.isatty() and typer.confirm(question, err=True)
+async def _confirmed(question: str) -> bool:
+    """Whether a person says yes. While they think about it, a signal can still stop us."""
+    if not sys.stdin.isatty():
+        return False
+    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
+    loop, answered = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), answered.set)
+    try:
+        await answered.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def weight(place: Path) -> int:

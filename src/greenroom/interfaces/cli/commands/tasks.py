@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
-from functools import partial
-from typing import Annotated, Final
+from typing import Final
 
-import typer
-from rich.table import Table
 from rich.text import Text
 
 from greenroom.app.lookup import shortest
 from greenroom.app.standing import standing
 from greenroom.core.base.ids import TeamId
-from greenroom.core.base.records import record
+from greenroom.core.base.records import record, whole
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state.task import Task
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.orders import Tasks
 from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door, run
+from greenroom.interfaces.cli.session import Door
+from greenroom.interfaces.cli.tables import Column, Fitted, row
 from greenroom.interfaces.cli.words import shorten
 
 FEW: Final = 10
+COLUMNS: Final = (
+    Column(name="id"),
+    Column(name="task", gives=True),
+    Column(name="state"),
+    Column(name="begun", needs=50),
+    Column(name="runs in", needs=60),
+)
 STYLES: Final = {"finished": "green", "failed": "red", "cancelled": "red", "working": "bold", "stopped": "yellow"}
 
 
@@ -39,29 +44,22 @@ class Row:
     owner: str | None
 
 
-def tasks(
-    context: typer.Context,
-    *,
-    every: Annotated[bool, typer.Option("--all", help="All teams, not only the newest.")] = False,
-) -> int:
-    """List what was and is being worked on, newest first."""
-    return run(context, partial(_tasks, every=every))
-
-
-async def _tasks(door: Door, *, every: bool) -> Exit:
+async def tasks(door: Door, order: Tasks) -> Exit:
+    """A row per task."""
     infos = list(reversed(await door.runtime.log.streams()))
-    shown = infos if every else infos[:FEW]
-    rows = [row for info in shown for row in await _rows(door, info)]
+    shown = infos if order.every else infos[:FEW]
+    rows = [one for info in shown for one in await _rows(door, info)]
     door.out.begin(command="tasks", home=str(door.home))
-    for row in rows:
-        door.out.item("task", asdict(row))
+    door.out.expect("tasks")
+    for one in rows:
+        door.out.item("task", whole(one))
     if door.out.text and rows:
         door.out.show(_table(rows, shortest([TeamId(info.stream) for info in infos])))
     if not rows:
         door.progress.note(f"Nothing has run in {door.home} yet. Try: {command(door, 'demo')}")
     elif len(infos) > len(shown):
         door.progress.note(f"{len(infos) - len(shown)} older teams: {command(door, 'tasks', '--all')}")
-    return door.out.result("ok", Exit.DONE, **({} if rows else {"tasks": []}))
+    return door.out.result("ok", Exit.DONE)
 
 
 async def _rows(door: Door, info: StreamInfo) -> list[Row]:
@@ -86,7 +84,7 @@ async def _rows(door: Door, info: StreamInfo) -> list[Row]:
                 owner=info.owner,
             )
         )
-    return sorted(found, key=lambda row: -row.created_at)
+    return sorted(found, key=lambda one: -one.created_at)
 
 
 def _row(info: StreamInfo, task: Task, state: str, why: str) -> Row:
@@ -101,23 +99,15 @@ def _row(info: StreamInfo, task: Task, state: str, why: str) -> Row:
     )
 
 
-def _table(rows: list[Row], short: dict[TeamId, str]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("id", "task", "state", "begun", "runs in"):
-        table.add_column(name, no_wrap=True)
-    for row in rows:
-        head = short[row.team]
-        label = Text(head, style="bold cyan").append(
-            row.team[len(head) :] + (f"/{row.task}" if row.task else ""), style="not bold dim"
-        )
-        table.add_row(
-            label,
-            shorten(row.name, 48),
-            Text(row.state, style=STYLES.get(row.state, "yellow")),
-            ago(row.created_at),
-            row.owner or "",
-        )
-    return table
+def _table(rows: list[Row], short: dict[TeamId, str]) -> Fitted:
+    return Fitted(COLUMNS, [_cells(row, short[row.team]) for row in rows])
+
+
+def _cells(one: Row, head: str) -> list[Text]:
+    rest = one.team[len(head) :] + (f"/{one.task}" if one.task else "")
+    label = Text(head, style="bold cyan").append(rest, style="not bold dim")
+    state = Text(one.state, style=STYLES.get(one.state, "yellow"))
+    return row(label, shorten(one.name, 48), state, ago(one.created_at), one.owner or "")
 
 
 def ago(millis: int) -> str:

@@ -1,0 +1,34 @@
+"""What every answer in JSON has in common: one line each, the schema's version first, the result last."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+VERSION: Final = 1
+"""Of the schema. Fields may be added without a new one; a field at its default is left out, as in the log."""
+
+Json = Mapping[str, object]
+
+
+def line(fields: Json) -> str:
+    """One line of JSON; text stays readable."""
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def init(**fields: object) -> Json:
+    """The first line of a stream."""
+    return {"type": "init", "schema_version": VERSION, **fields}
+
+
+def result(status: str, code: int, /, **fields: object) -> Json:
+    """The last line of a stream, and the one object of `--output-format json`."""
+    return {"type": "result", "status": status, "exit_code": int(code), **fields}
+
+
+def write(fields: Json) -> None:
+    """Print it."""
+    sys.stdout.write(line(fields) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,61 @@
+"""How to type what one begins with: `demo`, `doctor`, `--version`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import metadata
+from typing import Annotated, cast
+
+import typer
+
+from greenroom.interfaces.cli.doing import do
+from greenroom.interfaces.cli.loading import load
+from greenroom.interfaces.cli.orders import Demo
+from greenroom.interfaces.cli.pace import PACE, WATCHABLE
+from greenroom.interfaces.cli.setup import Setup, setup_of
+
+
+def demo(
+    context: typer.Context,
+    *,
+    crash: Annotated[
+        bool, typer.Option("--crash", help="Kill the process half-way and let another one go on.")
+    ] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="Let the team ask you before it publishes.")] = False,
+    pace: Annotated[
+        float,
+        typer.Option(
+            "--pace",
+            metavar="SECONDS",
+            min=0.0,
+            max=60.0,
+            envvar=PACE,
+            show_envvar=False,
+            help="How long a reply or a tool takes; 0 is at once.",
+        ),
+    ] = WATCHABLE,
+    team: Annotated[str | None, typer.Option("--team", hidden=True)] = None,
+    fatal: Annotated[str | None, typer.Option("--fatal", hidden=True)] = None,
+) -> int:
+    """Watch three scripted agents talk and work; with --crash, see them die and carry on."""
+    os.environ[PACE] = str(pace)
+    return do(context, Demo(crash=crash, ask=ask, team=team), fatal=fatal)
+
+
+def doctor(
+    context: typer.Context,
+    *,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Go on with a log that has lost commits (a file was cut or restored).")
+    ] = False,
+) -> int:
+    """Check this machine and the log; exit code 3 when something is broken."""
+    examine = cast("Callable[[Setup, bool], int]", load("commands.doctor", "doctor"))
+    return examine(setup_of(context), accept_loss)
+
+
+def version() -> int:
+    """Say which version this is."""
+    typer.echo(f"greenroom {metadata.version('greenroom')}")
+    return 0

@@ -1,0 +1,48 @@
+"""How to type what only looks: `tasks`, `show`, `events`, `replay`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from greenroom.interfaces.cli.doing import do
+from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.orders import Events, Replay, Show, Tasks
+
+
+def tasks(
+    context: typer.Context,
+    *,
+    every: Annotated[bool, typer.Option("--all", help="All teams, not only the newest.")] = False,
+) -> int:
+    """List what was and is being worked on, newest first."""
+    return do(context, Tasks(every=every))
+
+
+def show(context: typer.Context, name: Id) -> int:
+    """Show a team (or one task of it): tasks, agents, messages, costs."""
+    return do(context, Show(name=name))
+
+
+def events(
+    context: typer.Context,
+    name: Id,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what happens, until no task is open.")
+    ] = False,
+    after: Annotated[int, typer.Option("--after", min=0, metavar="N", help="Only what came after version N.")] = 0,
+) -> int:
+    """Print what happened in a team, one line per event."""
+    return do(context, Events(name=name, follow=follow, after=after))
+
+
+def replay(
+    context: typer.Context,
+    name: Id,
+    *,
+    at: Annotated[int | None, typer.Option("--at", min=1, metavar="N", help="Show what was true at version N.")] = None,
+) -> int:
+    """Tell a run again as a story, or show what was true at one version of it."""
+    return do(context, Replay(name=name, at=at))

@@ -1,0 +1,61 @@
+"""How to type what steers a team: `pause`, `resume`, `cancel`, `answer`, `fork`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from greenroom.interfaces.cli.doing import do
+from greenroom.interfaces.cli.ids import Id
+from greenroom.interfaces.cli.orders import Answer, Cancel, Fork, Pause, Resume, YesNo
+
+
+def pause(
+    context: typer.Context,
+    name: Id,
+    *,
+    now: Annotated[bool, typer.Option("--now", help="Interrupt what runs; it is run again on resume.")] = False,
+) -> int:
+    """Start nothing new in a team or task. What runs is finished first, unless --now."""
+    return do(context, Pause(name=name, now=now))
+
+
+def resume(context: typer.Context, name: Id) -> int:
+    """Let a team go on; if nobody runs it, run it here to its end."""
+    return do(context, Resume(name=name))
+
+
+def cancel(context: typer.Context, name: Id) -> int:
+    """End a task, or all open tasks of a team; what runs is stopped and seen dead."""
+    return do(context, Cancel(name=name))
+
+
+def answer(
+    context: typer.Context,
+    name: Id,
+    word: Annotated[YesNo, typer.Argument(metavar="yes|no", help="May the step run?")],
+    *,
+    approval: Annotated[
+        str | None,
+        typer.Option("--approval", help="Which question, when several wait: an agent's name or more of the id."),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", help="Why; the agent reads it.")] = "",
+) -> int:
+    """Say yes or no to a step that waits for a person."""
+    return do(context, Answer(name=name, word=word, approval=approval, reason=reason))
+
+
+def fork(
+    context: typer.Context,
+    name: Id,
+    *,
+    at: Annotated[
+        int | None,
+        typer.Option(
+            "--at", min=1, metavar="N", help="Begin as it was at version N, or at the commit before it. [default: now]"
+        ),
+    ] = None,
+) -> int:
+    """Begin a new team as another one was at some version; the old one is not touched."""
+    return do(context, Fork(name=name, at=at))

@@ -1,0 +1,112 @@
+"""Two processes want one team: the newer lease counts, and whoever lost it stops."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app import host
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.ids import TaskId, TeamId
+from greenroom.core.ports.executor import Abilities
+from greenroom.core.rules.intents import AddTask, PauseTeam, QueueSteps
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.step import Work
+from greenroom.testing.harness import LEAD, harness
+from tests.app.team import BOB, Held, call, finishes, says, spec, stage
+
+T1 = TaskId("t1")
+
+
+async def test_a_fenced_owner_stops_and_the_new_one_goes_on(tmp_path: Path) -> None:
+    tool, other = Held(), Held()
+    other.let_go.set()
+    first = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([tool]))})
+    second = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([other]))})
+    try:
+        team = await _held_team(first)
+        await tool.begun.wait()
+        await second.start(team, take_over=True)
+        await other.begun.wait()
+        tool.let_go.set()
+        await second.wait(team, T1)
+        with pytest.raises(WorldFault, match="no longer owns"):
+            await first.ask(team, PauseTeam())
+        with pytest.raises(WorldFault, match="no longer owns"):
+            await first.wait(team, T1)
+        assert other.runs == 1
+    finally:
+        await second.close()
+        await first.close()
+
+
+async def test_an_owner_who_lost_the_team_stops_though_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "LEASE_LOOK", 0.05)
+    tool, other = Held(), Held()
+    first = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([tool]))})
+    second = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([other]))})
+    try:
+        team = await _held_team(first)
+        waiting = asyncio.create_task(first.wait(team, T1))
+        await asyncio.wait_for(tool.begun.wait(), 10)
+        await second.start(team, take_over=True)
+        await asyncio.wait_for(tool.dead.wait(), 10)
+        with pytest.raises(WorldFault, match="no longer owns"):
+            await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(other.begun.wait(), 10)
+        assert not other.dead.is_set(), "the new owner's work goes on"
+        assert (await second.world(team)).team.epoch == 2
+    finally:
+        await second.close()
+        await first.close()
+
+
+async def test_an_owner_who_was_visited_by_force_stops_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The visitor is gone again before anybody looks: what it wrote tells."""
+    monkeypatch.setattr(host, "LEASE_LOOK", 0.05)
+    tool = Held()
+    first = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([tool]))})
+    second = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([]))})
+    try:
+        team = await _held_team(first)
+        await asyncio.wait_for(tool.begun.wait(), 10)
+        await second.start(team, take_over=True)
+        await second.stop(team)
+        assert await second.log.holder(team) is None
+        await asyncio.wait_for(tool.dead.wait(), 10)
+    finally:
+        await second.close()
+        await first.close()
+
+
+async def test_an_owner_who_looks_after_its_lease_goes_on_working(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "LEASE_LOOK", 0.0)
+    tool = Held()
+    cues = [says("ann", 1, call("held")), finishes("ann", 2)]
+    async with harness([spec("ann", "held")], cues, executors=[tool]) as house:
+        work = asyncio.create_task(house.do(stage("ann")))
+        await asyncio.wait_for(tool.begun.wait(), 10)
+        for _ in range(100):
+            await house.runtime.log.holder(house.team)
+            await asyncio.sleep(0)
+        assert not tool.dead.is_set()
+        tool.let_go.set()
+        assert (await asyncio.wait_for(work, 10)).word == "finished"
+
+
+async def _held_team(runtime: Runtime) -> TeamId:
+    team = await runtime.create(
+        "fence", [(LEAD, AgentSpec(name="lead", manager=True)), (BOB, spec("bob", "held"))], kit="k"
+    )
+    await runtime.start(team)
+    await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, group=(BOB,), driver="manager"))
+    work = Work(type="tool", executor="held", instruction_content={})
+    await runtime.ask(team, QueueSteps(agent_id=BOB, works=(work,), task_id=T1))
+    return team

@@ -1,0 +1,169 @@
+"""Native calls: nothing comes between a reply and the results of its calls, and they go out together."""
+
+import pytest
+
+from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import AddTask, ModifyStep, PauseTask, QueueSteps, RemoveStep, ResumeTask
+from greenroom.core.state.step import Terms, Work
+from tests.core.house import ANN, BOB, BOSS, CY, PIA, T1, T2, House, question, reply, skill, thread, tool
+
+ASKS = Terms(effect="effectful", verdict="ask", digest="d")
+HERE = thread(ANN, T1)
+
+
+def call(name: str = "shell", number: int = 1) -> Work:
+    """A native call, as a reply of a model asks for it."""
+    return evolve(tool(name, {}), call_id=f"call-{number}")
+
+
+def calls(count: int) -> QueueSteps:
+    """What a reply with so many calls asks for: the calls, then another turn."""
+    works = (*(call(number=number) for number in range(count)), skill("converse", "go on"))
+    return QueueSteps(agent_id=ANN, works=works, place="next")
+
+
+def order(house: House) -> list[str]:
+    """Let Ann do all she can; returns what she did, in order."""
+    ran = []
+    while house.next(ANN) is not None:
+        ran.append(house.start(ANN).work.text_content.partition("\n")[0] or "call")
+        house.finish(ANN)
+    return ran
+
+
+def test_what_jumped_the_queue_is_read_after_the_results_of_the_calls() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN)
+    house.ask_agent(BOB, ANN)
+    house.finish(ANN, calls(2))
+    assert house.senders(ANN)[0] == "from: bob", "it stands before the calls"
+    assert order(house) == ["call", "call", "from: bob", "go on"]
+
+
+def test_what_jumps_the_queue_between_two_calls_waits_for_the_second() -> None:
+    house = House.furnished().queue(ANN).run(ANN, calls(2)).run(ANN)
+    house.ask_agent(BOB, ANN)
+    assert order(house) == ["call", "from: bob", "go on"]
+
+
+def test_an_interrupted_step_that_is_no_call_waits_for_calls_that_were_queued_meanwhile() -> None:
+    house = House.furnished().queue(ANN, skill("converse", "first"))
+    house.start(ANN)
+    house.do(evolve(calls(1), place="last", task_id=T1)).release(ANN)
+    assert order(house) == ["call", "first", "go on"]
+
+
+def test_other_conversations_of_the_agent_go_on_while_a_call_waits_for_a_person() -> None:
+    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN,)))
+    house.queue(ANN).run(ANN, calls(2)).queue(ANN, skill("converse", "elsewhere"), task=T2)
+    house.start(ANN, terms=ASKS)
+    assert order(house) == ["elsewhere"]
+    house.answer(ANN)
+    assert house.start(ANN, terms=ASKS).state == "running"
+
+
+def test_calls_run_in_their_order_also_when_the_first_waits_for_a_person() -> None:
+    house = House.furnished().queue(ANN).run(ANN, calls(2))
+    house.start(ANN, terms=ASKS)
+    assert house.next(ANN) is None
+
+
+def test_a_step_that_waits_for_a_person_does_not_hold_up_the_calls_behind_it() -> None:
+    house = House.furnished().queue(ANN, skill("merge", "merge"))
+    house.start(ANN, terms=ASKS)
+    house.do(evolve(calls(1), place="last", task_id=T1))
+    assert order(house) == ["call"], "go on waits for merge, and merge for a person"
+    house.answer(ANN)
+    assert order(house) == ["merge", "go on"]
+
+
+def test_a_tool_without_an_instruction_does_not_hold_up_the_calls_behind_it() -> None:
+    house = House.furnished().queue(ANN, tool("shell"), call())
+    assert house.next(ANN) == "ann#2"
+
+
+def test_a_call_without_arguments_needs_no_instruction() -> None:
+    house = House.furnished().queue(ANN, evolve(call(), instruction_content=None))
+    assert house.last(ANN).state == "init"
+    house.do(ModifyStep(step_id=house.last(ANN).step_id, work=evolve(call(), instruction_content=None)), by=ANN)
+    assert house.last(ANN).state == "init"
+
+
+def test_a_call_that_waits_for_an_answer_does_not_keep_its_siblings_back() -> None:
+    house = House.furnished().queue(ANN).run(ANN, calls(3))
+    house.run(ANN, question(BOB)).run(ANN, question(CY))
+    bob, cy = house.agent(ANN).step_lock
+    assert house.start(ANN).work.call_id == "call-2", "both went out, and the third call runs"
+    house.finish(ANN)
+    assert house.next(ANN) is None, "they are awaited together"
+    house.run(CY, reply(cy, ANN))
+    assert house.next(ANN) is None
+    house.run(BOB, reply(bob, ANN))
+    assert order(house) == ["from: cy", "from: bob", "go on"]
+
+
+def test_an_answer_that_comes_early_is_read_after_the_last_call() -> None:
+    house = House.furnished().queue(ANN).run(ANN, calls(2)).run(ANN, question(BOB))
+    house.run(BOB, reply(house.agent(ANN).step_lock[0], ANN))
+    assert order(house) == ["call", "from: bob", "go on"]
+
+
+def test_the_calls_of_an_answering_step_go_out_although_it_asked_somebody_in_the_same_reply() -> None:
+    house = House.furnished()
+    first = house.ask_agent(BOB, ANN)[0]
+    house.run(ANN, question(CY), calls(1))
+    assert house.start(ANN).work.call_id == "call-0"
+    house.finish(ANN)
+    assert house.next(ANN) is None, "the answer waits for what was asked before it"
+    house.run(CY, reply(house.agent(ANN).step_lock[0], ANN))
+    assert order(house) == ["from: cy", "go on"]
+    assert house.released(first) == "unanswered"
+
+
+def test_a_question_back_is_answered_although_calls_of_the_same_reply_were_open() -> None:
+    """Without that, two agents would wait for each other: the call for the answer, the answer for the call."""
+    house = House.furnished(waiting_timeout=None)
+    first = house.ask_agent(BOB, ANN)[0]
+    house.run(ANN, question(CY), calls(1))
+    house.run(CY, question(ANN))
+    house.run(ANN)
+    back = house.agent(CY).step_lock[0]
+    house.run(ANN, reply(back, CY)).run(CY).run(CY, reply(house.agent(ANN).step_lock[0], ANN))
+    house.run(ANN).run(ANN, reply(first, BOB))
+    assert not house.world.waits
+
+
+@pytest.mark.parametrize(("agent", "name", "executor"), [(ANN, "shell", "converse"), (PIA, "crawl", "send_message")])
+def test_a_tool_that_asked_somebody_for_an_answer_is_not_called_again_to_give_it(
+    agent: AgentId, name: str, executor: str
+) -> None:
+    house = House.furnished()
+    waiting = house.ask_agent(BOB, agent)[0]
+    house.run(agent, QueueSteps(agent_id=agent, works=(call(name),)))
+    house.run(agent, question(CY), effect="effectful")
+    step = house.last(agent)
+    assert (step.work.type, step.work.executor, step.work.call_id, step.answers) == ("skill", executor, None, waiting)
+    assert waiting in step.work.text_content
+
+
+def test_a_conversation_knows_its_open_calls_whatever_becomes_of_them() -> None:
+    house = House.furnished().queue(ANN, call(number=1), call(number=2), call(number=3))
+
+    def count() -> int:
+        return house.world.threads[HERE].open_calls
+
+    assert count() == 3
+    house.run(ANN)
+    assert count() == 2
+    house.do(ModifyStep(step_id=house.agent(ANN).todo[0], work=tool("shell", {})), by=ANN)
+    assert count() == 1
+    house.do(ModifyStep(step_id=house.agent(ANN).todo[0], work=call()), by=ANN)
+    assert count() == 2
+    house.do(RemoveStep(step_id=house.agent(ANN).todo[0]), by=ANN)
+    assert count() == 1
+    house.start(ANN)
+    house.do(PauseTask(task_id=T1, now=True)).release(ANN).do(ResumeTask(task_id=T1))
+    assert count() == 1
+    house.run(ANN)
+    assert count() == 0

@@ -1,0 +1,187 @@
+"""A tool step waits for its instruction as long as somebody is going to fill it in, and no longer."""
+
+from typing import Literal
+
+import pytest
+
+from greenroom.core.base.ids import StepId
+from greenroom.core.rules.intents import (
+    AnswerApproval,
+    CancelTask,
+    FinishStage,
+    ModifyStep,
+    QueueSteps,
+    Recover,
+    RemoveAgent,
+    RemoveStep,
+    SendMessage,
+)
+from greenroom.core.state.step import Terms
+from tests.core.house import ANN, BOB, HUE, PIA, S1, SYSTEM, T1, House, plan, skill, thread, tool
+
+FILL = skill("instruction_generation")
+GO = {"url": "x"}
+ASKS = Terms(effect="model", verdict="ask", digest="d")
+DENIED = Terms(effect="model", verdict="deny", rule="no")
+TOOL = StepId("pia#2")
+
+
+def planned(*rest: str) -> House:
+    """Pia has an instruction to generate, the tool it is for, and the rest of her plan."""
+    return House.furnished().queue(PIA, FILL, tool("crawl"), *map(skill, rest))
+
+
+def filled(name: str = TOOL) -> ModifyStep:
+    return ModifyStep(step_id=StepId(name), work=tool("crawl", GO))
+
+
+def notices(house: House) -> tuple[str, ...]:
+    return house.world.threads[thread(PIA, T1)].notices
+
+
+def gone(house: House, name: str = TOOL) -> None:
+    """The tool has failed, Pia was told, and there is something in which she reads that."""
+    assert house.ended(name).state == "failed"
+    assert "ended without filling in its instruction" in house.ended(name).error
+    assert any(name in text and "was not run" in text for text in notices(house))
+    assert house.next(PIA) is not None
+
+
+@pytest.mark.req("MAS-84", "MAS-87")
+def test_a_filled_in_tool_runs() -> None:
+    house = planned("reflection").run(PIA, filled())
+    assert house.next(PIA) == TOOL
+    assert house.codes() == []
+
+
+@pytest.mark.parametrize("outcome", ["finished", "failed", "uncertain"])
+def test_a_tool_whose_instruction_never_came_fails(outcome: Literal["finished", "failed", "uncertain"]) -> None:
+    house = planned("reflection")
+    house.start(PIA)
+    house.finish(PIA, outcome=outcome)
+    gone(house)
+    assert house.todo(PIA) == ["reflection"]
+
+
+def test_who_has_nothing_left_to_do_gets_a_step_to_react_in() -> None:
+    house = planned().run(PIA)
+    gone(house)
+    assert house.todo(PIA) == ["reflection"]
+    assert "Plan it again" in house.texts(PIA)[0]
+
+
+def test_an_instruction_that_was_refused_leaves_the_tool_unfilled() -> None:
+    house = planned("reflection").run(PIA, ModifyStep(step_id=TOOL, work=tool("shell", GO)))
+    assert house.codes() == ["no_such_tool", "no_instruction"]
+    gone(house)
+
+
+@pytest.mark.parametrize("way", ["removed", "denied by the policy", "denied by a person", "cut off in vain"])
+def test_a_tool_fails_however_its_instruction_was_lost(way: str) -> None:
+    house = planned("reflection")
+    if way == "removed":
+        house.do(RemoveStep(step_id=StepId("pia#1")), by=PIA)
+    elif way == "denied by the policy":
+        house.start(PIA, terms=DENIED)
+    elif way == "denied by a person":
+        house.start(PIA, terms=ASKS)
+        house.do(AnswerApproval(approval_id=house.question(PIA).approval_id, answer="denied"), by=HUE)
+    else:
+        house.start(PIA, "effectful")
+        house.release(PIA)
+    gone(house)
+
+
+def test_an_interrupted_instruction_is_generated_again_and_its_tool_waits() -> None:
+    house = planned()
+    house.start(PIA, "model")
+    house.do(Recover(epoch=1, owner="next"), by=SYSTEM)
+    assert house.world.steps[TOOL].state == "pending"
+    house.run(PIA, filled())
+    assert house.next(PIA) == TOOL
+
+
+def test_each_instruction_is_for_the_next_tool() -> None:
+    house = House.furnished().queue(PIA, FILL, tool("crawl"), FILL, tool("crawl"))
+    house.run(PIA)
+    gone(house)
+    assert house.world.steps[StepId("pia#4")].state == "pending"
+    house.run(PIA, filled("pia#4"))
+    assert house.next(PIA) == "pia#4"
+
+
+def test_a_tool_without_an_instruction_step_of_its_own_is_nobodys_to_fail() -> None:
+    house = House.furnished().queue(PIA, FILL, tool("crawl"), skill("reflection"), tool("crawl"))
+    house.run(PIA, filled())
+    assert house.world.steps[StepId("pia#4")].state == "pending"
+    assert house.next(PIA) == TOOL
+
+
+def test_a_tool_waits_while_somebody_else_before_it_may_fill_it_in() -> None:
+    house = House.furnished().queue(PIA, FILL, FILL, tool("crawl"))
+    house.run(PIA)
+    assert house.world.steps[StepId("pia#3")].state == "pending"
+    house.start(PIA)
+    house.queue(PIA, FILL, place="next").do(RemoveStep(step_id=StepId("pia#4")), by=PIA)
+    assert house.world.steps[StepId("pia#3")].state == "pending", "the one that runs may fill it in"
+    house.finish(PIA, QueueSteps(agent_id=PIA, works=(FILL,), place="next"))
+    assert house.world.steps[StepId("pia#3")].state == "pending", "another go at it was queued"
+    house.run(PIA)
+    gone(house, "pia#3")
+
+
+def test_an_instruction_step_without_a_tool_ends_like_any_other() -> None:
+    house = House.furnished().queue(PIA, FILL, skill("reflection"), tool("crawl", GO)).run(PIA)
+    assert house.codes() == []
+    assert house.todo(PIA) == ["reflection", "crawl"]
+
+
+def test_a_tool_of_another_conversation_waits_for_its_own_instruction() -> None:
+    house = House.furnished(stages=(plan(("one", PIA)),)).assign().queue(PIA, FILL)
+    house.do(QueueSteps(agent_id=PIA, works=(tool("crawl"),), thread_id=thread(PIA, "t1.s1.1")))
+    house.run(PIA).run(PIA)
+    assert house.last(PIA).state == "pending"
+
+
+def test_an_instruction_step_that_ends_with_its_stage_takes_an_unrelated_tool_along() -> None:
+    house = House.furnished(stages=(plan(("one", BOB)),)).assign()
+    house.queue(PIA, FILL, stage=S1).queue(PIA, tool("crawl")).do(FinishStage(stage_id=S1))
+    gone(house)
+
+
+def test_whoever_waited_for_the_answer_behind_the_tool_is_let_go() -> None:
+    house = House.furnished()
+    waiting = house.ask_agent(BOB, PIA)[0]
+    house.run(PIA, QueueSteps(agent_id=PIA, works=(FILL, tool("crawl"))))
+    house.run(PIA)
+    assert house.released(waiting) == "unanswered"
+
+
+def test_a_call_whose_tool_fails_for_want_of_an_instruction_goes_on() -> None:
+    house = House.furnished().queue(BOB)
+    ask = SendMessage(task_id=T1, receiver=(PIA,), message="x", need_reply=True, waiting=True, delivery="call")
+    house.run(BOB, ask).run(PIA, QueueSteps(agent_id=PIA, works=(FILL, tool("crawl")))).run(PIA)
+    assert house.todo(PIA) == ["reflection"]
+    assert house.last(PIA).thread_id == thread(PIA, "bob>1")
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_cancelled_task_cancels_both(running: bool) -> None:
+    house = planned()
+    if running:
+        house.start(PIA)
+    house.do(CancelTask(task_id=T1))
+    if running:
+        house.release(PIA)
+    assert house.ended(TOOL).state == "cancelled"
+    assert not house.world.tasks
+
+
+def test_a_removed_agent_leaves_nothing_behind() -> None:
+    house = planned().do(RemoveAgent(agent_id=PIA))
+    assert (house.ended("pia#1").state, house.ended(TOOL).state) == ("skipped", "skipped")
+
+
+def test_a_converser_reacts_in_its_conversation() -> None:
+    house = House.furnished().queue(ANN, FILL, tool("shell")).run(ANN)
+    assert house.todo(ANN) == ["converse"]

@@ -1,0 +1,104 @@
+"""A signal at any moment: the code that shells know, and not a word too many."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import PATIENCE, Running, environment, greenroom
+
+MOMENTS = ("typer.core", "greenroom.app.runtime", "pydantic.main", "greenroom.core.state.world", "rich.console")
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+SIGNAL_AT_IMPORT = """
+import os, runpy, sys
+
+class Moment:
+    name, number = sys.argv[1], int(sys.argv[2])
+
+    def find_spec(self, name, path=None, target=None):
+        if name == self.name:
+            os.kill(os.getpid(), self.number)
+
+sys.meta_path.insert(0, Moment())
+sys.argv[1:] = sys.argv[3:]
+runpy.run_module("greenroom.interfaces.cli", run_name="__main__")
+"""
+
+
+def interrupted(home: Path, moment: str, number: signal.Signals, *words: str) -> tuple[int, str, str]:
+    """A process that gets a signal the moment it begins to import a module: its code, and what it said."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SIGNAL_AT_IMPORT, moment, str(int(number)), *words],
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_process_that_is_still_loading_ends_quietly(home: Path, moment: str) -> None:
+    assert interrupted(home, moment, signal.SIGINT, "show", "last") == (130, "", "")
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_every_signal_has_its_code_from_the_beginning(home: Path, number: signal.Signals) -> None:
+    assert interrupted(home, "typer.core", number, "tasks") == (CODES[number], "", "")
+    assert interrupted(home, "typer.core", number, "--help") == (CODES[number], "", "")
+
+
+def test_a_hangup_that_somebody_ignores_for_us_is_ignored(tmp_path: Path) -> None:
+    with Running(tmp_path, "demo", "--pace", "0.1", through=["nohup"]) as running:
+        running.until("takes 'draft'")
+        running.send(signal.SIGHUP)
+        ended = running.end()
+    assert ended.code == 0
+    assert ended.out.startswith("# Tea")
+
+
+def test_a_person_who_is_asked_can_leave(home: Path) -> None:
+    """Ctrl-C at a question is an answer: on a terminal, where it is asked at all."""
+    master, slave = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "greenroom.interfaces.cli", "forget", "last"],
+        env=environment(home),
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stderr is not None
+        assert b"Delete team" in process.stderr.read(len("Delete team"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+    os.close(slave)
+    os.close(master)
+    assert greenroom(home, "show", "last").code == 0
+
+
+@pytest.mark.parametrize(("word", "code"), [("y", 0), ("yes", 0), ("n", 2), ("", 2)])
+def test_a_person_who_is_asked_decides(home: Path, word: str, code: int) -> None:
+    master, slave = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "greenroom.interfaces.cli", "forget", "last"],
+        env=environment(home),
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stderr is not None
+        assert b"Delete team" in process.stderr.read(len("Delete team"))
+        os.write(master, f"{word}\n".encode())
+        assert process.wait(PATIENCE) == code
+    os.close(slave)
+    os.close(master)
+    assert greenroom(home, "show", "last").code == (2 if code == 0 else 0)
