@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.interfaces.cli.table import ENTRIES
+from greenroom.interfaces.cli.asked.table import ENTRIES
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
 
 LIMIT = 0.3
@@ -47,7 +47,7 @@ def quickest(home: Path, *words: str, **more: str) -> float:
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from greenroom.interfaces.cli.line import run\n"
+        "from greenroom.interfaces.cli.entry.line import run\n"
         "code = run(['--help'])\n"
         "heavy = {'asyncio', 'pydantic', 'rich', 'sqlite3', 'greenroom.app', 'greenroom.core.state'}\n"
         "print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)\n"
@@ -95,7 +95,7 @@ def test_ids_are_completed_quickly(home: Path) -> None:
 def test_a_shell_does_not_wait_for_what_it_does_not_need(home: Path) -> None:
     program = (
         "import sys\n"
-        "from greenroom.interfaces.cli.line import run\n"
+        "from greenroom.interfaces.cli.entry.line import run\n"
         "try:\n"
         "    run([])\n"
         "finally:\n"

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from greenroom.app.runtime import Runtime, Told
-from greenroom.interfaces.cli.line import run
+from greenroom.interfaces.cli.entry.line import run
 from greenroom.testing.demo import AGENTS, ASKING_KIT, PERSON, TASK, demo_kits
 from tests.e2e.terminal import Ended
 

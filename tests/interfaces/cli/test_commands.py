@@ -53,7 +53,7 @@ def test_only_the_newest_teams_are_listed_unless_all_are_wanted(
 def test_an_id_is_never_cut(greenroom: Type, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     greenroom("demo", "-q")
     team = first_team(greenroom)
-    monkeypatch.setattr("greenroom.interfaces.cli.output.WIDE", columns)
+    monkeypatch.setattr("greenroom.interfaces.cli.display.output.WIDE", columns)
     for words in (("tasks",), ("du",)):
         lines = greenroom(*words).out.splitlines()[:2]
         assert lines[1].startswith(team)

@@ -5,10 +5,11 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from greenroom.interfaces.cli import lazy, line, orders
-from greenroom.interfaces.cli.lazy import LazyCommand, load_command
+from greenroom.interfaces.cli.asked import orders
+from greenroom.interfaces.cli.asked.table import ENTRIES, SECTIONS
+from greenroom.interfaces.cli.entry import lazy, line
+from greenroom.interfaces.cli.entry.lazy import LazyCommand, load_command
 from greenroom.interfaces.cli.loading import load
-from greenroom.interfaces.cli.table import ENTRIES, SECTIONS
 from tests.interfaces.cli.conftest import Type
 
 

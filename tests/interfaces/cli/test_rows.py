@@ -7,8 +7,8 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.agent import Agent, AgentSpec
 from greenroom.core.state.step import EffectPrepared
-from greenroom.interfaces.cli.rows import MOST, agents_table, doing, picture, seconds
-from greenroom.interfaces.cli.telling import Teller
+from greenroom.interfaces.cli.display.rows import MOST, agents_table, doing, picture, seconds
+from greenroom.interfaces.cli.display.telling import Teller
 
 
 def drawn(what: RenderableType, width: int = 120) -> str:

@@ -15,5 +15,5 @@ def main() -> None:
     """The console script."""
     end_quietly()
     make_firm()
-    start = cast("Callable[[], int]", load("line", "start"))
+    start = cast("Callable[[], int]", load("entry.line", "start"))
     sys.exit(start())

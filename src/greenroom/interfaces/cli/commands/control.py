@@ -11,12 +11,12 @@ from greenroom.core.base.ids import TaskId
 from greenroom.core.rules.intents import AnswerApproval, CancelTask, PauseTask, PauseTeam
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.world import World
+from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Pause
+from greenroom.interfaces.cli.display.telling import Teller
+from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.orders import Answer, Cancel, Pause
-from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.telling import Teller
-from greenroom.interfaces.cli.words import shorten
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Door
 
 PATIENCE: Final = 20.0
 """Seconds to wait until cancelled effects are seen dead, before saying that they are not yet."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
-from greenroom.interfaces.cli.crash import crash_and_resume, prove
-from greenroom.interfaces.cli.ending import close
+from greenroom.interfaces.cli.asked.orders import Demo
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.orders import Demo
-from greenroom.interfaces.cli.running import Ending, follow
-from greenroom.interfaces.cli.session import Door
+from greenroom.interfaces.cli.runs.crash import crash_and_resume, prove
+from greenroom.interfaces.cli.runs.ending import close
+from greenroom.interfaces.cli.runs.running import Ending, follow
+from greenroom.interfaces.cli.runs.session import Door
 from greenroom.testing.demo import AGENTS, ASKING_KIT, KIT, PERSON, TASK
 
 MISSING_CUE = "The script has no reply"

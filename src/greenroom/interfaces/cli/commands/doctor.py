@@ -18,10 +18,10 @@ from greenroom.app.settings import home_folder
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record, whole
 from greenroom.core.ports.codec import SCHEMA
+from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.commands.storage import size
+from greenroom.interfaces.cli.display.output import Output
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.output import Output
-from greenroom.interfaces.cli.setup import Setup
 
 SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 LITTLE: Final = 200_000_000

@@ -9,14 +9,14 @@ from rich.text import Text
 from greenroom.app.lookup import find
 from greenroom.app.runtime import Told
 from greenroom.core.base.ids import TeamId
+from greenroom.interfaces.cli.asked.orders import Events
+from greenroom.interfaces.cli.display.progress import MARKS
+from greenroom.interfaces.cli.display.rows import colour
+from greenroom.interfaces.cli.display.schema import event_fields
+from greenroom.interfaces.cli.display.telling import Line, Teller
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.orders import Events
-from greenroom.interfaces.cli.progress import MARKS
-from greenroom.interfaces.cli.rows import colour
-from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.schema import event_fields
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.telling import Line, Teller
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Door
 
 
 async def events(door: Door, order: Events) -> Exit:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from greenroom.app.lookup import find
 from greenroom.core.base.errors import Refused, Rejected
+from greenroom.interfaces.cli.asked.orders import Fork
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.orders import Fork
-from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Door
 
 
 async def fork(door: Door, order: Fork) -> Exit:

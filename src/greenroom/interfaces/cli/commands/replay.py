@@ -7,14 +7,14 @@ from rich.text import Text
 from greenroom.app.lookup import find
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import TeamId
+from greenroom.interfaces.cli.asked.orders import Replay
+from greenroom.interfaces.cli.commands.portrait import fields, portray, rendered
+from greenroom.interfaces.cli.display.progress import MARKS
+from greenroom.interfaces.cli.display.rows import colour, seconds
+from greenroom.interfaces.cli.display.telling import Line, Teller
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.orders import Replay
-from greenroom.interfaces.cli.portrait import fields, portray, rendered
-from greenroom.interfaces.cli.progress import MARKS
-from greenroom.interfaces.cli.rows import colour, seconds
-from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.telling import Line, Teller
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Door
 
 ONLY_A_VIEW = "A view of the log: nothing is run again and no model is asked."
 

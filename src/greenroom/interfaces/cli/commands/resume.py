@@ -6,11 +6,11 @@ from greenroom.app.lookup import Found, find
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.ending import close
+from greenroom.interfaces.cli.asked.orders import Resume
 from greenroom.interfaces.cli.exits import Exit, of_standings
-from greenroom.interfaces.cli.orders import Resume
-from greenroom.interfaces.cli.running import command, follow
-from greenroom.interfaces.cli.session import Door
+from greenroom.interfaces.cli.runs.ending import close
+from greenroom.interfaces.cli.runs.running import command, follow
+from greenroom.interfaces.cli.runs.session import Door
 
 
 async def resume(door: Door, order: Resume) -> Exit:

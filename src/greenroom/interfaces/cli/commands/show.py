@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from greenroom.app.lookup import find
+from greenroom.interfaces.cli.asked.orders import Show
+from greenroom.interfaces.cli.commands.portrait import fields, portray, rendered
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.orders import Show
-from greenroom.interfaces.cli.portrait import fields, portray, rendered
-from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Door
 
 
 async def show(door: Door, order: Show) -> Exit:

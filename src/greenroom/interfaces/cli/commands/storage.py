@@ -13,11 +13,11 @@ from rich.text import Text
 
 from greenroom.app.lookup import find, has_store
 from greenroom.core.base.errors import Refused, Rejected
+from greenroom.interfaces.cli.asked.orders import Du, Forget, Gc
+from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.orders import Du, Forget, Gc
-from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.tables import Column, Fitted, row
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Door
 from greenroom.testing.demo import folder
 
 COLUMNS: Final = (

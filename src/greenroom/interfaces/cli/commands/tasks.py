@@ -13,12 +13,12 @@ from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import record, whole
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state.task import Task
+from greenroom.interfaces.cli.asked.orders import Tasks
+from greenroom.interfaces.cli.display.tables import Column, Fitted, row
+from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.orders import Tasks
-from greenroom.interfaces.cli.running import command
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.tables import Column, Fitted, row
-from greenroom.interfaces.cli.words import shorten
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Door
 
 FEW: Final = 10
 COLUMNS: Final = (

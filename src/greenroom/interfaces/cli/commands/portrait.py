@@ -18,10 +18,10 @@ from greenroom.core.state.note import Note
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
-from greenroom.interfaces.cli.rows import agents_table, colour, doing, stage_line
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.telling import Teller
-from greenroom.interfaces.cli.words import shorten, step_words
+from greenroom.interfaces.cli.display.rows import agents_table, colour, doing, stage_line
+from greenroom.interfaces.cli.display.telling import Teller
+from greenroom.interfaces.cli.display.words import shorten, step_words
+from greenroom.interfaces.cli.runs.session import Door
 
 NEWEST: Final = 6
 """How many notes and messages are shown."""

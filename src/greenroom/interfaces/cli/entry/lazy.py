@@ -12,10 +12,10 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.interfaces.cli.lenient import LenientCommand, lenient
+from greenroom.interfaces.cli.asked.setup import shared
+from greenroom.interfaces.cli.asked.table import ENTRIES, SECTIONS, Entry
+from greenroom.interfaces.cli.entry.lenient import LenientCommand, lenient
 from greenroom.interfaces.cli.loading import load
-from greenroom.interfaces.cli.setup import shared
-from greenroom.interfaces.cli.table import ENTRIES, SECTIONS, Entry
 
 if TYPE_CHECKING:
     # typer 0.29 carries its own copy of click and shows its classes nowhere else.
@@ -34,7 +34,7 @@ def on_windows() -> bool:
 
 def load_command(entry: Entry) -> Callable[..., int]:
     """How a command is typed."""
-    return cast("Callable[..., int]", load(f"syntax.{entry.section}", entry.name))
+    return cast("Callable[..., int]", load(f"entry.syntax.{entry.section}", entry.name))
 
 
 def options() -> list[Parameter]:

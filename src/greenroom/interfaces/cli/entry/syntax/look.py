@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from greenroom.interfaces.cli.doing import do
-from greenroom.interfaces.cli.ids import Id
-from greenroom.interfaces.cli.orders import Events, Replay, Show, Tasks
+from greenroom.interfaces.cli.asked.orders import Events, Replay, Show, Tasks
+from greenroom.interfaces.cli.entry.doing import do
+from greenroom.interfaces.cli.entry.ids import Id
 
 
 def tasks(

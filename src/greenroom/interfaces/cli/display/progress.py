@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from greenroom.interfaces.cli.rows import colour, picture
-from greenroom.interfaces.cli.setup import Setup
-from greenroom.interfaces.cli.telling import Line, Teller
+from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.display.rows import colour, picture
+from greenroom.interfaces.cli.display.telling import Line, Teller
 
 MARKS: Final = {"✓": "green", "✗": "red", "?": "yellow", "!": "yellow", "→": "cyan", "◆": "bold blue", "✎": "magenta"}
 FRAMES: Final = 8

@@ -12,11 +12,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from greenroom.app.runtime import Told
-from greenroom.interfaces.cli.errors import Unheard, explain
+from greenroom.interfaces.cli.asked.setup import Format
+from greenroom.interfaces.cli.display.errors import Unheard, explain
+from greenroom.interfaces.cli.display.json_lines import Json, init, result, write
+from greenroom.interfaces.cli.display.schema import event_fields
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.json_lines import Json, init, result, write
-from greenroom.interfaces.cli.schema import event_fields
-from greenroom.interfaces.cli.setup import Format
 from greenroom.interfaces.cli.streams import hush
 
 WIDE = 160

@@ -12,9 +12,9 @@ from typing import Final
 from greenroom.app.standing import Standing
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
+from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.exits import Exit, of_standings
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.telling import Teller
+from greenroom.interfaces.cli.runs.session import Door
 
 LONG: Final = 50_000
 """Events. A longer log is not read again only to say what each agent spent before."""

@@ -10,7 +10,7 @@ import typer
 from greenroom.app.lookup import LAST, possible
 from greenroom.app.settings import home_folder
 from greenroom.core.base.errors import WorldFault
-from greenroom.interfaces.cli.setup import setup_of
+from greenroom.interfaces.cli.asked.setup import setup_of
 
 
 def complete(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:

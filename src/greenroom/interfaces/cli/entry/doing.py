@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
+from greenroom.interfaces.cli.asked.orders import Order
+from greenroom.interfaces.cli.asked.setup import Setup, setup_of
+from greenroom.interfaces.cli.asked.table import Access, entry_of
 from greenroom.interfaces.cli.loading import load
-from greenroom.interfaces.cli.orders import Order
-from greenroom.interfaces.cli.setup import Setup, setup_of
-from greenroom.interfaces.cli.table import Access, entry_of
 
 if TYPE_CHECKING:
     from greenroom.interfaces.cli.exits import Exit
-    from greenroom.interfaces.cli.session import Door, Work
+    from greenroom.interfaces.cli.runs.session import Door, Work
 
 
 def do(context: typer.Context, order: Order, *, fatal: str | None = None) -> int:
     """Do it, with an open runtime: the command that is called like the order gets it."""
     entry = entry_of(type(order).__name__.lower())
     command = cast("Callable[[Door, Order], Awaitable[Exit]]", load(f"commands.{entry.module}", entry.name))
-    run = cast("Callable[[Setup, Access, Work, str | None], int]", load("session", "run"))
+    run = cast("Callable[[Setup, Access, Work, str | None], int]", load("runs.session", "run"))
     return run(setup_of(context), entry.access, lambda door: command(door, order), fatal)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from greenroom.core.base.ids import TeamId
+from greenroom.interfaces.cli.display.rows import seconds
+from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.rows import seconds
-from greenroom.interfaces.cli.running import Ending, command
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.words import shorten
+from greenroom.interfaces.cli.runs.running import Ending, command
+from greenroom.interfaces.cli.runs.session import Door
 from greenroom.testing.demo import ANSWER, ASKING_KIT, KIT, folder
 
 STYLES = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red")}

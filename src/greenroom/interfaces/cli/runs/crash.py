@@ -13,10 +13,10 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.step import StepEnded
-from greenroom.interfaces.cli.running import Ending, command, telling
-from greenroom.interfaces.cli.session import Door
-from greenroom.interfaces.cli.telling import Teller
-from greenroom.interfaces.cli.words import step_words
+from greenroom.interfaces.cli.display.telling import Teller
+from greenroom.interfaces.cli.display.words import step_words
+from greenroom.interfaces.cli.runs.running import Ending, command, telling
+from greenroom.interfaces.cli.runs.session import Door
 from greenroom.testing.demo import ANSWER, folder
 
 

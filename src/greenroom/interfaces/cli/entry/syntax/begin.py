@@ -9,11 +9,11 @@ from typing import Annotated, cast
 
 import typer
 
-from greenroom.interfaces.cli.doing import do
+from greenroom.interfaces.cli.asked.orders import Demo
+from greenroom.interfaces.cli.asked.pace import PACE, WATCHABLE
+from greenroom.interfaces.cli.asked.setup import Setup, setup_of
+from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.loading import load
-from greenroom.interfaces.cli.orders import Demo
-from greenroom.interfaces.cli.pace import PACE, WATCHABLE
-from greenroom.interfaces.cli.setup import Setup, setup_of
 
 
 def demo(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from greenroom.app.kit import KitMaker
-from greenroom.interfaces.cli.pace import demo_pace
+from greenroom.interfaces.cli.asked.pace import demo_pace
 from greenroom.testing.demo import demo_kits
 
 

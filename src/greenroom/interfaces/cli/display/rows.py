@@ -13,9 +13,9 @@ from greenroom.core.state.agent import Agent
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.tables import Column, Fitted, row
-from greenroom.interfaces.cli.telling import Teller
-from greenroom.interfaces.cli.words import shorten, step_words
+from greenroom.interfaces.cli.display.tables import Column, Fitted, row
+from greenroom.interfaces.cli.display.telling import Teller
+from greenroom.interfaces.cli.display.words import shorten, step_words
 
 COLUMNS: Final = (
     Column(name="agent"),

@@ -13,9 +13,9 @@ from typing import Final, cast, get_args
 import typer
 
 from greenroom.core.base.errors import Bug, GreenroomError, Refused, WorldFault
+from greenroom.interfaces.cli.asked.setup import FORMAT, Format
+from greenroom.interfaces.cli.display.json_lines import Json, init, result, write
 from greenroom.interfaces.cli.exits import Exit, of_error
-from greenroom.interfaces.cli.json_lines import Json, init, result, write
-from greenroom.interfaces.cli.setup import FORMAT, Format
 
 PYDANTIC: Final = "Value error, "
 """How pydantic, with which typer checks what was typed, begins when the sentence is not its own."""

@@ -14,15 +14,15 @@ from greenroom.app.settings import home_folder
 from greenroom.app.tuning import tune_process
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record
-from greenroom.interfaces.cli.errors import fields, report
+from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.asked.table import Access
+from greenroom.interfaces.cli.display.errors import fields, report
+from greenroom.interfaces.cli.display.output import Output
+from greenroom.interfaces.cli.display.progress import Progress, progress_for
 from greenroom.interfaces.cli.exits import Exit, of_signal
-from greenroom.interfaces.cli.kits import kits
-from greenroom.interfaces.cli.output import Output
-from greenroom.interfaces.cli.progress import Progress, progress_for
-from greenroom.interfaces.cli.setup import Setup
+from greenroom.interfaces.cli.runs.kits import kits
 from greenroom.interfaces.cli.signals import end_at_once, heard, kept
 from greenroom.interfaces.cli.streams import hush
-from greenroom.interfaces.cli.table import Access
 
 
 @record

@@ -12,12 +12,12 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from greenroom.core.base.errors import GreenroomError
-from greenroom.interfaces.cli.errors import Unheard, fields, format_of, report, told, usage
+from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.asked.table import ENTRIES, VERSION
+from greenroom.interfaces.cli.display.errors import Unheard, fields, format_of, report, told, usage
+from greenroom.interfaces.cli.entry.lazy import SETTINGS, LazyCommand, Sections, load_command, options
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.lazy import SETTINGS, LazyCommand, Sections, load_command, options
-from greenroom.interfaces.cli.setup import Setup
 from greenroom.interfaces.cli.streams import hush
-from greenroom.interfaces.cli.table import ENTRIES, VERSION
 
 HELP: Final = """A team of AI agents that you can trust with real work.
 

@@ -13,7 +13,7 @@ from greenroom.core.state.fold import fold
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.step import StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.world import NOWHERE, World
-from greenroom.interfaces.cli.words import Said, say
+from greenroom.interfaces.cli.display.words import Said, say
 
 
 @record

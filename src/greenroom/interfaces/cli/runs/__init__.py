@@ -1,0 +1,1 @@
+"""Doing what was ordered: one invocation, a team that runs here, how it ends."""
