@@ -13,6 +13,8 @@
 #
 # It needs git and Python 3.11 or newer. Everything else it puts into .go/ and .venv/, here, and nowhere else.
 set -eu
+CALLED_AS=$0
+CALLED_FROM=$PWD
 cd "$(dirname "$0")"
 HERE=$PWD
 
@@ -134,7 +136,7 @@ command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
 demo | doctor | tasks | show | events | replay | pause | resume | cancel | answer | fork | du | gc | forget)
-    sync --no-dev --inexact && GREENROOM_CALLED_AS=./go exec greenroom "$command" "$@" ;;
+    sync --no-dev --inexact && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
 test) sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
 check) sync && check ;;
 prove) sync && system_programs && exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;

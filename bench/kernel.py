@@ -18,6 +18,7 @@ from greenroom.app.host import SNAPSHOT_EVERY, Host
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.tuning import tune_process
+from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.codec import encode_archived, encode_event
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
@@ -39,6 +40,9 @@ GOALS: Final = {
 }
 
 WORK: Final = Work(type="skill", executor="spin", intention="Go on.")
+PLENTY: Final = Limits(money=10**12, tokens=10**12, steps=10**9)
+"""Limits that are looked at and never reached."""
+
 SPEC: Final = AgentSpec(name="spinner", skills=("spin",))
 
 
@@ -61,6 +65,7 @@ class Spin:
     async def run(self, bench: Bench) -> Outcome:
         """Ask for another step."""
         self.ended.append(time.perf_counter())
+        await bench.history()
         number = int(bench.step.step_id.rpartition("#")[2])
         if number >= self._steps:
             return Outcome(result={"text": "done"})
@@ -73,7 +78,7 @@ async def _spin(home: Path, agents: int, steps: int) -> tuple[Spin, float, float
     spin = Spin(steps)
     runtime = await Runtime.open(home, kits={"bench": lambda _: Kit(abilities=Abilities([spin]))})
     names = [AgentId(f"a{number}") for number in range(agents)]
-    team = await runtime.create("bench", [(name, SPEC) for name in names], kit="bench")
+    team = await runtime.create("bench", [(name, SPEC) for name in names], kit="bench", limits=PLENTY)
     host = await runtime.start(team)
     await runtime.ask(team, AddTask(name="spin", intention="", manager=names[0], group=tuple(names), driver="manager"))
     task = next(iter(host.world.tasks))
@@ -180,7 +185,7 @@ async def _long_log(home: Path, length: int) -> TeamId:
     while writer.version < length:
         for name in names:
             step = next(iter(writer.world.steps_of(name))).step_id
-            writer.decide(StartStep(step_id=step, terms=Terms(effect="model")), name)
+            writer.decide(StartStep(step_id=step, terms=Terms(effect="model"), work=WORK), name)
             again = QueueSteps(agent_id=name, works=(WORK,))
             writer.decide(FinishStep(step_id=step, attempt=1, result={"text": "step"}, intents=(again,)), name)
         number += 1

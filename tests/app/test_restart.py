@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+
+import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.checkup import damage, spoilt_snapshots
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import TaskId
 from greenroom.core.ports.executor import Abilities
-from greenroom.core.rules.intents import AddTask, PauseTask, QueueSteps, ResumeTask, SetTimer
+from greenroom.core.ports.log import Snapshot
+from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask, SetTimer
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.step import Work
 from greenroom.core.sync.replay import rebuild_archive, replay, snapshot_of
@@ -130,3 +136,39 @@ async def test_a_large_result_goes_to_the_blobs_and_comes_back_whole(tmp_path: P
         assert long.strip().encode() in await runtime.log.get_blob(str(result["blob"]))
         (info,) = await runtime.log.streams()
         assert info.event_bytes < 20_000 < info.blob_bytes
+
+
+@pytest.mark.parametrize("cut", [-10, 0, 40])
+async def test_a_snapshot_that_cannot_be_read_is_as_good_as_none(tmp_path: Path, cut: int) -> None:
+    async with life(tmp_path) as (runtime, _):
+        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+        await runtime.stop(team)
+        whole = await replay(runtime.log, team)
+        good = snapshot_of(whole.world, whole.version)
+        await runtime.log.save_snapshot(team, good)
+        assert (await spoilt_snapshots(runtime.log), (await replay(runtime.log, team)).tail) == ([], 0)
+        spoilt = Snapshot(version=good.version, fingerprint=good.fingerprint, data=good.data[:cut])
+        await runtime.log.save_snapshot(team, spoilt)
+        found = await replay(runtime.log, team)
+        assert (found.world, found.tail) == (whole.world, whole.version)
+        assert [one.startswith(f"Team {team!r}: The snapshot") for one in await spoilt_snapshots(runtime.log)] == [True]
+        assert await damage(runtime.log) == []
+        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
+        assert T1 in (await runtime.world(team)).tasks
+
+
+@pytest.mark.parametrize(("table", "says"), [("events", "Event 1 "), ("archive", "The task 't1' in the archive")])
+async def test_what_cannot_be_read_any_more_is_found_and_said(tmp_path: Path, table: str, says: str) -> None:
+    async with life(tmp_path) as (runtime, _):
+        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+        task = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
+        await runtime.ask(team, task, CancelTask(task_id=T1))
+        assert await damage(runtime.log) == []
+    with closing(sqlite3.connect(tmp_path / "greenroom.db")) as db:
+        db.execute(f"UPDATE {table} SET data = substr(data, 1, length(data) - 3)")
+        db.commit()
+    async with life(tmp_path) as (runtime, _):
+        (sentence,) = await damage(runtime.log)
+        assert sentence.startswith(f"Team {team!r}: {says}")
+        with pytest.raises(StoreFault, match=says):
+            assert [await runtime.ended_tasks(team), await runtime.world(team)] == []

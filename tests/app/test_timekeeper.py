@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Sequence
 
 from immutables import Map
 
-from greenroom.app.timekeeper import SLACK, Timekeeper
+from greenroom.app.timekeeper import AGAIN, SLACK, Timekeeper
 from greenroom.core.base.clock import Millis
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Bug, Rejected
 from greenroom.core.base.ids import AgentId, TaskId, TimerId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import FireTimer, Intent
@@ -23,6 +23,7 @@ class House:
     def __init__(self) -> None:
         self.time = 0
         self.fired: list[TimerId] = []
+        self.trouble: dict[TimerId, list[Rejected | Bug]] = {}
         self._timers: Map[TimerId, Timer] = Map()
         self.keeper = Timekeeper(self, self.look, self, nap=self.nap)
 
@@ -39,6 +40,11 @@ class House:
         assert by == "system"
         for intent in intents:
             assert isinstance(intent, FireTimer)
+            if self.trouble.get(intent.timer_id):
+                trouble = self.trouble[intent.timer_id].pop(0)
+                if isinstance(trouble, Bug):
+                    raise trouble
+                return [trouble]
             self.fired.append(intent.timer_id)
             self._timers = self._timers.delete(intent.timer_id)
         return [None] * len(intents)
@@ -100,3 +106,40 @@ async def test_all_that_is_due_fires_in_order_whatever_was_cancelled_between() -
     house.time = 5_000
     await house.run()
     assert house.fired == [f"t{number}" for number in range(399, 0, -2)]
+
+
+async def test_a_timer_that_cannot_be_fired_is_tried_again_and_holds_up_no_other() -> None:
+    house = House()
+    house.trouble = {
+        TimerId("broken"): [Bug("ours"), Bug("ours")],
+        TimerId("refused"): [Rejected(code="too_early", why="not yet")],
+    }
+    for name in ("broken", "refused", "sound"):
+        house.set(name, 1_000)
+    house.time = 1_000
+    await house.run()
+    assert house.fired == ["sound"]
+    house.time += AGAIN - 1
+    await house.run()
+    assert house.fired == ["sound"]
+    house.time += 1
+    await house.run()
+    assert house.fired == ["sound", "refused"]
+    house.time += AGAIN
+    await house.run()
+    assert house.fired == ["sound", "refused", "broken"]
+
+
+async def test_a_timer_that_could_not_be_fired_and_is_set_anew_fires_at_its_new_time_only() -> None:
+    house = House()
+    house.trouble = {TimerId("moved"): [Bug("ours")]}
+    house.set("moved", 1_000)
+    house.time = 1_000
+    await house.run()
+    house.set("moved", 50_000)
+    house.time += AGAIN
+    await house.run()
+    assert house.fired == []
+    house.time = 50_000
+    await house.run()
+    assert house.fired == ["moved"]

@@ -14,7 +14,8 @@ from greenroom.actors.agents import crew
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, task_budget
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask
+from greenroom.core.rules.decide import RULES
+from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask, StartStage
 from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
 from greenroom.core.state.task import TaskStarted
 from greenroom.core.state.world import World
@@ -59,6 +60,14 @@ def cancelled() -> Outcome:
     raise asyncio.CancelledError
 
 
+def deep(levels: int) -> dict[str, object]:
+    """A dictionary in a dictionary in a dictionary …"""
+    made: dict[str, object] = {}
+    for _ in range(levels):
+        made = {"in": made}
+    return made
+
+
 def leaving() -> Outcome:
     """An effect that wants to end everything."""
     raise SystemExit(7)
@@ -72,12 +81,25 @@ ODDITIES = {
     "an effect that raises": (Odd(raising), "no result"),
     "no outcome at all": (Odd(lambda: cast("Outcome", "done")), "not an Outcome"),
     "a state that nobody knows": (Odd(lambda: Outcome(state=cast("Any", "zzz"))), "'zzz'"),
-    "an error that is no text": (Odd(lambda: Outcome(state="failed", error=cast("str", 5))), "cannot be kept"),
+    "an error that is no text": (
+        Odd(lambda: Outcome(state="failed", error=cast("str", 5))),
+        "an error that is no text",
+    ),
     "intents that are none": (Odd(lambda: Outcome(intents=cast("Any", None))), "no tuple"),
     "an intent that is none": (Odd(lambda: Outcome(intents=cast("Any", ("x",)))), "cannot be kept"),
     "terms that are none": (Odd(Outcome, lambda: cast("Terms", None)), "no terms"),
     "an effect class that nobody knows": (Odd(Outcome, lambda: Terms(effect=cast("Effect", "bogus"))), "bogus"),
     "a cost below nothing": (Odd(Outcome, lambda: Terms(effect="pure", needs=Amounts(tokens=-1))), "cost"),
+    "a cost that is no whole number": (Odd(lambda: Outcome(spent=Amounts(tokens=cast("int", 1.5)))), "Amounts.tokens"),
+    "terms that are half a token": (
+        Odd(Outcome, lambda: Terms(effect="pure", needs=Amounts(tokens=cast("int", 1.5)))),
+        "Terms.needs.tokens",
+    ),
+    "a question that is no text": (
+        Odd(Outcome, lambda: Terms(effect="pure", verdict="ask", question=cast("str", 5))),
+        "Terms.question",
+    ),
+    "a result without a bottom": (Odd(lambda: Outcome(result=deep(5_000))), "cannot be kept"),
     "a cancellation from inside": (Odd(cancelled), "from inside"),
     "an exit of the whole program": (Odd(leaving), "SystemExit"),
     "a folder that is not there": (Odd(lambda: Outcome(result={"x": Path("/no/such").read_text()})), "No such file"),
@@ -223,3 +245,23 @@ async def test_a_fork_keeps_its_blobs_when_the_old_team_is_forgotten() -> None:
         await house.runtime.log.forget(house.team)
         await house.runtime.log.collect()
         assert long.encode() in await house.runtime.log.get_blob(steps[0].blobs[0])
+
+
+async def test_a_move_of_the_schedule_that_breaks_holds_up_its_own_task_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = RULES[StartStage]
+
+    def broken(draft: Any, intent: StartStage, by: str) -> Any:
+        if intent.stage_id.startswith("t1."):
+            raise ZeroDivisionError("ours")
+        return start(draft, intent, by)
+
+    monkeypatch.setitem(RULES, StartStage, broken)
+    async with harness([spec("ann")], [finishes("ann")]) as house:
+        tasks = [AddTask(name=name, intention="t", manager=LEAD, stages=(stage("ann"),)) for name in ("bad", "good")]
+        await house.runtime.ask(house.team, *tasks)
+        found = await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t2")), 20)
+        assert found.word == "finished"
+        await house.runtime.ask(house.team, AddTask(name="late", intention="t", manager=LEAD, stages=(stage("ann"),)))
+        found = await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t3")), 20)
+        assert found.word == "finished", "the schedule goes on"
+        assert (await house.world()).tasks[T1].stages, "it did not start"

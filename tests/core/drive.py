@@ -64,7 +64,7 @@ class Driver:
         """One round: everybody who can starts a step, everybody who runs one ends it."""
         hearing = [step for step in words.startable(self.house.world) if step.agent_id not in self.deaf]
         for step in hearing:
-            self.house.ask(StartStep(step_id=step.step_id, terms=Terms(effect="pure")), step.agent_id)
+            self.house.ask(StartStep(step_id=step.step_id, terms=Terms(effect="pure"), work=step.work), step.agent_id)
         busy = words.busy(self.house.world)
         for step in busy:
             self.end(self.house.world.steps.get(step.step_id))

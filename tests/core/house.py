@@ -179,7 +179,7 @@ class House:
         """Start the agent's next step and give it back as it stands then (running, or waiting for somebody)."""
         step = next_step(self.world, agent)
         assert step is not None, f"{agent} has nothing to start"
-        self.do(StartStep(step_id=step.step_id, terms=terms or Terms(effect=effect)), by=agent)
+        self.do(StartStep(step_id=step.step_id, terms=terms or Terms(effect=effect), work=step.work), by=agent)
         return self.world.steps.get(step.step_id, step)
 
     def finish(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from greenroom.actors.teamwork.schedule import changed, schedule
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId, agent_budget, task_budget, timer_id
 from greenroom.core.ports.codec import decode_event, decode_world, encode_event, encode_world
@@ -32,6 +33,7 @@ def check(before: World, replayed: World, decided: Decided) -> World:
     holds(world)
     caps_hold(before, decided)
     nobody_sleeps(before, decided)
+    nothing_is_overlooked(before, decided)
     return replayed
 
 
@@ -187,6 +189,7 @@ def references(world: World) -> None:
     for task in world.tasks.values():
         assert set(task.group) <= people
         assert task.manager in task.group
+        assert task.parent is None or task.parent in world.tasks, f"{task.task_id} is a part of what is over"
     for step in world.steps.values():
         placed(world, step)
     for wait in world.waits.values():
@@ -262,3 +265,12 @@ def nobody_sleeps(before: World, decided: Decided) -> None:
         then, now = next_step(before, name), next_step(decided.world, name)
         if now is not None and (then is None or then.step_id != now.step_id):
             assert name in woken, f"{name} could start {now.step_id} and sleeps"
+
+
+def nothing_is_overlooked(before: World, decided: Decided) -> None:
+    """What became due is found by a look at the tasks that changed; looking at the whole house would find no more."""
+    world = decided.world
+    known = schedule(before, sorted(before.tasks))
+    found = schedule(world, changed(world, decided.events))
+    for intent in schedule(world, sorted(world.tasks)):
+        assert intent in known or intent in found, f"{intent} is due and nobody looks"

@@ -92,7 +92,8 @@ class Everything(RuleBasedStateMachine):
     def a_busy_agent_starts_nothing_else(self, seed: int) -> None:
         for step in words.busy(self.house.world):
             for name in self.house.world.agents[step.agent_id].todo:
-                found = self.house.ask(StartStep(step_id=name, terms=work.terms(Random(seed))), step.agent_id)
+                start = StartStep(step_id=name, terms=work.terms(Random(seed)), work=step.work)
+                found = self.house.ask(start, step.agent_id)
                 assert isinstance(found, Rejected)
                 assert found.code == "not_next"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from typing import Final
 
 from greenroom.actors.agents.crew import Crew
@@ -51,7 +52,7 @@ class Host:
         self._move = asyncio.Event()
         self._snapshot_at = snapshot_at
         self._snapshot: asyncio.Task[None] | None = None
-        self._closing: Callable[[], None] | None = None
+        self._closing: Callable[[], None] = _nothing
 
     @classmethod
     async def open(cls, log: Store, lease: Lease, *, clock: Clock) -> Host:
@@ -99,7 +100,7 @@ class Host:
             return
         declare = Declare(blueprints=kit.blueprints, abilities=kit.abilities.described())
         await self.submit(declare, by=SYSTEM)
-        self._closing = kit.closing
+        self._closing = kit.closing or _nothing
         self._crew = Crew(self.sync, self.look, kit.abilities, Windows(self._load_window), self._blobs)
         timers = Timekeeper(self, self.look, self._clock)
         self.listen(lambda commit: timers.follow(commit.events))
@@ -117,8 +118,15 @@ class Host:
 
     async def close(self) -> None:
         """Stop: effects are ended and seen dead, everything asked for is written, the lease is given back."""
-        if self._crew is not None:
-            await self._crew.close()
+        async with AsyncExitStack() as last:  # from the bottom up, whatever fails before
+            last.callback(self._closing)
+            last.push_async_callback(self._log.release, self.lease)
+            last.push_async_callback(self.sync.close)
+            last.push_async_callback(self._end_tasks)
+            if self._crew is not None:
+                await self._crew.close()
+
+    async def _end_tasks(self) -> None:
         if self.sync.bus.trouble is not None:
             why = "What was not yet written is lost with this process"
             logging.getLogger(__name__).warning("%s: %s", why, self.sync.bus.trouble)
@@ -129,10 +137,6 @@ class Host:
             await asyncio.gather(self._snapshot, return_exceptions=True)
         if self.sync.version - self._snapshot_at >= SNAPSHOT_AT_CLOSE:
             await self._save(self.world, self.sync.version)
-        await self.sync.close()
-        await self._log.release(self.lease)
-        if self._closing is not None:
-            self._closing()
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.create_task(work, name=f"{name} {self.lease.stream}")
@@ -173,7 +177,18 @@ class Host:
             moved, self._moved = self._moved, set()
             intents = schedule(self.world, moved)
             if intents:
-                await self.submit(*intents, by=SYSTEM)
+                try:
+                    await self.submit(*intents, by=SYSTEM)
+                except Bug:
+                    await self._schedule_singly(moved)
+
+    async def _schedule_singly(self, moved: set[TaskId]) -> None:
+        """One of the intents cannot be done: those after it were not tried, and must not suffer for it."""
+        for intent in schedule(self.world, moved):
+            try:
+                await self.submit(intent, by=SYSTEM)
+            except Bug as error:
+                logging.getLogger(__name__).warning("An intent of the schedule: %s", error)
 
     async def _watch_lease(self, crew: Crew) -> None:
         """Somebody may take the team over while nothing is written here: what runs must end all the same."""
@@ -208,6 +223,10 @@ class Host:
     async def _load_window(self, thread: ThreadId) -> Sequence[Step]:
         known = self.world.threads.get(thread)
         return await ended_steps(self._log, self.lease.stream, known.last, known.window_from) if known else ()
+
+
+def _nothing() -> None:
+    """A kit that has nothing to close."""
 
 
 def _heard(task: asyncio.Task[None]) -> None:

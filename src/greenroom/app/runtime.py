@@ -6,9 +6,10 @@ import asyncio
 import os
 import platform
 import secrets
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.storage.sqlite.opening import Access
@@ -55,6 +56,7 @@ class Runtime:
         self._kits = dict(kits or {})
         self._clock = clock or SystemClock()
         self._hosts: dict[TeamId, Host] = {}
+        self._doors: WeakValueDictionary[TeamId, asyncio.Lock] = WeakValueDictionary()
         self._owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(3)}"
 
     @classmethod
@@ -75,10 +77,14 @@ class Runtime:
 
     async def close(self) -> None:
         """Stop everything that runs here; it goes on where it was when somebody starts it again."""
-        for host in tuple(self._hosts.values()):
-            await host.close()
+        hosts = tuple(self._hosts.values())
         self._hosts.clear()
-        await self.log.close()
+        try:
+            for fault in await asyncio.gather(*(host.close() for host in hosts), return_exceptions=True):
+                if fault is not None:
+                    raise fault
+        finally:
+            await self.log.close()
 
     async def create(
         self,
@@ -92,36 +98,33 @@ class Runtime:
         team = new_team_id()
         while not await self.log.create(team, self._clock.now()):
             team = new_team_id()
-        host = await self._own(team)
-        await self._accepted(host, CreateTeam(team_id=team, name=name, kit=kit, limits=limits))
-        await self._accepted(host, *(AddAgent(agent_id=agent, spec=spec) for agent, spec in agents))
+        members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
+        async with self._alone(team):
+            host = await self._own(team)
+        await _accepted(host, *_checked(CreateTeam(team_id=team, name=name, kit=kit, limits=limits)))
+        await _accepted(host, *_checked(*members))
         return team
 
     async def start(self, team: TeamId, *, take_over: bool = False) -> Host:
         """Own the team and let its agents work. `take_over` fences an owner that hangs."""
-        host = self._hosts.get(team) or await self._own(team, force=take_over)
-        await host.run(find_kit(self._kits, host.world.team))
+        async with self._alone(team):
+            host = self._hosts.get(team) or await self._own(team, force=take_over)
+            await host.run(find_kit(self._kits, host.world.team))
         return host
 
     async def stop(self, team: TeamId) -> None:
         """Stop working on a team here."""
-        host = self._hosts.pop(team, None)
-        if host is not None:
-            await host.close()
+        async with self._alone(team):
+            host = self._hosts.pop(team, None)
+            if host is not None:
+                await host.close()
 
     async def ask(self, team: TeamId, *intents: Intent, timeout: float = 30.0) -> None:
         """Ask for changes, wherever the team runs; raises `Refused` at the first that is refused."""
-        host = self._hosts.get(team)
-        if host is not None:
-            await self._accepted(host, *intents)
-            return
-        lease = await self.log.acquire(team, self._owner)
-        if isinstance(lease, Lease):
-            async with _Visit(self.log, lease, self._clock) as visitor:
-                await self._accepted(visitor, *intents)
-            return
-        for intent in intents:
-            await self._through_inbox(team, intent, timeout)
+        wanted = _checked(*intents)
+        if not await self._asked_here(team, wanted):
+            for intent in wanted:
+                await self._through_inbox(team, intent, timeout)
 
     async def world(self, team: TeamId, at: int | None = None) -> World:
         """What is (or at version `at` was) true in a team."""
@@ -201,10 +204,16 @@ class Runtime:
         if isinstance(lease, Held):
             raise WorldFault(f"The new team {new!r} is owned by {lease.owner} already.")
         fork = ForkTeam(team_id=new, origin=Origin(team_id=team, version=head))
-        await fork_log(self.log, team, lease, fork, at=at, now=self._clock.now())
-        await rebuild_archive(self.log, new)
-        await self.log.release(lease)
+        try:
+            await fork_log(self.log, team, lease, fork, at=at, now=self._clock.now())
+            await rebuild_archive(self.log, new)
+        finally:
+            await self.log.release(lease)
         return new
+
+    def _alone(self, team: TeamId) -> asyncio.Lock:
+        """Held by whoever becomes or ceases to be the team's owner here: one at a time."""
+        return self._doors.setdefault(team, asyncio.Lock())
 
     async def _own(self, team: TeamId, *, force: bool = False) -> Host:
         lease = await self.log.acquire(team, self._owner, force=force)
@@ -213,23 +222,40 @@ class Runtime:
                 f"Team {team!r} runs already, in {lease.owner}. Watch it with `greenroom events {team} --follow`, "
                 "or end that process first."
             )
-        try:
-            host = await Host.open(self.log, lease, clock=self._clock)
-        except BaseException:
-            await self.log.release(lease)
-            raise
+        host = await self._opened(lease)
         self._hosts[team] = host
         return host
 
-    async def _accepted(self, host: Host, *intents: Intent) -> None:
-        asked = [checked_intent(intent) for intent in intents]
-        for intent in asked:
-            if isinstance(intent, Rejected):
-                raise Refused(intent)
-        wanted = [intent for intent in asked if not isinstance(intent, Rejected)]
-        for refused in await host.submit(*wanted, by=DOOR):
-            if refused is not None:
-                raise Refused(refused)
+    async def _opened(self, lease: Lease) -> Host:
+        """The team's host; where none comes about, the lease is given back."""
+        try:
+            return await Host.open(self.log, lease, clock=self._clock)
+        except BaseException:
+            await self.log.release(lease)
+            raise
+
+    async def _asked_here(self, team: TeamId, intents: Sequence[Intent]) -> bool:
+        """Ask the host of this process, or be it for a moment; False when the team runs elsewhere."""
+        host = self._hosts.get(team)
+        if host is None:
+            async with self._alone(team):
+                host = self._hosts.get(team)
+                if host is None:
+                    return await self._visited(team, lambda visitor: _accepted(visitor, *intents))
+        await _accepted(host, *intents)
+        return True
+
+    async def _visited(self, team: TeamId, work: Callable[[Host], Awaitable[None]]) -> bool:
+        """Own a team that nobody runs for as long as it takes to change something; False when somebody does."""
+        lease = await self.log.acquire(team, self._owner)
+        if isinstance(lease, Held):
+            return False
+        visitor = await self._opened(lease)
+        try:
+            await work(visitor)
+        finally:
+            await visitor.close()
+        return True
 
     async def _through_inbox(self, team: TeamId, intent: Intent, timeout: float) -> None:
         name = f"{self._owner}.{secrets.token_hex(6)}"
@@ -251,24 +277,25 @@ class Runtime:
         """An owner that ended with somebody's intent in its inbox will not take it: take it here."""
         if await self.log.holder(team) is not None:
             return
-        lease = await self.log.acquire(team, self._owner)
-        if isinstance(lease, Lease):
-            async with _Visit(self.log, lease, self._clock) as visitor:
-                for row in await self.log.waiting(team):
-                    await visitor.take(row)
+        async with self._alone(team):
+            await self._visited(team, self._take_all)
+
+    async def _take_all(self, visitor: Host) -> None:
+        for row in await self.log.waiting(visitor.lease.stream):
+            await visitor.take(row)
 
 
-class _Visit:
-    """A team that nobody runs, owned for as long as it takes to change something."""
+def _checked(*intents: Intent) -> Sequence[Intent]:
+    """The intents as the log would have them, whichever way they go there; `Refused` at the first that cannot be."""
+    wanted = list[Intent]()
+    for intent in map(checked_intent, intents):
+        if isinstance(intent, Rejected):
+            raise Refused(intent)
+        wanted.append(intent)
+    return wanted
 
-    def __init__(self, log: Store, lease: Lease, clock: Clock) -> None:
-        self._log, self._lease, self._clock = log, lease, clock
-        self._host: Host | None = None
 
-    async def __aenter__(self) -> Host:
-        self._host = await Host.open(self._log, self._lease, clock=self._clock)
-        return self._host
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._host is not None:
-            await self._host.close()
+async def _accepted(host: Host, *intents: Intent) -> None:
+    for refused in await host.submit(*intents, by=DOOR):
+        if refused is not None:
+            raise Refused(refused)

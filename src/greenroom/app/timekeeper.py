@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from greenroom.core.base.clock import Clock
+from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import TimerId
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.draft import SYSTEM
@@ -17,6 +19,9 @@ from greenroom.core.state.world import World
 
 LONGEST_NAP = 30.0
 """Seconds. The wall clock may be set while we sleep: look again now and then."""
+
+AGAIN = 10_000
+"""Milliseconds after which a timer that could not be fired is tried again."""
 
 SLACK = 64
 """Deadlines of cancelled timers that are not worth clearing away."""
@@ -36,7 +41,7 @@ class Timekeeper:
         self._look = look
         self._clock = clock
         self._nap = nap
-        self._due: list[tuple[int, TimerId]] = []
+        self._due: list[tuple[int, TimerId, int]] = []
         self._compact()
         self._changed = asyncio.Event()
 
@@ -48,14 +53,14 @@ class Timekeeper:
         """Note new deadlines. Those that are gone are noticed when they come up."""
         for event in events:
             if isinstance(event, TimerSet):
-                heapq.heappush(self._due, (event.timer.due, event.timer.timer_id))
+                heapq.heappush(self._due, (event.timer.due, event.timer.timer_id, event.timer.due))
                 self._changed.set()
         if len(self._due) > SLACK + 2 * len(self._look().timers):
             self._compact()
 
     def _compact(self) -> None:
         """Begin anew with what is in the state: most of what is watched was cancelled long before it is due."""
-        self._due = [(timer.due, name) for name, timer in self._look().timers.items()]
+        self._due = [(timer.due, name, timer.due) for name, timer in self._look().timers.items()]
         heapq.heapify(self._due)
 
     async def run(self) -> None:
@@ -71,7 +76,15 @@ class Timekeeper:
 
     async def _fire_due(self) -> None:
         while self._due and self._due[0][0] <= self._clock.now():
-            due, name = heapq.heappop(self._due)
+            _, name, due = heapq.heappop(self._due)
             timer = self._look().timers.get(name)
-            if timer is not None and timer.due == due:
-                await self._submit.submit(FireTimer(timer_id=name), by=SYSTEM)
+            if timer is not None and timer.due == due and not await self._fired(name):
+                heapq.heappush(self._due, (self._clock.now() + AGAIN, name, due))
+
+    async def _fired(self, name: TimerId) -> bool:
+        try:
+            (refused,) = await self._submit.submit(FireTimer(timer_id=name), by=SYSTEM)
+        except Bug as error:
+            logging.getLogger(__name__).warning("The timer %r: %s", name, error)
+            return False
+        return refused is None

@@ -83,8 +83,9 @@ def _queued(then: Task, agent_id: AgentId, world: World) -> bool:
 
 
 def _timed(task_id: TaskId, timer_id: TimerId, world: World) -> bool:
+    """Somebody will be woken. That a wait ends some day is no reason: it may be a person who is waited for."""
     timer = world.timers.get(timer_id)
-    return timer is not None and timer.task_id == task_id and _moves(task_id, world)
+    return timer is not None and timer.task_id == task_id and timer.purpose != "wait" and _moves(task_id, world)
 
 
 def _hungry(task_id: TaskId, step_id: StepId, world: World) -> bool:
@@ -93,4 +94,6 @@ def _hungry(task_id: TaskId, step_id: StepId, world: World) -> bool:
 
 def _moves(task_id: TaskId, world: World) -> bool:
     task = world.tasks.get(task_id)
-    return task is not None and task.paused is None and world.team.paused is None
+    if task is None or task.paused is not None or world.team.paused is not None:
+        return False
+    return all(world.tasks[one].paused is None for one in world.above(task_id))

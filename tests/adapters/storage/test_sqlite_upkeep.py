@@ -5,12 +5,14 @@ import os
 import sqlite3
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog, queries
+from greenroom.adapters.storage.sqlite.lease import Leases
 from greenroom.core.base.errors import StoreFault, StoreFull
 from greenroom.testing.conformance.store import batch, intent, own, soon
 from tests.adapters.storage.faulty import Faulty
@@ -158,3 +160,15 @@ async def test_nobody_polls_while_nobody_listens(log: SqliteLog) -> None:
     polling = [task for task in asyncio.all_tasks() if task.get_name() == "greenroom-poller"]
     assert len(polling) == 1
     await soon(asyncio.wait(polling))
+
+
+async def test_who_asks_for_the_owner_of_a_stream_that_is_just_forgotten_is_told_so(log: SqliteLog) -> None:
+    class Slow(Leases):
+        def live(self, stream: str) -> bool:
+            with closing(sqlite3.connect(log.path)) as db:
+                db.execute("DELETE FROM streams")
+                db.commit()
+            return super().live(stream)
+
+    with pytest.raises(StoreFault, match="There is no stream 's'"):
+        await log._readers.ask(lambda db: queries.holder(db, Slow(log.path.parent / "leases"), "s"))

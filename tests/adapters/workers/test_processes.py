@@ -12,8 +12,9 @@ from greenroom.adapters.workers import processes
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TaskId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import CancelTask
-from greenroom.core.state.step import Step
+from greenroom.core.rules.intents import CancelTask, PauseTeam
+from greenroom.core.state.step import Step, Terms
+from greenroom.core.state.world import World
 from greenroom.testing.harness import harness
 from greenroom.testing.tools import RunCommand
 from tests.app.team import call, finishes, says, spec, stage
@@ -121,3 +122,24 @@ async def test_a_command_says_what_it_printed_and_how_it_ended() -> None:
         steps = [one for one in await house.archived("step") if isinstance(one, Step) and one.work.type == "tool"]
         assert [(one.state, one.error) for one in steps] == [("finished", ""), ("failed", "exit status 3")]
         assert steps[0].result == {"output": "hello\n"}
+
+
+class KeyedCommand(RunCommand):
+    """A command that may be run again."""
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """As often as it takes."""
+        return Terms(effect="keyed")
+
+
+async def test_a_fork_leaves_the_processes_of_the_first_team_alone(tmp_path: Path) -> None:
+    cues = [says("ann", 1, call("run_command", command=family(tmp_path))), finishes("ann", 2)]
+    async with harness([spec("ann", "run_command")], cues, executors=[KeyedCommand()]) as house:
+        work = asyncio.create_task(house.do(stage("ann")))
+        await is_up(tmp_path)
+        (running,) = [one for one in (await house.world()).steps.values() if one.state == "running"]
+        fork = await house.runtime.fork(house.team)
+        await house.runtime.ask(fork, PauseTeam())
+        assert processes.alive(int(running.prepared[0].key))
+        assert (await house.runtime.world(fork)).steps[running.step_id].prepared == ()
+        work.cancel()

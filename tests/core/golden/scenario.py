@@ -103,7 +103,7 @@ def ends(house: House) -> None:
         i.FinishSubtask(subtask_id=ONE, stage_id=S1, summary="drafted", evidence=("a.txt exists",)),
         by=CY,
     )
-    house.do(i.ReportStage(stage_id=S1), by=SYSTEM).do(i.FinishStage(stage_id=S1, summary="done"), by=BOSS)
+    house.do(i.ReportStage(stage_id=S1), by=BOSS).do(i.FinishStage(stage_id=S1, summary="done"), by=BOSS)
     house.do(i.AddTask(name="side", intention="on the side", manager=BOSS, group=(ANN,), start=False))
     house.do(i.StartTask(task_id=T2)).queue(ANN, task=T2)
     house.start(ANN, "pure")

@@ -27,7 +27,7 @@ from greenroom.core.ports.codec import (
     encode_world,
     fingerprint,
 )
-from greenroom.core.ports.log import StoredEvent
+from greenroom.core.ports.log import ArchiveRow, StoredEvent
 from greenroom.core.rules.intents import (
     INTENT_TYPES,
     CancelTask,
@@ -203,3 +203,15 @@ def test_an_intent_is_what_the_log_would_have() -> None:
     assert isinstance(found, SendMessage)
     assert found.data == {"a": [1, 2]}
     assert checked_intent(CancelTask(task_id=T1)) == CancelTask(task_id=T1)
+
+
+@pytest.mark.parametrize("data", [b"", b"not json", b'{"name": 5}'])
+def test_a_damaged_row_of_the_archive_is_refused_with_its_key(data: bytes) -> None:
+    with pytest.raises(StoreFault, match=r"The task 't1' in the archive cannot be read"):
+        decode_archived(ArchiveRow("task", "t1", "", 3, data))
+
+
+@pytest.mark.parametrize("cut", [0, 1, 30, -5])
+def test_a_damaged_snapshot_is_refused(cut: int) -> None:
+    with pytest.raises(StoreFault, match="snapshot cannot be read"):
+        decode_world(encode_world(House.furnished().world)[:cut])

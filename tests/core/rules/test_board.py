@@ -5,7 +5,8 @@ import pytest
 from greenroom.core.base.ids import TaskId, ThreadId
 from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, MoveWindow, PostNote, SetValue, SetWorkspace
 from greenroom.core.state.note import Note
-from tests.core.house import ANN, BOB, BOSS, DOOR, S1, T1, T2, House, thread
+from greenroom.core.state.step import Step
+from tests.core.house import ANN, BOB, BOSS, DOOR, S1, T1, T2, House, skill, thread
 
 
 @pytest.mark.req("MAS-48", "MAS-98")
@@ -57,6 +58,25 @@ def test_a_window_only_moves_forward() -> None:
     house.do(MoveWindow(thread_id=name, window_from=3), by=ANN)
     assert house.world.threads[name].window_from == 3
     house.refused("window_backwards", MoveWindow(thread_id=name, window_from=2), by=ANN)
+
+
+def test_a_step_that_sums_up_begins_the_window_with_itself_and_says_how_much_is_kept() -> None:
+    name = thread(ANN, T1)
+    house = House.furnished().queue(ANN, skill(), skill("converse", "sum up"))
+    house.run(ANN).start(ANN)
+    house.finish(ANN, MoveWindow(thread_id=name, size=9), result={"text": "in short"})
+    here = house.world.threads[name]
+    assert (here.window_from, here.size) == (here.last, 9)
+    assert house.archived(Step)[-1].ended_in == here.last
+    house.refused("bad_size", MoveWindow(thread_id=name, size=here.size + 1), by=ANN)
+    house.refused("bad_size", MoveWindow(thread_id=name, size=-1), by=ANN)
+
+
+def test_a_conversation_grows_by_all_that_a_result_holds() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN)
+    house.finish(ANN, result={"text": "", "calls": [{"arguments": {"content": "x" * 5000}}]})
+    assert house.world.threads[thread(ANN, T1)].size > 5000
 
 
 def test_a_workspace_belongs_to_its_thread() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import AddTask, ModifyStep, PauseTask, QueueSteps, RemoveStep, ResumeTask
-from greenroom.core.state.step import Terms, Work
+from greenroom.core.rules.intents import AddTask, ModifyStep, PauseTask, QueueSteps, RemoveStep, ResumeTask, StartStep
+from greenroom.core.state.step import Step, Terms, Work
 from tests.core.house import ANN, BOB, BOSS, CY, PIA, T1, T2, House, question, reply, skill, thread, tool
 
 ASKS = Terms(effect="effectful", verdict="ask", digest="d")
@@ -167,3 +167,45 @@ def test_a_conversation_knows_its_open_calls_whatever_becomes_of_them() -> None:
     assert count() == 1
     house.run(ANN)
     assert count() == 0
+
+
+def test_a_call_of_a_foreign_tool_gets_its_result_like_any_other() -> None:
+    works = (call("shell", 1), call("crawl", 2), call("shell", 3), skill("converse", "go on"))
+    house = House.furnished().queue(ANN, skill("converse", "first"), skill("converse", "later"))
+    house.run(ANN, QueueSteps(agent_id=ANN, works=works, place="next"))
+    (refused,) = [one for one in house.archived(Step) if one.work.executor == "crawl"]
+    assert (refused.state, refused.work.call_id) == ("failed", "call-2")
+    assert "may not use the tool" in refused.error
+    assert order(house) == ["call", "call", "go on", "later"]
+
+
+@pytest.mark.parametrize("how", ["failed", "denied", "refused by a person", "cut off"])
+def test_after_a_call_with_side_effects_that_did_not_work_the_others_of_the_reply_are_not_run(how: str) -> None:
+    works = (call(number=1), call(number=2), call(number=3), skill("converse", "go on"))
+    house = House.furnished().queue(ANN).run(ANN, QueueSteps(agent_id=ANN, works=works, place="next"))
+    match how:
+        case "failed":
+            house.start(ANN, "effectful")
+            house.finish(ANN, outcome="failed")
+        case "denied":
+            house.ask(
+                StartStep(step_id=StepId("ann#2"), terms=Terms(effect="keyed", verdict="deny"), work=works[0]), ANN
+            )
+        case "refused by a person":
+            house.ask(StartStep(step_id=StepId("ann#2"), terms=ASKS, work=works[0]), ANN)
+            house.answer(ANN, "denied")
+        case _:
+            house.start(ANN, "effectful")
+            house.release(ANN)
+    house.ask(StartStep(step_id=StepId("ann#3"), terms=Terms(effect="effectful"), work=works[1]), ANN)
+    assert house.ended("ann#3").state == "skipped"
+    assert "earlier call of the same reply" in house.ended("ann#3").error
+    assert house.start(ANN).work.call_id == "call-3", "what changes nothing is run"
+
+
+def test_a_failed_call_does_not_spoil_the_calls_of_the_next_reply() -> None:
+    works = (call(number=1), skill("converse", "go on"))
+    house = House.furnished().queue(ANN).run(ANN, QueueSteps(agent_id=ANN, works=works, place="next"))
+    house.start(ANN, "effectful")
+    house.finish(ANN, outcome="failed").run(ANN, calls(1))
+    assert house.start(ANN, "effectful").work.call_id is not None

@@ -249,3 +249,12 @@ def test_letters_and_timers_of_a_task_go_with_it_and_those_of_others_stay() -> N
     house.do(CancelTask(task_id=T1))
     assert [letter.task_id for letter in house.world.mail.values()] == [T2]
     assert [timer.task_id for timer in house.world.timers.values()] == [T2]
+
+
+def test_the_time_until_the_old_owner_was_last_heard_of_counts_and_the_downtime_does_not() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN, "model")
+    house.later(9 * MINUTE).do(PostNote(task_id=T1, content="still here"))
+    house.later(60 * MINUTE).do(Recover(epoch=1, owner="me"), by=SYSTEM)
+    (cut,) = house.happened(StepInterrupted)
+    assert cut.spent.millis == 9 * MINUTE

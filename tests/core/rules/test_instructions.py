@@ -16,7 +16,7 @@ from greenroom.core.rules.intents import (
     RemoveStep,
     SendMessage,
 )
-from greenroom.core.state.step import Terms
+from greenroom.core.state.step import Terms, Work
 from tests.core.house import ANN, BOB, HUE, PIA, S1, SYSTEM, T1, House, plan, skill, thread, tool
 
 FILL = skill("instruction_generation")
@@ -185,3 +185,51 @@ def test_a_removed_agent_leaves_nothing_behind() -> None:
 def test_a_converser_reacts_in_its_conversation() -> None:
     house = House.furnished().queue(ANN, FILL, tool("shell")).run(ANN)
     assert house.todo(ANN) == ["converse"]
+
+
+# ---------------------------------------------------------------------------------------------- planned without
+
+
+def plans(*works: Work) -> House:
+    """Pia's step asks for these."""
+    return House.furnished().queue(PIA).run(PIA, QueueSteps(agent_id=PIA, works=works))
+
+
+@pytest.mark.parametrize(
+    "works",
+    [
+        (tool("crawl"), skill("reflection")),
+        (tool("crawl"), FILL),
+        (FILL, tool("crawl"), tool("crawl")),
+    ],
+    ids=["none", "behind it", "one for two"],
+)
+def test_nobody_plans_a_tool_that_nothing_fills_in(works: tuple[Work, ...]) -> None:
+    house = plans(*works)
+    assert house.codes() == ["no_instruction"]
+    assert "put an instruction_generation step before" in notices(house)[0]
+    assert house.todo(PIA) == ["converse"]
+
+
+def test_a_tool_is_planned_with_its_instruction_or_behind_what_fills_it_in() -> None:
+    house = plans(FILL, tool("crawl"), tool("crawl", GO), FILL, tool("crawl"))
+    assert house.codes() == []
+    assert len(house.todo(PIA)) == 5
+
+
+def test_a_tool_is_filled_in_by_a_step_that_stands_in_its_conversation_already() -> None:
+    house = House.furnished().queue(PIA, skill("planning"), FILL)
+    house.run(PIA, QueueSteps(agent_id=PIA, works=(tool("crawl"),)))
+    assert house.codes() == []
+
+
+def test_a_tool_that_goes_before_the_step_in_its_conversation_is_not_filled_in_by_it() -> None:
+    house = House.furnished().queue(PIA, skill("planning"), FILL)
+    house.run(PIA, QueueSteps(agent_id=PIA, works=(tool("crawl"),), place="next"))
+    assert house.codes() == ["no_instruction"]
+
+
+def test_a_tool_that_a_person_left_unfilled_holds_up_no_plan() -> None:
+    house = House.furnished().queue(PIA, skill("planning"), tool("crawl"))
+    house.run(PIA, QueueSteps(agent_id=PIA, works=(FILL, tool("crawl"))))
+    assert house.codes() == []

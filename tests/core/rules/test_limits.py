@@ -237,7 +237,7 @@ def test_starting_asks_the_budget_with_the_terms_of_this_start() -> None:
     house.start(BOB, terms=costs(60))
     house.do(QueueSteps(agent_id=CY, works=(skill(),), task_id=T1))
     assert house.start(CY, terms=costs(40)).state == "running"
-    house.refused("not_next", StartStep(step_id=StepId("bob#1"), terms=costs(60)), by=BOB)
+    house.refused("not_next", StartStep(step_id=StepId("bob#1"), terms=costs(60), work=skill()), by=BOB)
 
 
 @pytest.mark.parametrize("name", ["money", "tokens", "steps", "millis", "hops", "depth"])

@@ -218,14 +218,18 @@ def test_nobody_writes_into_a_task_that_is_ending() -> None:
 
 
 @pytest.mark.req("MAS-155")
-def test_a_message_about_a_stage_goes_to_the_work_on_it_and_ends_with_it() -> None:
+def test_a_message_about_a_stage_goes_to_the_work_on_it() -> None:
     house = House.furnished(stages=(plan(("one", BOB)),)).assign()
     house.do(evolve(HELLO, stage_relative=S1), by=ANN)
     step = house.last(BOB)
     assert (step.thread_id, step.stage_id) == (thread(BOB, ONE), S1)
     house.do(evolve(HELLO, receiver=(CY,), stage_relative=S1), by=ANN)
     assert (house.last(CY).thread_id, house.last(CY).stage_id) == (thread(CY, T1), S1)
-    house.do(FinishStage(stage_id=S1))
+
+
+def test_a_person_who_ends_a_stage_ends_the_messages_about_it_too() -> None:
+    house = House.furnished(stages=(plan(("one", BOB)),)).assign()
+    house.do(evolve(HELLO, receiver=(BOB, CY), stage_relative=S1), by=ANN).do(FinishStage(stage_id=S1), by=HUE)
     assert house.todo(BOB) == house.todo(CY) == []
 
 

@@ -26,7 +26,23 @@ from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
 from greenroom.core.state.fold import fold
 from greenroom.core.state.step import StepBlocked, Terms
 from greenroom.core.state.team import Origin
-from tests.core.house import ANN, BOB, BOSS, DOOR, HUE, MINUTE, PIA, SYSTEM, T1, T2, House, question, reply, skill, tool
+from tests.core.house import (
+    ANN,
+    BOB,
+    BOSS,
+    DOOR,
+    HUE,
+    MINUTE,
+    PIA,
+    SYSTEM,
+    T1,
+    T2,
+    House,
+    question,
+    reply,
+    skill,
+    tool,
+)
 
 ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
 KEYED = Terms(effect="keyed", verdict="ask", question="delete it?", digest="rm -r x")
@@ -315,7 +331,7 @@ def test_a_persons_own_timeout_counts_too() -> None:
 
 def test_the_step_that_is_asked_about_must_be_next_again() -> None:
     house = asking()
-    house.refused("not_next", StartStep(step_id=StepId("ann#1"), terms=ASK), by=ANN)
+    house.refused("not_next", StartStep(step_id=StepId("ann#1"), terms=ASK, work=skill()), by=ANN)
     house.queue(ANN, skill("merge"), place="next").answer(ANN)
     assert house.next(ANN) == "ann#2"
 

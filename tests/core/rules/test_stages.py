@@ -11,6 +11,7 @@ from greenroom.core.rules.intents import (
     Intent,
     PauseTask,
     ReportStage,
+    SendMessage,
     StartStage,
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
@@ -199,6 +200,48 @@ def test_a_final_word_ends_the_agents_subtasks_with_what_it_said() -> None:
     assert (one.state, one.summary, two.state) == ("failed", "half", "init")
 
 
+def test_a_final_word_does_not_end_what_has_not_begun() -> None:
+    house = House.furnished(stages=(plan(("one", ANN), ("two", BOB), ("three", ANN, ("two",))),)).assign()
+    house.run(ANN, says(ANN, "finished"))
+    assert [one.state for one in house.world.stages[S1].subtasks] == ["finished", "running", "init"]
+    assert word(house, ANN) == "idle"
+    house.do(finished(TWO), by=BOB).assign()
+    assert word(house, ANN) == "working"
+    house.run(ANN, says(ANN, "finished"))
+    assert word(house, ANN) == "finished"
+
+
+def test_a_final_word_is_about_the_subtask_it_is_said_in() -> None:
+    house = House.furnished(stages=(plan(("one", ANN), ("two", ANN)),)).assign()
+    house.run(ANN, says(ANN, "finished"))
+    assert [one.state for one in house.world.stages[S1].subtasks] == ["finished", "running"]
+    assert word(house, ANN) == "working"
+
+
+def test_a_final_word_of_the_manager_is_about_all_that_the_agent_works_on() -> None:
+    house = House.furnished(stages=(plan(("one", ANN), ("two", ANN)),)).assign()
+    house.do(says(ANN, "failed"), by=BOSS)
+    assert [one.state for one in house.world.stages[S1].subtasks] == ["failed", "failed"]
+    assert word(house, ANN) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("duties", "then"),
+    [
+        ((("one", ANN),), "idle"),
+        ((("one", ANN), ("two", ANN)), "working"),
+        ((("one", ANN), ("two", ANN, ("one",))), "idle"),
+    ],
+    ids=["had one", "works on another", "has another before it"],
+)
+def test_who_hands_a_subtask_over_does_not_work_on_it_any_more(
+    duties: tuple[tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], ...], then: MemberWord
+) -> None:
+    house = House.furnished(stages=(plan(*duties),)).assign()
+    house.run(ANN, SendMessage(task_id=T1, receiver=(BOB,), message="take it", delivery="handoff"))
+    assert (word(house, ANN), word(house, BOB)) == (then, "working")
+
+
 def test_who_has_finished_stays_finished() -> None:
     house = staged().assign().run(ANN, says(ANN, "finished"))
     house.refused("member_over", says(ANN, "working"), by=ANN)
@@ -209,7 +252,7 @@ def test_who_has_finished_stays_finished() -> None:
 def test_who_has_more_to_do_goes_on_after_a_final_word() -> None:
     house = House.furnished(stages=(plan(("one", ANN), ("two", BOB, ("one",)), ("three", ANN, ("two",))),)).assign()
     house.do(finished(ONE), by=ANN).assign().do(finished(TWO), by=BOB)
-    assert word(house, ANN) == "working"
+    assert word(house, ANN) == "idle"
     house.assign()
     assert word(house, ANN) == "working"
 

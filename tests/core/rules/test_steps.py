@@ -167,15 +167,15 @@ def test_a_started_step_leaves_the_queue_and_no_second_one_starts() -> None:
     house = House.furnished().queue(ANN, skill(), skill())
     step = house.start(ANN)
     assert (step.state, step.attempt, house.agent(ANN).todo) == ("running", 1, ("ann#2",))
-    house.refused("not_next", StartStep(step_id=StepId("ann#2"), terms=PURE), by=ANN)
-    house.refused("not_next", StartStep(step_id=StepId("ann#1"), terms=PURE), by=ANN)
+    house.refused("not_next", StartStep(step_id=StepId("ann#2"), terms=PURE, work=skill()), by=ANN)
+    house.refused("not_next", StartStep(step_id=StepId("ann#1"), terms=PURE, work=skill()), by=ANN)
 
 
 def test_only_the_next_step_starts_and_only_by_its_agent() -> None:
     house = House.furnished().queue(ANN, skill(), skill())
-    house.refused("not_next", StartStep(step_id=StepId("ann#2"), terms=PURE), by=ANN)
-    house.refused("not_yours", StartStep(step_id=StepId("ann#1"), terms=PURE), by=BOB)
-    house.refused("unknown_step", StartStep(step_id=StepId("ann#9"), terms=PURE), by=ANN)
+    house.refused("not_next", StartStep(step_id=StepId("ann#2"), terms=PURE, work=skill()), by=ANN)
+    house.refused("not_yours", StartStep(step_id=StepId("ann#1"), terms=PURE, work=skill()), by=BOB)
+    house.refused("unknown_step", StartStep(step_id=StepId("ann#9"), terms=PURE, work=skill()), by=ANN)
 
 
 def test_an_effect_is_prepared_by_the_attempt_that_runs() -> None:
@@ -281,3 +281,11 @@ def test_a_persons_tool_step_may_send_somebody_else_to_decide() -> None:
     house.run(HUE, NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="crawl"))
     assert house.todo(PIA) == ["tool_decision"]
     assert house.last(PIA).thread_id == thread(PIA, T1)
+
+
+def test_terms_that_were_made_for_other_work_start_nothing() -> None:
+    house = House.furnished().queue(ANN, tool("shell", {"command": "ls"}))
+    harmless = StartStep(step_id=StepId("ann#1"), terms=PURE, work=tool("shell", {"command": "ls"}))
+    house.do(ModifyStep(step_id=StepId("ann#1"), work=tool("shell", {"command": "rm -rf /"})), by=ANN)
+    house.refused("other_work", harmless, by=ANN)
+    assert house.agent(ANN).running is None

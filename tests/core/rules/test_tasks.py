@@ -27,7 +27,7 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.stage import Stage
-from greenroom.core.state.task import Task, TaskPaused
+from greenroom.core.state.task import Task, TaskEnded, TaskPaused
 from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, PIA, S1, S2, SYSTEM, T1, T2, House, plan, skill
 
 MORE = AddTask(name="more", intention="do more", manager=ANN)
@@ -245,7 +245,15 @@ def test_a_task_created_by_a_step_knows_its_parent() -> None:
 def test_a_task_created_after_its_parent_ended_in_the_same_step_stands_alone() -> None:
     house = House.furnished().queue(BOSS)
     house.run(BOSS, FinishTask(task_id=T1), AddTask(name="next", intention="x", manager=BOSS))
-    assert (house.task(T2).parent, house.task(T2).depth) == (T1, 0)
+    assert (house.task(T2).parent, house.task(T2).depth) == (None, 0)
+
+
+def test_a_task_created_by_a_step_of_a_part_that_ends_belongs_to_the_whole() -> None:
+    house = House.furnished().queue(BOSS).run(BOSS, AddTask(name="part", intention="x", manager=BOSS, group=(ANN,)))
+    house.queue(ANN, task=T2).queue(BOSS, task=T2).start(ANN)
+    house.run(BOSS, FinishTask(task_id=T2), AddTask(name="next", intention="x", manager=BOSS))
+    assert house.task(T2).state == "cancelling"
+    assert (house.task(TaskId("t3")).parent, house.task(TaskId("t3")).depth) == (T1, 1)
 
 
 def nested() -> House:
@@ -268,12 +276,13 @@ def test_the_parts_of_a_task_end_with_it(end: Intent) -> None:
     }
 
 
-def test_a_part_that_still_runs_ends_when_it_is_dead_also_after_the_whole() -> None:
-    house = nested().queue(ANN, task=T2)
+def test_a_whole_is_over_when_its_last_part_is_dead() -> None:
+    house = nested().queue(ANN, task=TaskId("t3"))
     house.start(ANN)
     house.do(CancelTask(task_id=T2)).do(CancelTask(task_id=T1))
-    assert list(house.world.tasks) == [T2]
+    assert sorted(house.world.tasks) == [T1, T2, "t3"]
     house.release(ANN)
+    assert [event.task_id for event in house.happened(TaskEnded)] == ["t3", T2, T1]
     assert not house.world.tasks
 
 

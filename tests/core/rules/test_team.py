@@ -10,6 +10,7 @@ from greenroom.core.rules.intents import (
     FireTimer,
     ForkTeam,
     PauseTeam,
+    PrepareEffect,
     ReleaseStep,
     ResumeTeam,
     SendMessage,
@@ -18,10 +19,10 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.agent import Ability, AgentSpec, Declared
 from greenroom.core.state.approval import ApprovalVoided
-from greenroom.core.state.step import StepInterrupted, Terms
+from greenroom.core.state.step import PROCESS, Prepared, StepInterrupted, Terms
 from greenroom.core.state.team import Origin, TeamPaused
 from greenroom.core.state.timer import TimerSet
-from tests.core.house import ANN, BOB, HUE, MINUTE, T1, House, question, reply
+from tests.core.house import ANN, BOB, HUE, MINUTE, T1, House, question, reply, skill
 
 FORK = ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=9))
 
@@ -52,7 +53,9 @@ def test_what_the_house_has_is_declared_once_until_it_changes() -> None:
 def test_a_paused_team_starts_nothing_and_goes_on_when_told() -> None:
     house = House.furnished().queue(ANN).do(PauseTeam())
     assert house.next(ANN) is None
-    house.refused("not_next", StartStep(step_id=house.agent(ANN).todo[0], terms=Terms(effect="pure")), by=ANN)
+    house.refused(
+        "not_next", StartStep(step_id=house.agent(ANN).todo[0], terms=Terms(effect="pure"), work=skill()), by=ANN
+    )
     house.do(ResumeTeam())
     assert house.next(ANN) == "ann#1"
 
@@ -151,3 +154,12 @@ def test_a_wait_without_a_bound_stays_without_one(receiver: AgentId) -> None:
     house.run(ANN, question(receiver)).do(FORK)
     assert not house.world.timers
     assert len(house.world.waits) == 1
+
+
+def test_a_fork_knows_the_files_that_were_prepared_and_has_no_hand_in_the_processes() -> None:
+    house = House.furnished().queue(ANN)
+    step = house.start(ANN, "keyed")
+    file = Prepared(kind="file", key="a.txt", before="1", after="2")
+    process = Prepared(kind=PROCESS, key="77", before="boot:1")
+    house.do(PrepareEffect(step_id=step.step_id, attempt=1, prepared=(process, file)), by=ANN).do(FORK)
+    assert house.world.steps[step.step_id].prepared == (file,)

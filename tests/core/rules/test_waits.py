@@ -2,11 +2,12 @@
 
 import pytest
 
-from greenroom.core.base.ids import AgentId, TaskId, WaitingId, timer_id
+from greenroom.core.base.ids import AgentId, TaskId, TeamId, WaitingId, timer_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
     AddTask,
     CancelTask,
+    CreateTeam,
     FireTimer,
     PauseTask,
     RemoveStep,
@@ -31,7 +32,9 @@ def test_who_waits_runs_nothing_and_is_called_waiting() -> None:
     house.run(ANN, question(BOB))
     assert house.agent(ANN).working_state == "waiting"
     assert house.next(ANN) is None
-    house.refused("not_next", StartStep(step_id=house.agent(ANN).todo[0], terms=Terms(effect="pure")), by=ANN)
+    house.refused(
+        "not_next", StartStep(step_id=house.agent(ANN).todo[0], terms=Terms(effect="pure"), work=skill()), by=ANN
+    )
 
 
 @pytest.mark.req("MAS-270", "MAS-273")
@@ -232,6 +235,10 @@ def test_a_team_without_a_bound_waits_on() -> None:
     house = House.furnished(waiting_timeout=None)
     house.ask_agent(ANN, BOB)
     assert not house.world.timers
+
+
+def test_nothing_expires_unless_configured() -> None:
+    assert CreateTeam(team_id=TeamId("t"), name="t").waiting_timeout is None
 
 
 def test_a_person_who_waits_is_told_nothing() -> None:

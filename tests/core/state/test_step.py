@@ -8,9 +8,10 @@ from greenroom.core.state.step import Step, StepEnded, StepQueued, remembered
 from tests.core.house import ANN, House, skill, tool
 
 
-def ends_of(house: House, name: str) -> tuple[StepQueued, StepEnded]:
+def ends_of(house: House, name: str) -> tuple[StepQueued, StepEnded, int]:
     begin = next(one for one in house.log if isinstance(one, StepQueued) and one.step_id == name)
-    return begin, house.ended(name)
+    end = house.ended(name)
+    return begin, end, house.log.index(end) + 1
 
 
 def test_an_ended_step_is_remembered_from_two_events_of_the_log() -> None:

@@ -19,6 +19,7 @@ from greenroom.core.rules.intents import AddAgent, CreateTeam, PauseTeam, Resume
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.team import TeamPaused, TeamResumed
 from greenroom.core.state.world import NOWHERE
+from greenroom.core.sync import synchroniser
 from greenroom.core.sync.bus import Commit
 from greenroom.core.sync.synchroniser import Synchroniser
 
@@ -341,3 +342,43 @@ async def test_whoever_has_gone_is_not_told_that_the_writer_stopped() -> None:
         gate.set()
         with pytest.raises(StaleOwner):
             await sync.submit(agent("bob"), by=BY)
+
+
+async def test_closing_does_not_wait_for_a_disk_that_becomes_full_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> None:
+        raise StoreFull("full")
+
+    async def then_full() -> None:
+        await gate.wait()
+        full()
+
+    monkeypatch.setattr(synchroniser, "LAST_TRIES", 0.01)
+    log, gate = TroubledLog(), asyncio.Event()
+    async with writing(log) as sync:
+        log.before = then_full
+        wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
+        await log.has_begun(2)
+        closing = asyncio.create_task(sync.close())
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.wait_for(closing, 10)
+        with pytest.raises(StaleOwner, match="closed"):
+            await wish
+
+
+async def test_a_hiccup_of_the_disk_while_closing_costs_nothing() -> None:
+    async def hiccup() -> None:
+        await gate.wait()
+        log.before = None
+        raise StoreFull("full")
+
+    log, gate = TroubledLog(), asyncio.Event()
+    async with writing(log) as sync:
+        log.before = hiccup
+        wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
+        await log.has_begun(2)
+        closing = asyncio.create_task(sync.close())
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.wait_for(closing, 10)
+        assert await wish == [None]

@@ -78,7 +78,9 @@ def terms(rng: Random) -> Terms:
 def start_step(rng: Random, world: World) -> StartStep:
     ready = words.startable(world)
     name = rng.choice(ready).step_id if ready and rng.randrange(10) else words.step(rng, world)
-    return StartStep(step_id=name, terms=terms(rng))
+    known = world.steps.get(name)
+    judged = known.work if known is not None and rng.randrange(20) else work(rng)
+    return StartStep(step_id=name, terms=terms(rng), work=judged)
 
 
 def attempt(rng: Random, world: World) -> tuple[StepId, int, Step | None]:
@@ -133,7 +135,9 @@ def set_limits(rng: Random, world: World) -> SetLimits:
 
 
 def move_window(rng: Random, world: World) -> MoveWindow:
-    return MoveWindow(thread_id=words.thread(rng, world), window_from=rng.randrange(5))
+    return MoveWindow(
+        thread_id=words.thread(rng, world), window_from=rng.randrange(world.version + 1), size=rng.choice((0, 0, 5))
+    )
 
 
 def set_workspace(rng: Random, world: World) -> SetWorkspace:

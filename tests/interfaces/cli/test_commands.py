@@ -2,12 +2,15 @@
 
 import asyncio
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
+from greenroom.core.ports.codec import fingerprint
 from greenroom.interfaces.cli.commands.storage import size
 from greenroom.interfaces.cli.commands.tasks import ago
 from greenroom.testing.demo import AGENTS, KIT, TASK
@@ -275,3 +278,29 @@ def test_times_and_sizes_are_said_for_people(monkeypatch: pytest.MonkeyPatch) ->
         "2.5 MB",
         "7.0 GB",
     ]
+
+
+def test_a_damaged_snapshot_stops_nobody_and_the_doctor_says_so(greenroom: Type, home: Path) -> None:
+    greenroom("demo", "-q")
+    team = first_team(greenroom)
+    with closing(sqlite3.connect(home / "greenroom.db")) as db:
+        number = db.execute("SELECT id FROM streams").fetchone()[0]
+        db.execute("INSERT INTO snapshots VALUES (?, 3, ?, ?)", (number, fingerprint(), b"3\nrotten"))
+        db.commit()
+    for words in (("tasks",), ("show", team), ("resume", team)):
+        assert greenroom(*words).code == 0
+    told = greenroom("doctor")
+    assert told.code == 0
+    assert f"Team '{team}': The snapshot cannot be read" in told.out
+    assert "Nothing is lost" in told.out
+
+
+def test_the_doctor_finds_an_event_that_cannot_be_read(greenroom: Type, home: Path) -> None:
+    greenroom("demo", "-q")
+    with closing(sqlite3.connect(home / "greenroom.db")) as db:
+        db.execute("UPDATE events SET data = 'rotten' WHERE id & 1023 = 5")
+        db.commit()
+    told = greenroom("doctor")
+    assert told.code == 3
+    assert "Event 5 " in told.out
+    assert "sound" not in told.out

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, WaitingId
 from greenroom.core.base.records import Data
@@ -20,6 +20,8 @@ from greenroom.core.state.world import World
 
 OWN: Final = frozenset({"send_message", "post_note", "finish"})
 """Calls that are no tools: the house does them itself."""
+
+TAKEN: Final = "Taken up. If it was refused, you are told in the next message."
 
 MAX_OUTPUT: Final = 4096
 CHARS_PER_TOKEN: Final = 3
@@ -55,7 +57,8 @@ class Converse:
         history = await bench.history()
         messages = _messages(bench, history)
         request = ModelRequest(purpose=_purpose(bench, history), messages=messages, max_output=MAX_OUTPUT)
-        text, calls, spent, done = "", [], NOTHING, False
+        text, calls, done = "", [], False
+        spent: Amounts | None = None
         async for event in self._model.stream(request):
             match event:
                 case TextDelta():
@@ -67,12 +70,14 @@ class Converse:
                 case Finished():
                     done = event.reason == "stop"
         if not done:
-            raise ModelFault(f"{self._model.name} stopped before its answer was complete.")
+            raise ModelFault(f"{self._model.name} stopped before its answer was complete.", spent=spent)
         kept = [{"id": call.call_id, "name": call.name, "arguments": dict(call.arguments)} for call in calls]
         thread = bench.world.threads.get(bench.step.thread_id)
         alone = thread is None or thread.open_steps <= 1
         intents = consequences(bench.step, text, calls, alone=alone)
-        return Outcome(result={"text": text, "calls": kept}, spent=spent, intents=intents)
+        return Outcome(
+            result={"text": text, "calls": kept}, spent=bench.step.reserved if spent is None else spent, intents=intents
+        )
 
 
 def _purpose(bench: Bench, history: Sequence[Step]) -> Purpose:
@@ -109,7 +114,7 @@ def _told(step: Step) -> list[ChatMessage]:
     calls = _calls(step)
     answer = ChatMessage(role="assistant", content=str(result.get("text", step.error)), calls=calls)
     # Tools are steps of their own and answer for themselves; what the house does itself is answered here.
-    done = [ChatMessage(role="tool", content="done", call_id=one.call_id) for one in calls if one.name in OWN]
+    done = [ChatMessage(role="tool", content=TAKEN, call_id=one.call_id) for one in calls if one.name in OWN]
     question = step.work.text_content
     return [*([ChatMessage(role="user", content=question)] if question else []), answer, *done]
 

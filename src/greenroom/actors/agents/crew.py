@@ -13,9 +13,11 @@ from typing import Final
 from greenroom.actors.agents.bench import StepBench
 from greenroom.actors.agents.payload import is_large, lighten
 from greenroom.actors.agents.windows import Windows
+from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import Bug, ModelFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, step_id
-from greenroom.core.base.records import evolve
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.codec import normal
 from greenroom.core.ports.executor import Abilities, Outcome, fair, sound
 from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.submit import Submit
@@ -24,7 +26,7 @@ from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
-from greenroom.core.state.step import Step, StepCancelling, Terms, Work
+from greenroom.core.state.step import Step, StepCancelling, Terms, Work, length
 from greenroom.core.state.world import World
 
 GRACE: Final = 5.0
@@ -116,6 +118,8 @@ class Crew:
             await self._bury(agent, f"The actor broke: {type(error).__name__}: {error}")
         finally:
             del self._actors[agent]
+            if agent in self._woken:
+                self.wake([agent])
 
     async def _bury(self, agent: AgentId, error: str) -> None:
         """Whatever the agent was at has failed: nothing stays running that nobody runs."""
@@ -132,7 +136,11 @@ class Crew:
         except Exception as error:
             logging.getLogger(__name__).exception("%s has no terms for %s", step.work.executor, step.step_id)
             return await self._spoilt(step, f"{step.work.executor} broke: {type(error).__name__}: {error}")
-        (refused,) = await self._submit.submit(StartStep(step_id=step.step_id, terms=terms), by=step.agent_id)
+        start = StartStep(step_id=step.step_id, terms=terms, work=step.work)
+        try:
+            (refused,) = await self._submit.submit(start, by=step.agent_id)
+        except Bug as error:
+            return await self._spoilt(step, str(error))
         if refused is not None:
             return False
         name: StepId | None = step.step_id
@@ -145,7 +153,7 @@ class Crew:
 
     async def _spoilt(self, step: Step, error: str) -> bool:
         """A step that cannot even say what it would do has failed."""
-        start = StartStep(step_id=step.step_id, terms=Terms(effect="pure"))
+        start = StartStep(step_id=step.step_id, terms=Terms(effect="pure"), work=step.work)
         finish = FinishStep(step_id=step.step_id, attempt=step.attempt + 1, outcome="failed", error=error)
         refused, _ = await self._submit.submit(start, finish, by=step.agent_id)
         return refused is None
@@ -184,12 +192,14 @@ class Crew:
 
     def _follower(self, step: Step, outcome: Outcome) -> StartStep | None:
         """The start of what probably comes next, if its executor can say its terms."""
-        following = likely_next(self._look(), step, outcome.intents)
+        world = foreseen(self._look(), step, outcome)
+        following = likely_next(world, step, outcome.intents)
         executor = self._abilities.get(following.work.type, following.work.executor) if following else None
         if following is None or executor is None:
             return None
         try:
-            return StartStep(step_id=following.step_id, terms=fair(executor.terms(self._look(), following)))
+            terms = fair(executor.terms(world, following))
+            return StartStep(step_id=following.step_id, terms=terms, work=following.work)
         except Exception:
             # Its own start will run into the same and fail the step properly.
             logging.getLogger(__name__).debug("%s has no terms yet", following.work.executor, exc_info=True)
@@ -213,34 +223,72 @@ class Crew:
             return None
         self._effects[step.step_id] = me
         try:
-            bench = StepBench(step, self._look, self._submit, self._windows, self._blobs)
-            outcome = sound(await executor.run(bench))
-            for digest in outcome.blobs:
-                await self._blobs.get_blob(digest)  # a fault of the executor, before it can become one of the log
-            large = outcome.result is not None and is_large(outcome.result)
-            return await lighten(outcome, self._blobs) if large else outcome
+            bench = StepBench(_own_copy(step), self._look, self._submit, self._windows, self._blobs)
+            return await self._kept(sound(await executor.run(bench)))
         except asyncio.CancelledError:
             if not me.cancelling():
-                return Outcome(state="failed", error=f"{step.work.executor} was cancelled from inside.")
+                return _failed(step, f"{step.work.executor} was cancelled from inside.")
             me.uncancel()
             return None
         except StaleOwner:
             raise
-        except (ModelFault, WorldFault, OSError) as error:
-            return Outcome(state="failed", error=str(error))
+        except (ModelFault, WorldFault) as error:
+            return _failed(step, str(error), error.spent)
+        except OSError as error:
+            return _failed(step, str(error))
         except (Exception, SystemExit, GeneratorExit) as error:
             # A tool or skill that breaks costs its own step, never the actor or the team.
             logging.getLogger(__name__).exception("%s failed in %s", step.work.executor, step.step_id)
-            return Outcome(state="failed", error=f"{step.work.executor} broke: {type(error).__name__}: {error}")
+            return _failed(step, f"{step.work.executor} broke: {type(error).__name__}: {error}")
         finally:
             self._effects.pop(step.step_id, None)
 
+    async def _kept(self, outcome: Outcome) -> Outcome:
+        """The outcome as the log will have it."""
+        for digest in outcome.blobs:
+            await self._blobs.get_blob(digest)  # a fault of the executor, before it can become one of the log
+        if outcome.result is None:
+            return outcome
+        try:
+            outcome = evolve(outcome, result=normal(outcome.result))
+        except (TypeError, ValueError, RecursionError) as error:
+            return evolve(outcome, state="failed", intents=(), blobs=(), **_shown(outcome.result, error))
+        return await lighten(outcome, self._blobs) if is_large(outcome.result or {}) else outcome
+
+
+def _own_copy(step: Step) -> Step:
+    """The step with an instruction that its executor may do with what it likes: the world's own does not change."""
+    given = step.work.instruction_content
+    return step if given is None else evolve(step, work=evolve(step.work, instruction_content=normal(given)))
+
+
+def _failed(step: Step, error: str, spent: Amounts | None = None) -> Outcome:
+    """A failure. What a model call has cost that nobody knows of is what was reserved for it: a cap is a cap."""
+    unknown = step.reserved if step.terms is not None and step.terms.effect == "model" else NOTHING
+    return Outcome(state="failed", error=error, spent=unknown if spent is None else spent)
+
 
 def _without_result(finish: FinishStep, error: Bug) -> FinishStep:
-    """A failure in the place of an outcome that cannot be written down; what can be shown of the result is kept."""
-    shown = ascii(dict(finish.result or {}))[:2_000]
-    why = f"Its result cannot be kept as it is. {error}"
-    return evolve(finish, outcome="failed", result={"shown": shown}, intents=(), blobs=(), error=why)
+    """A failure in the place of an outcome that cannot be written down."""
+    return evolve(finish, outcome="failed", intents=(), blobs=(), **_shown(finish.result, error))
+
+
+def _shown(result: Data | None, error: Exception) -> dict[str, object]:
+    """What can be shown of a result that cannot be kept, and why it cannot be."""
+    try:
+        shown = ascii(result or {})[:2_000]
+    except RecursionError:
+        shown = "(nested too deeply)"
+    return {"result": {"shown": shown}, "error": f"Its result cannot be kept as it is. {error}"}
+
+
+def foreseen(world: World, step: Step, outcome: Outcome) -> World:
+    """The world as far as the terms of the next step depend on this one's end: its conversation has grown."""
+    thread = world.threads.get(step.thread_id)
+    if thread is None:
+        return world
+    grown = evolve(thread, size=thread.size + length(step.work, outcome.result, outcome.error))
+    return evolve(world, threads=world.threads.set(step.thread_id, grown))
 
 
 def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Step | None:
@@ -251,7 +299,7 @@ def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Ste
     if first is None and agent.todo:
         return world.steps[agent.todo[0]]
     first = first or (mine[0] if mine else None)
-    if first is None:
+    if first is None or first.thread_id is not None or first.task_id not in (None, step.task_id):
         return None
     return _foreseen(step, first.works[0], step_id(step.agent_id, agent.steps_made + 1))
 

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import cast
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import cast, overload
 
 from greenroom.core.base.ids import ThreadId
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step
 from greenroom.core.state.thread import ThreadClosed, WindowMoved
+
+
+class Window(Sequence[Step]):
+    """The steps that had ended when somebody looked. Not a copy: what it is part of only grows at its end."""
+
+    def __init__(self, steps: list[Step]) -> None:
+        self._steps = steps
+        self._length = len(steps)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Step]:
+        return islice(self._steps, self._length)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | Sequence[Step]:
+        places = range(self._length)[index]
+        return self._steps[places] if isinstance(places, int) else [self._steps[place] for place in places]
 
 
 class Windows:
@@ -29,7 +52,7 @@ class Windows:
             found += [step for step in missed if step.step_id not in known]
             self._missed.pop(thread, None)
             self._steps.setdefault(thread, found)
-        return tuple(self._steps[thread])
+        return Window(self._steps[thread])
 
     def follow(self, events: Iterable[Event], archived: Iterable[Archived]) -> None:
         """Keep up with a commit."""
@@ -44,4 +67,4 @@ class Windows:
                 self._steps.pop(event.thread_id, None)
             elif type(event) is WindowMoved and event.thread_id in self._steps:
                 kept = self._steps[event.thread_id]
-                self._steps[event.thread_id] = [step for step in kept if step.ordinal >= event.window_from]
+                self._steps[event.thread_id] = [step for step in kept if step.ended_in >= event.window_from]

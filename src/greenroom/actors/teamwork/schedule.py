@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from greenroom.core.base.ids import SubtaskId, TaskId, task_of, thread_id
+from greenroom.core.base.ids import AgentId, SubtaskId, TaskId, agent_of, task_of, thread_id, waiter_of
 from greenroom.core.rules.intents import (
     AssignSubtask,
     FinishStage,
@@ -18,6 +18,7 @@ from greenroom.core.rules.intents import (
     ReportStage,
     StartStage,
 )
+from greenroom.core.rules.stages import has_letters
 from greenroom.core.state.agent import AgentRemoved
 from greenroom.core.state.events import Event
 from greenroom.core.state.message import WaitReleased
@@ -27,38 +28,38 @@ from greenroom.core.state.stage import (
     StageEnded,
     StageStarted,
     Subtask,
-    SubtaskAssigned,
     SubtaskEnd,
     SubtaskEnded,
-    SubtaskHandedOver,
     SubtaskWord,
 )
 from greenroom.core.state.step import StepEnded
 from greenroom.core.state.task import Task, TaskResumed, TaskStarted
-from greenroom.core.state.team import OwnerChanged, TeamForked, TeamResumed
+from greenroom.core.state.team import TeamResumed
 from greenroom.core.state.world import World
 
 OVER = ("finished", "failed", "skipped", "cancelled")
 
 
-_BY_TASK: Final = (TaskStarted, TaskResumed, StageEnded, WaitReleased)
-_BY_STAGE: Final = (StageAdded, StageStarted, SubtaskAssigned, SubtaskHandedOver, SubtaskEnded)
-_ALL: Final = (TeamResumed, OwnerChanged, TeamForked, AgentRemoved)
-_MOVING: Final = frozenset((*_BY_TASK, *_BY_STAGE, *_ALL, StepEnded))
+_WITH_PARTS: Final = (TaskStarted, TaskResumed)
+_BY_AGENT: Final = (StepEnded, WaitReleased)
+_BY_STAGE: Final = (StageAdded, StageStarted, StageEnded, SubtaskEnded)
+_ALL: Final = (TeamResumed, AgentRemoved)
+_MOVING: Final = frozenset((*_WITH_PARTS, *_BY_AGENT, *_BY_STAGE, *_ALL))
 
 
 def changed(world: World, events: Iterable[Event]) -> set[TaskId]:
-    """The tasks that a commit may have moved. A step's end moves its task only when its thread has no more steps."""
+    """The tasks that a commit may have moved."""
     found: set[TaskId] = set()
     for event in events:
         if type(event) not in _MOVING:
             continue
         if isinstance(event, StepEnded):
-            thread = world.threads.get(event.thread_id)
-            if thread is not None and not thread.open_steps:
-                found.add(thread.task_id)
-        elif isinstance(event, _BY_TASK):
-            found.add(event.task_id)
+            found.update(_after_step(world, event))
+        elif isinstance(event, WaitReleased):
+            # It may have been all that the waiter was doing, in whichever of its tasks.
+            found.update((event.task_id, *_tasks_of(world, waiter_of(event.waiting_id))))
+        elif isinstance(event, _WITH_PARTS):
+            found.update(name for name in world.tasks if event.task_id in (name, *world.above(name)))
         elif isinstance(event, _BY_STAGE):
             found.add(task_of(event.stage_id))
         else:
@@ -66,14 +67,35 @@ def changed(world: World, events: Iterable[Event]) -> set[TaskId]:
     return found
 
 
+def _after_step(world: World, event: StepEnded) -> Iterable[TaskId]:
+    """A step's end moves its task when its thread has no more steps, or when the stage waits for messages only."""
+    thread = world.threads.get(event.thread_id)
+    if thread is None:
+        return _tasks_of(world, agent_of(event.step_id))
+    if not thread.open_steps:
+        return (thread.task_id,)
+    stage = world.active_stage(thread.task_id) if thread.task_id in world.tasks else None
+    return (thread.task_id,) if stage is not None and _is_done(stage) else ()
+
+
+def _tasks_of(world: World, agent: AgentId) -> Iterable[TaskId]:
+    known = world.agents.get(agent)
+    return {duty.task_id for duty in known.duties} if known is not None else ()
+
+
 def schedule(world: World, tasks: Iterable[TaskId]) -> list[Intent]:
     """What should happen next in these tasks."""
     found: list[Intent] = []
     for name in tasks:
         task = world.tasks.get(name)
-        if task is not None and task.state == "running" and task.paused is None and world.team.paused is None:
+        if task is not None and _runs(world, task):
             found += _next(world, task)
     return found
+
+
+def _runs(world: World, task: Task) -> bool:
+    """Whether neither it, nor what it is a part of, nor the team is paused."""
+    return world.team.paused is None and task.runs and all(world.tasks[one].runs for one in world.above(task.task_id))
 
 
 def _next(world: World, task: Task) -> list[Intent]:
@@ -99,12 +121,17 @@ def _stage(world: World, task: Task, stage: Stage) -> list[Intent]:
     for subtask in stage.subtasks:
         if subtask.state not in OVER:
             found += _subtask(world, stage, subtask, states)
-    if found or any(state not in OVER for state in states.values()):
+    if found or not _is_done(stage) or has_letters(world, stage):
         return found
     failed = any(one.required and one.state in ("failed", "skipped") for one in stage.subtasks)
     if task.driver == "manager" or (failed and stage.on_failure == "escalate"):
         return [] if stage.reported else [ReportStage(stage_id=stage.stage_id)]
     return _over(task, stage, failed)
+
+
+def _is_done(stage: Stage) -> bool:
+    """Whether none of its subtasks is left."""
+    return all(one.state in OVER for one in stage.subtasks)
 
 
 def _over(task: Task, stage: Stage, failed: bool) -> list[Intent]:

@@ -259,8 +259,7 @@ class MemoryLog:
     async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
         """Become the owner, or hear who is."""
         found = self._stream(stream)
-        other = found.holder not in {None, self} or (found.holder is self and found.owner not in {owner, ""})
-        if other and not force:
+        if found.holder is not None and not force:
             return Held(stream=stream, owner=found.owner, epoch=found.epoch)
         found.holder, found.owner, found.epoch = self, owner, found.epoch + 1
         return Lease(stream=stream, owner=owner, epoch=found.epoch)

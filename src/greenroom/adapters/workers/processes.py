@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.state.step import Prepared
+from greenroom.core.state.step import PROCESS, Prepared
 
-KIND: Final = "process"
 GATE: Final = 'read -r _ && exec "$@" </dev/null'
 PROC: Final = Path("/proc")
 LOOK_EVERY: Final = 0.01
@@ -41,7 +40,7 @@ def born(pid: int) -> str:
 
 def mark(pid: int) -> Prepared:
     """What is written down about a process group before it does anything."""
-    return Prepared(kind=KIND, key=str(pid), before=born(pid))
+    return Prepared(kind=PROCESS, key=str(pid), before=born(pid))
 
 
 async def start(
@@ -105,7 +104,7 @@ async def end_left_over(prepared: Sequence[Prepared]) -> int:
     """End what an earlier life of ours left running; returns how many groups there were."""
     ended = 0
     for one in prepared:
-        if one.kind == KIND and one.before and born(int(one.key)) == one.before:
+        if one.kind == PROCESS and one.before and born(int(one.key)) == one.before:
             await end(int(one.key))
             ended += 1
     return ended

@@ -14,6 +14,7 @@ GreenroomError
 
 from __future__ import annotations
 
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.records import record
 
 
@@ -30,7 +31,11 @@ class Rejected:
 
 
 class GreenroomError(Exception):
-    """Everything Greenroom raises on purpose."""
+    """Everything Greenroom raises on purpose. `spent` is what it cost; None when nobody knows, which is not nothing."""
+
+    def __init__(self, *args: object, spent: Amounts | None = None) -> None:
+        super().__init__(*args)
+        self.spent = spent
 
 
 class Refused(GreenroomError):

@@ -11,11 +11,23 @@ from types import GetSetDescriptorType, new_class
 from typing import Final, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
 
 from msgspec import Struct, structs
+from msgspec.json import Encoder
 
 T = TypeVar("T")
 
 Data: TypeAlias = Mapping[str, object]
 """Plain JSON-shaped data: what a model, a tool or a person gave us, kept as it came."""
+
+
+def as_dict(value: object) -> object:
+    """Strangers' results hold other mappings than dictionaries too."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is nothing that can be written down")
+
+
+encode: Final = Encoder(enc_hook=as_dict).encode
+"""A record, or what strangers gave us, as JSON."""
 
 
 class Record(Struct, frozen=True, omit_defaults=True):
@@ -28,6 +40,11 @@ def record(cls: type[T]) -> type[T]:
     body = {name: value for name, value in vars(cls).items() if not isinstance(value, GetSetDescriptorType)}
     made = new_class(cls.__name__, (Record,), {"kw_only": True}, lambda namespace: namespace.update(body))
     return cast("type[T]", made)
+
+
+def written(data: Data) -> int:
+    """How many bytes it takes when it is written."""
+    return len(encode(data))
 
 
 def whole(record: object) -> dict[str, object]:

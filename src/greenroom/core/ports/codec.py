@@ -7,7 +7,7 @@ logs in the tests hold us to it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import GenericAlias
@@ -15,11 +15,11 @@ from typing import Any, Final, TypeVar, cast
 
 from immutables import Map
 from msgspec import MsgspecError, Raw, to_builtins
-from msgspec.json import Decoder, Encoder
+from msgspec.json import Decoder
 
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected, StoreFault
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import Data, as_dict, encode, evolve, record
 from greenroom.core.ports.log import ArchiveRow, NewEvent, StoredEvent
 from greenroom.core.rules.intents import (
     INTENT_TYPES,
@@ -55,16 +55,6 @@ SCHEMA: Final = 1
 """The version of everything that lies in a log. A store with a higher one is refused."""
 
 
-def _plain(value: object) -> object:
-    """Strangers' results hold other mappings than dictionaries too."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is nothing that can be written down")
-
-
-_encode: Final = Encoder(enc_hook=_plain).encode
-
-
 _decoder: Final = cast("Callable[[object], Decoder[Any]]", cache(Decoder))
 """By class: expensive to make, cheap to use."""
 
@@ -82,13 +72,29 @@ def _place(what: str, error: Exception) -> str:
 
 def plain(record: object) -> dict[str, object]:
     """A record as JSON shows it: what has its default is left out."""
-    return cast("dict[str, object]", to_builtins(record, enc_hook=_plain))
+    return cast("dict[str, object]", to_builtins(record, enc_hook=as_dict))
+
+
+def odd(record: object) -> str | None:
+    """Where a record does not hold what its class says; None when all of it could be written and read back."""
+    try:
+        _decoder(type(record)).decode(encode(record))
+    except MsgspecError as error:
+        return _place(type(record).__name__, error)
+    except (ValueError, TypeError, RecursionError) as error:
+        return str(error)
+    return None
+
+
+def normal(data: Data) -> Data:
+    """The data as the log will have it, and nobody else's: what is read back later is what was there at once."""
+    return _decode(dict[str, object], encode(data))
 
 
 def encode_event(event: Event) -> NewEvent:
     """The event as it goes into the log. It is read back at once: types are not enforced when a record is made."""
     cls = type(event)
-    data = _encode(event)
+    data = encode(event)
     _decoder(cls).decode(data)
     return NewEvent(event.at, cls.__name__, data)
 
@@ -120,12 +126,18 @@ ARCHIVE_TYPES: Final[dict[str, type[ArchivedRecord]]] = {
 
 def encode_archived(row: Archived, version: int) -> ArchiveRow:
     """The archive row as it goes beside the log."""
-    return ArchiveRow(row.kind, row.key, row.owner, version, _encode(row.record))
+    return ArchiveRow(row.kind, row.key, row.owner, version, encode(row.record))
 
 
 def decode_archived(row: ArchiveRow) -> ArchivedRecord:
     """The record as it left the world."""
-    return _decode(ARCHIVE_TYPES[row.kind], row.data)
+    try:
+        return _decode(ARCHIVE_TYPES[row.kind], row.data)
+    except (MsgspecError, UnicodeDecodeError) as error:
+        raise StoreFault(
+            f"The {row.kind} {row.key!r} in the archive cannot be read: {error}. "
+            "The store is damaged; `greenroom doctor` checks it."
+        ) from error
 
 
 @cache
@@ -171,15 +183,24 @@ _KEYS: Final[dict[str, str]] = {
 
 def encode_world(world: World) -> bytes:
     """The whole world: one line per table. Grows with open work, never with history."""
-    lines = [b"%d" % world.version, *map(_encode, (world.team, dict(world.retired), dict(world.hungry)))]
-    return b"\n".join([*lines, *(_encode(list(getattr(world, name).values())) for name in _TABLES)])
+    lines = [b"%d %d" % (world.version, world.at), *map(encode, (world.team, dict(world.retired), dict(world.hungry)))]
+    return b"\n".join([*lines, *(encode(list(getattr(world, name).values())) for name in _TABLES)])
 
 
 def decode_world(data: bytes) -> World:
-    """The world as it was."""
-    version, team, retired, hungry, *tables = data.split(b"\n")
+    """The world as it was; `StoreFault` when that cannot be read."""
+    try:
+        return _world(data)
+    except (MsgspecError, ValueError) as error:
+        raise StoreFault(f"The snapshot cannot be read: {error}.") from error
+
+
+def _world(data: bytes) -> World:
+    newest, team, retired, hungry, *tables = data.split(b"\n")
+    version, at = newest.split()
     fields: dict[str, object] = {
         "version": int(version),
+        "at": int(at),
         "team": _decode(Team, team),
         "retired": Map(_decode(dict[str, str], retired)),
         "hungry": Map(_decode(dict[str, str], hungry)),
@@ -205,7 +226,7 @@ def _key(table: str, row: object) -> str:
 
 def encode_intent(intent: Intent) -> bytes:
     """An intent as it lies in the inbox."""
-    return b'{"intent":"%s","data":%s}' % (type(intent).__name__.encode(), _encode(intent))
+    return b'{"intent":"%s","data":%s}' % (type(intent).__name__.encode(), encode(intent))
 
 
 def decode_intent(data: bytes) -> Intent | Rejected:
@@ -227,7 +248,7 @@ def checked_intent(intent: Intent) -> Intent | Rejected:
         why = f"{name} is for the house's own actors."
         return Rejected(code="owners_only", why=why, hint="Ask for what it is to do.")
     try:
-        return _decode(type(intent), _encode(intent))
+        return _decode(type(intent), encode(intent))
     except MsgspecError as error:
         return Rejected(code="bad_intent", why=f"{_place(name, error)}.")
     except (ValueError, TypeError, RecursionError) as error:
@@ -248,7 +269,7 @@ _OWNERS_ONLY: Final = _ACTORS_ONLY | {CreateTeam, ForkTeam}
 
 def encode_outcome(refused: Rejected | None) -> bytes:
     """What the sender of an inbox intent reads: accepted, or why not."""
-    return b"null" if refused is None else _encode(refused)
+    return b"null" if refused is None else encode(refused)
 
 
 def decode_outcome(data: bytes) -> Rejected | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
+from greenroom.core.ports.codec import odd
 from greenroom.core.rules.intents import Consequence
 from greenroom.core.state.agent import Ability, Agent
-from greenroom.core.state.step import Effect, Prepared, Step, StepType, Terms
+from greenroom.core.state.step import Prepared, Step, StepType, Terms
 from greenroom.core.state.world import World
 
 
@@ -104,9 +105,6 @@ class Abilities:
         return tuple(Ability(name=one.name, type=one.type, description=one.description) for one in self._table.values())
 
 
-_EFFECTS: Final = frozenset(get_args(Effect))
-
-
 def sound(outcome: object) -> Outcome:
     """What an executor returned, if it is an outcome; executors are written by strangers."""
     if not isinstance(outcome, Outcome):
@@ -115,15 +113,20 @@ def sound(outcome: object) -> Outcome:
         raise WorldFault(f"It returned the state {outcome.state!r}; finished, failed and uncertain are known.")
     intents: object = outcome.intents
     spent: object = outcome.spent
-    if not isinstance(intents, tuple) or not isinstance(spent, Amounts):
-        raise WorldFault("It returned intents that are no tuple, or a cost that is none.")
+    error: object = outcome.error
+    if not isinstance(intents, tuple) or not isinstance(spent, Amounts) or not isinstance(error, str):
+        raise WorldFault("It returned intents that are no tuple, a cost that is none, or an error that is no text.")
+    if misfit := odd(spent):
+        raise WorldFault(f"It returned a cost that is none. {misfit}.")
     return outcome
 
 
 def fair(terms: object) -> Terms:
     """What an executor wants to run under, if it can be."""
-    if not isinstance(terms, Terms) or terms.effect not in _EFFECTS:
+    if not isinstance(terms, Terms):
         raise WorldFault(f"It wants to run under {terms!r}, which are no terms.")
-    if terms.verdict not in ("allow", "ask", "deny") or terms.needs.lowest < 0:
-        raise WorldFault(f"It wants to run under the verdict {terms.verdict!r} and the cost {terms.needs}.")
+    if misfit := odd(terms):
+        raise WorldFault(f"It wants to run under terms that are none. {misfit}.")
+    if terms.needs.lowest < 0:
+        raise WorldFault(f"It wants to run at a cost below nothing: {terms.needs}.")
     return terms

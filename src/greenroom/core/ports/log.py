@@ -204,7 +204,10 @@ class Log(Protocol):
         ...
 
     async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
-        """Become the owner. With `force` even while another owner lives: its next append is refused."""
+        """Become the owner, or hear who is: whoever owns it and lives keeps it, even from a second try of its own.
+
+        With `force` it is taken all the same: the next append with the older lease is refused.
+        """
         ...
 
     async def release(self, lease: Lease) -> None:

@@ -70,9 +70,13 @@ def move_window(draft: Draft, intent: MoveWindow, by: str) -> Verdict:
     thread = _own_thread(draft, intent, by)
     if isinstance(thread, Rejected):
         return thread
-    if intent.window_from < thread.window_from:
-        return Rejected(code="window_backwards", why=f"The window begins at step {thread.window_from} already.")
-    draft.emit(WindowMoved(at=draft.now, thread_id=thread.thread_id, window_from=intent.window_from))
+    begin = thread.last if intent.window_from is None else intent.window_from
+    if begin < thread.window_from:
+        return Rejected(code="window_backwards", why=f"The window begins at version {thread.window_from} already.")
+    if not 0 <= intent.size <= thread.size:
+        return Rejected(code="bad_size", why=f"The window has {thread.size} characters and cannot keep {intent.size}.")
+    moved = WindowMoved(at=draft.now, thread_id=thread.thread_id, window_from=begin, size=intent.size)
+    draft.emit(moved)
     return None
 
 

@@ -11,7 +11,7 @@ from greenroom.core.rules.draft import Draft
 from greenroom.core.rules.queue import enqueue, is_open
 from greenroom.core.rules.waits import release, release_where
 from greenroom.core.state.message import Message, MessageSettled
-from greenroom.core.state.step import CancelThen, Step, StepCancelling, StepEnd, StepEnded
+from greenroom.core.state.step import SIDE_EFFECTS, CancelThen, Effect, Step, StepCancelling, StepEnd, StepEnded
 from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.thread import Noticed, ThreadClosed
 from greenroom.core.state.timer import TimerCancelled
@@ -30,8 +30,11 @@ def emit_end(
     error: str = "",
     spent: Amounts = NOTHING,
     blobs: tuple[str, ...] = (),
+    effect: Effect | None = None,
 ) -> None:
-    """Let the step have ended like this; nothing else."""
+    """Let the step have ended like this; nothing else. `effect` is what it would have had, if it never began."""
+    if effect is None and step.terms is not None:
+        effect = step.terms.effect
     draft.emit(
         StepEnded(
             at=draft.now,
@@ -46,6 +49,7 @@ def emit_end(
             queued=step.version,
             previous=draft.world.threads[step.thread_id].last,
             work=step.work if step.changed else None,
+            spoils=state != "finished" and step.work.call_id is not None and effect in SIDE_EFFECTS,
         )
     )
     stop_clock(draft, step)
@@ -64,11 +68,12 @@ def end_step(
     *,
     error: str = "",
     spent: Amounts = NOTHING,
+    effect: Effect | None = None,
     settle: bool = True,
 ) -> None:
     """The step is over; with `settle`, whoever waited for its answer is let go and its thread may close."""
     asked = draft.world.approvals.get(step.approval) if step.approval else None
-    emit_end(draft, step, state, error=error, spent=spent)
+    emit_end(draft, step, state, error=error, spent=spent, effect=effect)
     if asked is not None and asked.state != "approved":
         settle_question(draft, "approval_id", asked.approval_id)
     if settle:
@@ -76,11 +81,27 @@ def end_step(
         after_end(draft, step)
 
 
-def drop_step(draft: Draft, step: Step, state: StepEnd, *, error: str) -> None:
-    """A single step is over without having run, and with it the tool step that only it could have filled in."""
+def drop_step(draft: Draft, step: Step, state: StepEnd, *, error: str, effect: Effect | None = None) -> None:
+    """A single step is over without having run, and with it the tool step that only it could have filled in.
+
+    An agent that plans hears of a failure (somebody said no) in its next step: nothing else would tell it.
+    """
     tool = to_fill(draft.world, step)
-    end_step(draft, step, state, error=error)
+    end_step(draft, step, state, error=error, effect=effect, settle=False)
+    if state == "failed" and draft.world.agents[step.agent_id].spec.style == "plan":
+        _refused(draft, step, error)
     abandon(draft, tool, step)
+    unanswered(draft, step)
+    after_end(draft, step)
+
+
+def _refused(draft: Draft, step: Step, error: str) -> None:
+    """Where the step that would read it was refused itself, another one would be refused too."""
+    text = f"Step {step.step_id} ({step.work.executor}) was not run. {error}"
+    if step.work.executor == "reflection":
+        notice(draft, step, "", "denied", text)
+    else:
+        react(draft, step, "denied", text)
 
 
 def unanswered(draft: Draft, step: Step) -> None:
@@ -205,9 +226,11 @@ def steps_of_task(world: World, task: TaskId) -> list[Step]:
 
 
 def end_task_if_dead(draft: Draft, task_id: TaskId) -> None:
-    """A task that is ending is over once none of its stages and steps is left."""
+    """A task that is ending is over once none of its stages, steps and parts is left."""
     task = draft.world.tasks.get(task_id)
     if task is None or task.ending is None or task.stages or steps_of_task(draft.world, task_id):
+        return
+    if any(part.parent == task_id for part in draft.world.tasks.values()):
         return
     release_where(draft, "task_over", lambda wait: wait.task_id == task_id)
     for timer in ordered(draft.world.timers):
@@ -222,3 +245,5 @@ def end_task_if_dead(draft: Draft, task_id: TaskId) -> None:
     draft.emit(
         TaskEnded(at=draft.now, task_id=task_id, state=task.ending, summary=task.summary, evidence=task.evidence)
     )
+    if task.parent is not None:
+        end_task_if_dead(draft, task.parent)

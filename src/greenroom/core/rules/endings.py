@@ -57,7 +57,7 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
     tool = to_fill(draft.world, step)
     # Nobody earns money by saying that a step cost less than nothing.
     told = intent.spent if intent.spent.lowest >= 0 else NOTHING
-    spent = evolve(told, steps=1, millis=_worked(draft, step))
+    spent = evolve(told, steps=1, millis=_worked(step, draft.now))
     emit_end(draft, step, intent.outcome, result=intent.result, error=intent.error, spent=spent, blobs=intent.blobs)
     if intent.outcome == "uncertain":
         _doubt(draft, step)
@@ -69,10 +69,10 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
     return None
 
 
-def _worked(draft: Draft, step: Step) -> int:
+def _worked(step: Step, now: int) -> int:
     """Working time: until its end where it has one, and none by a clock that jumped back."""
-    end = draft.now if step.until is None else min(draft.now, step.until)
-    return max(0, end - (step.started_at or end))
+    end = now if step.until is None else min(now, step.until)
+    return 0 if step.started_at is None else max(0, end - step.started_at)
 
 
 def _consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
@@ -137,7 +137,7 @@ def release_step(draft: Draft, intent: ReleaseStep, by: str) -> Verdict:
     step = running(draft, intent.step_id, intent.attempt, by)
     if isinstance(step, Rejected):
         return step
-    _give_up(draft, step, intent.why, evolve(step.reserved, millis=_worked(draft, step)))
+    _give_up(draft, step, intent.why, evolve(step.reserved, millis=_worked(step, draft.now)))
     after_end(draft, step)
     return None
 
@@ -185,18 +185,21 @@ def recover(draft: Draft, intent: Recover, by: str) -> Verdict:
     """A new owner: whatever ran under the old one is interrupted, in doubt, or (if it was being cancelled) over."""
     if not is_trusted(draft.world, by) or intent.epoch <= draft.world.team.epoch:
         return Rejected(code="stale_epoch", why=f"Epoch {intent.epoch} is not newer than {draft.world.team.epoch}.")
+    last = draft.world.at
     draft.emit(OwnerChanged(at=draft.now, epoch=intent.epoch, owner=intent.owner))
-    interrupt_all(draft, "the process ended")
+    interrupt_all(draft, "the process ended", last)
     return None
 
 
-def interrupt_all(draft: Draft, why: str, *, void: bool = False) -> None:
-    """Give up every running attempt of the house. Downtime is not working time.
+def interrupt_all(draft: Draft, why: str, last: int | None) -> None:
+    """Give up every running attempt of the house.
 
-    What was reserved counts as spent; with `void` nothing does, because another team pays for it.
+    What was reserved counts as spent, and the time until `last`, when the old owner was last heard of: downtime is not
+    working time. Without `last` nothing is spent, because another team pays for it.
     """
     for agent in ordered(draft.world.agents):
         if agent.running is not None:
             step = draft.world.steps[agent.running]
-            _give_up(draft, step, why, NOTHING if void else evolve(step.reserved, millis=0))
+            spent = NOTHING if last is None else evolve(step.reserved, millis=_worked(step, last))
+            _give_up(draft, step, why, spent)
             after_end(draft, step)

@@ -20,6 +20,7 @@ from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group,
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.rules.limits import stop_at
 from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, word_place
+from greenroom.core.rules.stages import follow_subtasks
 from greenroom.core.rules.waits import may_wait, reader, release, replier, set_timeout
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import Spent
@@ -229,6 +230,7 @@ def _hand_over(draft: Draft, message: Message, handed: SubtaskHandedOver) -> Non
     for step in [one for one in draft.world.steps_of(message.sender_id) if one.thread_id == old]:
         end_step(draft, step, "skipped", error=f"handed over to {handed.agent_id}")
     draft.emit(handed)
+    follow_subtasks(draft, handed.stage_id, message.sender_id)
 
 
 def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingId | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, StepId, WaitingId, timer_id
 from greenroom.core.rules import limits
-from greenroom.core.rules.closing import drop_step, settle_question
+from greenroom.core.rules.closing import drop_step, notice, settle_question
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
 from greenroom.core.rules.queue import enqueue, open_thread
@@ -36,11 +36,18 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
     step = draft.world.steps[approval.step_id]
     draft.emit(
         ApprovalAnswered(
-            at=draft.now, approval_id=approval.approval_id, answer=intent.answer, scope=intent.scope, by=by
+            at=draft.now,
+            approval_id=approval.approval_id,
+            answer=intent.answer,
+            scope=intent.scope,
+            by=by,
+            reason=intent.reason,
         )
     )
     if intent.answer == "approved":
         settle_question(draft, "approval_id", approval.approval_id)
+        if intent.reason:
+            notice(draft, step, "", "approved", f"{by} agreed to step {step.step_id}: {intent.reason}")
         draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
     else:
         drop_step(draft, step, "failed", error=f"Denied by {by}. {intent.reason}".strip())

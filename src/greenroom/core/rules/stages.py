@@ -8,7 +8,7 @@ from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, message_id, stage_id, subtask_id, thread_id
 from greenroom.core.base.records import Data
 from greenroom.core.rules.closing import cancel_steps, close_if_over, settle_question
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager, unknown
+from greenroom.core.rules.draft import SYSTEM, Draft, Verdict, is_trusted, not_manager, unknown
 from greenroom.core.rules.intents import (
     AddStages,
     AssignSubtask,
@@ -40,6 +40,7 @@ from greenroom.core.state.stage import (
     SubtaskEnded,
 )
 from greenroom.core.state.step import Work
+from greenroom.core.state.world import World
 
 OPEN = ("init", "running")
 
@@ -140,6 +141,22 @@ def start_stage(draft: Draft, intent: StartStage, by: str) -> Verdict:
     return None
 
 
+def has_letters(world: World, stage: Stage) -> bool:
+    """Whether a message about the stage is still to be handled, or an answer to one to come: the stage waits for it."""
+    return any(wait.stage_id == stage.stage_id for wait in world.waits.values()) or any(
+        step.stage_id == stage.stage_id and (step.message_id is not None or step.answers in world.waits)
+        for agent in world.tasks[stage.task_id].group
+        for step in world.steps_of(agent)
+    )
+
+
+def _too_early(draft: Draft, stage: Stage, by: str) -> Verdict:
+    """The house itself ends nothing that somebody wrote about in the meantime; the manager and people may."""
+    if by == SYSTEM and has_letters(draft.world, stage):
+        return Rejected(code="stage_has_letters", why=f"Messages about stage {stage.stage_id!r} are not handled yet.")
+    return None
+
+
 def finish_stage(draft: Draft, intent: FinishStage, by: str) -> Verdict:
     """End the stage: its steps and waits go, what is unrelated to it stays."""
     stage = _managed(draft, intent.stage_id, by, "finish")
@@ -147,6 +164,9 @@ def finish_stage(draft: Draft, intent: FinishStage, by: str) -> Verdict:
         return stage
     if stage.state != "running":
         return Rejected(code="stage_not_running", why=f"Stage {stage.stage_id!r} is {stage.state}.")
+    refused = _too_early(draft, stage, by)
+    if refused is not None:
+        return refused
     end_stage(draft, stage.stage_id, intent.state, intent.summary)
     return None
 
@@ -238,7 +258,7 @@ def finish_subtask(draft: Draft, intent: FinishSubtask, by: str) -> Verdict:
     _end_subtask(draft, stage, subtask.subtask_id, intent.state, intent.summary, intent.evidence)
     if intent.summary:
         _complete(draft, stage.stage_id, subtask.agent, intent.summary)
-    _follow_subtasks(draft, stage.stage_id, subtask.agent)
+    follow_subtasks(draft, stage.stage_id, subtask.agent)
     return None
 
 
@@ -269,12 +289,15 @@ def _end_subtask(
     settle_question(draft, "subtask_id", name)
 
 
-def _follow_subtasks(draft: Draft, name: StageId, agent: AgentId) -> None:
-    """The member's word follows from its subtasks, once all of them are over."""
-    mine = [one for one in draft.world.stages[name].subtasks if one.agent == agent]
-    if mine and all(one.state not in OPEN for one in mine):
-        word: MemberWord = "failed" if any(one.state == "failed" for one in mine) else "finished"
-        draft.emit(MemberChanged(at=draft.now, stage_id=name, agent_id=agent, state=word))
+def follow_subtasks(draft: Draft, name: StageId, agent: AgentId) -> None:
+    """The member's word follows from its subtasks: it works on one, has one to begin or none at all, or is done."""
+    states = {one.state for one in draft.world.stages[name].subtasks if one.agent == agent}
+    word: MemberWord = "failed" if "failed" in states else "finished"
+    if "running" in states:
+        word = "working"
+    elif not states or "init" in states:
+        word = "idle"
+    draft.emit(MemberChanged(at=draft.now, stage_id=name, agent_id=agent, state=word))
 
 
 def _complete(draft: Draft, name: StageId, agent: AgentId, text: str) -> None:
@@ -282,7 +305,7 @@ def _complete(draft: Draft, name: StageId, agent: AgentId, text: str) -> None:
 
 
 def update_state(draft: Draft, intent: UpdateStageAgentState, by: str) -> Verdict:
-    """How an agent stands in the stage; a final word ends its subtasks."""
+    """How an agent stands in the stage; a final word ends the subtask it is said in, else those that it works on."""
     member = _member(draft, intent.stage_id, intent.agent_id, by)
     if isinstance(member, Rejected):
         return member
@@ -294,8 +317,13 @@ def update_state(draft: Draft, intent: UpdateStageAgentState, by: str) -> Verdic
     if member.state in ("finished", "failed") and member.state != intent.state and not still:
         return Rejected(code="member_over", why=f"{intent.agent_id!r} has {member.state} in stage {stage.stage_id!r}.")
     if intent.state in ("finished", "failed"):
-        for one in still:
+        begun = [one for one in still if one.state == "running"]
+        over = [one for one in begun if draft.cause is not None and one.subtask_id == draft.cause.subtask_id] or begun
+        for one in over:
             _end_subtask(draft, stage, one.subtask_id, intent.state, member.completion, ())
+        if len(over) < len(still):
+            follow_subtasks(draft, stage.stage_id, intent.agent_id)
+            return None
     draft.emit(MemberChanged(at=draft.now, stage_id=intent.stage_id, agent_id=intent.agent_id, state=intent.state))
     return None
 
@@ -330,6 +358,9 @@ def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
         return stage
     if stage.reported or stage.state != "running":
         return Rejected(code="reported", why=f"Stage {stage.stage_id!r} was reported already.")
+    refused = _too_early(draft, stage, by)
+    if refused is not None:
+        return refused
     draft.emit(StageReported(at=draft.now, stage_id=stage.stage_id))
     manager = draft.world.agents[draft.world.tasks[stage.task_id].manager]
     lines = [f"Stage {stage.stage_id} ({stage.intention}) has nothing left to do:"]

@@ -7,7 +7,7 @@ from typing import Final
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import ThreadId, approval_id, timer_id
-from greenroom.core.rules.closing import drop_step
+from greenroom.core.rules.closing import FILLS, drop_step, end_step
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, own_step, unknown
 from greenroom.core.rules.endings import running, stale
 from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
@@ -18,6 +18,7 @@ from greenroom.core.state.agent import Agent
 from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
 from greenroom.core.state.budget import Budget, room
 from greenroom.core.state.step import (
+    SIDE_EFFECTS,
     EffectPrepared,
     Step,
     StepBlocked,
@@ -34,6 +35,12 @@ ALWAYS: Final = frozenset(
 )
 """Skills that every agent has. `summary` and `tool_decision` are not planned: see `_forbidden`."""
 
+NO_INSTRUCTION: Final = Rejected(
+    code="no_instruction",
+    why="A tool step without instruction_content would never run: nothing fills it in.",
+    hint=f"Give instruction_content, or put an {FILLS} step before each such tool step.",
+)
+
 
 def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
     """Add steps at the end, or before the next one in the order given."""
@@ -46,19 +53,19 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
             why=f"{by!r} may not queue steps for {intent.agent_id!r}.",
             hint="Send it a message instead.",
         )
-    for work in intent.works:
-        refused = _forbidden(draft, agent, work, by)
-        if refused is not None:
+    refusals = [_forbidden(draft, agent, work, by) for work in intent.works]
+    for work, refused in zip(intent.works, refusals, strict=True):
+        if refused is not None and work.call_id is None:
             return refused
     thread = _thread_for(draft, intent)
     if isinstance(thread, Rejected):
         return thread
-    task = draft.world.tasks[draft.world.threads[thread].task_id]
-    if intent.stage_id is not None and intent.stage_id not in task.stages:
-        return unknown("stage", intent.stage_id, task.stages)
+    misplaced = _misplaced(draft, thread, intent, by)
+    if misplaced is not None:
+        return misplaced
     owed = owed_in(draft, thread)
     place = next_place(draft.world, agent) if intent.place == "next" or owed else None
-    for offset, work in enumerate(intent.works):
+    names = [
         enqueue(
             draft,
             thread,
@@ -69,7 +76,39 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
             after=draft.asked(intent.agent_id) if owed else (),
             jumped=owed is not None,
         )
+        for offset, work in enumerate(intent.works)
+    ]
+    for name, refused in zip(names, refusals, strict=True):
+        if refused is not None:
+            # A native call gets its one result, whatever becomes of it.
+            end_step(draft, draft.world.steps[name], "failed", error=str(refused))
     return None
+
+
+def _misplaced(draft: Draft, thread: ThreadId, intent: QueueSteps, by: str) -> Verdict:
+    """Whether the steps cannot be where they are to be: in a stage that is not there, or before what they need."""
+    task = draft.world.tasks[draft.world.threads[thread].task_id]
+    if intent.stage_id is not None and intent.stage_id not in task.stages:
+        return unknown("stage", intent.stage_id, task.stages)
+    own = by == intent.agent_id and draft.world.agents[intent.agent_id].spec.kind == "llm"
+    if own and any(map(lacks_instruction, intent.works)) and _stays_pending(draft, thread, intent):
+        return NO_INSTRUCTION
+    return None
+
+
+def _stays_pending(draft: Draft, thread: ThreadId, intent: QueueSteps) -> bool:
+    """Whether one of the tool steps has none before it, queued or new, that fills it in; each of those fills one."""
+    before = draft.world.steps_of(intent.agent_id) if intent.place == "last" else ()
+    queued = [one.work for one in before if one.thread_id == thread]
+    spare = 0
+    for place, work in enumerate((*queued, *intent.works)):
+        if work.executor == FILLS:
+            spare += 1
+        elif lacks_instruction(work):
+            if spare == 0 and place >= len(queued):
+                return True
+            spare = max(0, spare - 1)
+    return False
 
 
 def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
@@ -170,7 +209,9 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
         return Rejected(
             code="not_next", why=f"Step {step.step_id!r} may not start now: it is {step.state}, or not next."
         )
-    if not _permitted(draft, step, intent.terms):
+    if intent.work != step.work:
+        return Rejected(code="other_work", why=f"The terms are for other work than step {step.step_id!r} is to do.")
+    if _spoilt(draft, step, intent.terms) or not _permitted(draft, step, intent.terms):
         return None
     budgets = [draft.world.budgets[name] for name in draft.world.budgets_of(step.task_id, step.agent_id)]
     time = working_time(budgets, intent.terms)
@@ -193,6 +234,16 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
     return None
 
 
+def _spoilt(draft: Draft, step: Step, terms: Terms) -> bool:
+    """Once a call with side effects has not worked, the others of the same reply that have some are not run."""
+    if step.work.call_id is None or terms.effect not in SIDE_EFFECTS:
+        return False
+    if step.cause is None or draft.world.threads[step.thread_id].spoilt != step.cause:
+        return False
+    end_step(draft, step, "skipped", error="Not run: an earlier call of the same reply did not work.")
+    return True
+
+
 def _set_clock(draft: Draft, step: Step, due: int) -> None:
     """The attempt is ended when the working time that is reserved for it is over."""
     timer = Timer(
@@ -211,7 +262,8 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
     if terms.verdict == "allow":
         return True
     if terms.verdict == "deny":
-        drop_step(draft, step, "failed", error=f"Not permitted: {terms.rule or 'the policy says no'}.")
+        error = f"Not permitted: {terms.rule or 'the policy says no'}."
+        drop_step(draft, step, "failed", error=error, effect=terms.effect)
         return False
     approval = draft.world.approvals.get(step.approval) if step.approval else None
     if approval is not None:

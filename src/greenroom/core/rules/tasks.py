@@ -9,7 +9,7 @@ from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import TEAM_BUDGET, TaskId, message_id, task_budget, task_id
 from greenroom.core.rules import limits
 from greenroom.core.rules.closing import cancel_steps, end_task_if_dead, steps_of_task
-from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_manager, unknown
+from greenroom.core.rules.draft import SYSTEM, Draft, Verdict, is_manager, is_trusted, not_manager, unknown
 from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseTask, ResumeTask, StartTask
 from greenroom.core.rules.stages import check_plan, end_stage, put_stage
 from greenroom.core.state.message import Message, MessageSent
@@ -58,9 +58,14 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
 
 
 def _place(draft: Draft) -> tuple[TaskId | None, int | Rejected]:
-    """The task whose step asks for this one, and how deep that is; tasks may only be nested so far."""
-    parent = draft.cause.task_id if draft.cause else None
-    depth = draft.world.tasks[parent].depth + 1 if parent is not None and parent in draft.world.tasks else 0
+    """The task whose step asks for this one, and how deep that is; tasks may only be nested so far.
+
+    A task that is ending gets no more parts: what is asked for then belongs to the one above it.
+    """
+    cause, tasks = draft.cause, draft.world.tasks
+    places = (cause.task_id, *draft.world.above(cause.task_id)) if cause is not None else ()
+    parent = next((one for one in places if one in tasks and tasks[one].ending is None), None)
+    depth = tasks[parent].depth + 1 if parent is not None else 0
     limit = draft.world.budgets[TEAM_BUDGET].limits.depth
     if limit is not None and depth > limit:
         why = f"Tasks may be nested {limit} deep."
@@ -128,6 +133,8 @@ def finish_task(draft: Draft, intent: FinishTask, by: str) -> Verdict:
     task = _managed(draft, intent.task_id, by, "finish")
     if isinstance(task, Rejected):
         return task
+    if by == SYSTEM and draft.world.active_stage(task.task_id) is not None:
+        return Rejected(code="stage_active", why=f"A stage of task {task.task_id!r} is not over yet.")
     _tell_group(draft, task, intent.state, intent.summary)
     _wind_down(draft, task, intent.state, intent.summary, intent.evidence)
     return None

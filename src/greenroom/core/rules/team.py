@@ -43,7 +43,7 @@ def fork_team(draft: Draft, intent: ForkTeam, by: str) -> Verdict:
     if not is_trusted(draft.world, by):
         return not_manager(by, "fork the team")
     draft.emit(TeamForked(at=draft.now, team_id=intent.team_id, origin=intent.origin))
-    interrupt_all(draft, f"forked from {intent.origin.team_id}", void=True)
+    interrupt_all(draft, f"forked from {intent.origin.team_id}", last=None)
     for timer in ordered(draft.world.timers):
         draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
         if timer.purpose == "wait":

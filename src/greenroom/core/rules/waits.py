@@ -17,6 +17,7 @@ _REASONS = {
     "timeout": "did not answer in time",
     "unanswered": "handled the message without answering it",
     "stage_over": "will not answer: the stage is over",
+    "task_over": "will not answer: the task is over",
     "agent_gone": "will not answer: the agent was removed",
 }
 

@@ -26,6 +26,7 @@ class Approval:
     state: ApprovalWord = "pending"
     scope: str = "once"
     answered_by: str = ""
+    reason: str = ""
 
 
 @record
@@ -51,6 +52,7 @@ class ApprovalAnswered:
     answer: Answer
     scope: str
     by: str
+    reason: str = ""
 
 
 @record
@@ -81,4 +83,4 @@ def requested(event: ApprovalRequested) -> Approval:
 
 def answered(approval: Approval, event: ApprovalAnswered) -> Approval:
     """The question with its answer."""
-    return evolve(approval, state=event.answer, scope=event.scope, answered_by=event.by)
+    return evolve(approval, state=event.answer, scope=event.scope, answered_by=event.by, reason=event.reason)

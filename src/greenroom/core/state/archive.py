@@ -52,7 +52,9 @@ def _stage(world: World, event: StageEnded) -> Archived:
 
 
 def _step(world: World, event: StepEnded) -> Archived:
-    return Archived("step", event.step_id, event.thread_id, steps.ended, (world.steps[event.step_id], event))
+    return Archived(
+        "step", event.step_id, event.thread_id, steps.ended, (world.steps[event.step_id], event, world.version + 1)
+    )
 
 
 def _message(_: World, event: MessageSent) -> Archived:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import (
@@ -17,7 +17,7 @@ from greenroom.core.base.ids import (
     ThreadId,
     WaitingId,
 )
-from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.records import Data, evolve, record, written
 
 StepType = Literal["skill", "tool"]
 Effect = Literal["pure", "model", "keyed", "effectful"]
@@ -34,8 +34,14 @@ StepWord = Literal[
     "skipped",
     "uncertain",
 ]
+SIDE_EFFECTS: Final = frozenset({"keyed", "effectful"})
+"""The classes of effects that change something outside."""
+
 StepEnd = Literal["finished", "failed", "cancelled", "skipped", "uncertain"]
 CancelThen = Literal["cancelled", "requeue", "out_of_time"]
+
+PROCESS: Final = "process"
+"""The kind of a prepared effect that is a process group."""
 
 
 @record
@@ -81,7 +87,8 @@ class Step:
     """An open step. `answers` is a waiting id it owes a reply; `after` are ids it waits for itself.
 
     `message_id` is the message that it delivers, if it delivers one. `approval` is a person's word about it: it holds
-    until the step ends. `until` is when the attempt that runs has used up the working time reserved for it.
+    until the step ends. `until` is when the attempt that runs has used up the working time reserved for it. `ended_in`
+    is the version at which it ended: what a window begins with.
     """
 
     step_id: StepId
@@ -112,6 +119,7 @@ class Step:
     until: int | None = None
     then: CancelThen = "cancelled"
     ended_at: int | None = None
+    ended_in: int = 0
     result: Data | None = None
     error: str = ""
     spent: Amounts = NOTHING
@@ -224,7 +232,8 @@ class StepEnded:
     """The step is over.
 
     The log is the archive of steps: `queued` is the version at which this one was queued, `previous` that at which the
-    thread's step before it ended. `work` is there when it was changed in between.
+    thread's step before it ended. `work` is there when it was changed in between. `spoils` says that it was a call with
+    side effects and did not work: those of the same reply that come after it are not run.
     """
 
     at: int
@@ -239,6 +248,7 @@ class StepEnded:
     queued: int = 0
     previous: int = 0
     work: Work | None = None
+    spoils: bool = False
 
 
 StepEvent = (
@@ -252,6 +262,11 @@ StepEvent = (
     | StepInterrupted
     | StepEnded
 )
+
+
+def length(work: Work, result: Data | None, error: str) -> int:
+    """The characters that a step adds to its conversation: what it was told, and what came of it as it is written."""
+    return len(work.text_content) + len(error) + (0 if result is None else written(result))
 
 
 def lacks_instruction(work: Work) -> bool:
@@ -307,10 +322,16 @@ def interrupted(step: Step) -> Step:
     return evolve(step, state="init", reserved=NOTHING, started_at=None, until=None)
 
 
-def ended(step: Step, event: StepEnded) -> Step:
-    """The step as it is remembered."""
+def forked(step: Step) -> Step:
+    """It goes on in another team, which has no hand in the processes that it started in the first one."""
+    return evolve(step, prepared=tuple(one for one in step.prepared if one.kind != PROCESS))
+
+
+def ended(step: Step, event: StepEnded, version: int) -> Step:
+    """The step as it is remembered. `version` is the event's own."""
     return evolve(
         step,
+        ended_in=version,
         state=event.state,
         result=event.result,
         error=event.error,
@@ -321,7 +342,7 @@ def ended(step: Step, event: StepEnded) -> Step:
     )
 
 
-def remembered(begin: StepQueued, end: StepEnded) -> Step:
+def remembered(begin: StepQueued, end: StepEnded, version: int) -> Step:
     """An ended step, made from the two events that the log keeps of it."""
     step = queued(begin, end.queued)
-    return ended(evolve(step, attempt=end.attempt, work=end.work or begin.work), end)
+    return ended(evolve(step, attempt=end.attempt, work=end.work or begin.work), end, version)

@@ -10,7 +10,8 @@ from greenroom.core.base.records import Data, record
 class Thread:
     """Owns the conversation window, the workspace and the notices the agent reads next.
 
-    `window_from` is the agent's step ordinal at which the window begins: clearing moves it, the log keeps all.
+    `window_from` is the version with which the window begins (a step is in it that ended then or later): clearing moves
+    it, the log keeps all. `spoilt` is the step whose reply made a call with side effects that did not work.
     `last` is the version at which its last step ended: from there the log leads back, step by step.
     `size` is how many characters its conversation has, which is what a budget reserves by.
     `open_calls` are those of its open steps that are native calls: until they are over nothing else begins here.
@@ -24,6 +25,7 @@ class Thread:
     call: str | None = None
     open_steps: int = 0
     open_calls: int = 0
+    spoilt: StepId | None = None
     last: int = 0
     size: int = 0
     window_from: int = 0
@@ -54,11 +56,12 @@ class ThreadClosed:
 
 @record
 class WindowMoved:
-    """The window begins at a later step; what was before stays in the log."""
+    """The window begins later; what was before stays in the log. `size` is how much is left in it."""
 
     at: int
     thread_id: ThreadId
     window_from: int
+    size: int = 0
 
 
 @record

@@ -45,12 +45,13 @@ V = TypeVar("V")
 class World:
     """What is true now. Ended things are not here: they are in the archive beside the log.
 
-    `version` counts the events it is the fold of. `hungry` are the steps that wait for room in a budget: an index, so
-    that nobody has to look for them.
+    `version` counts the events it is the fold of, `at` is the time of the last one. `hungry` are the steps that wait
+    for room in a budget: an index, so that nobody has to look for them.
     """
 
     team: Team
     version: int = 0
+    at: int = 0
     blueprints: Map[str, AgentSpec] = Map()
     abilities: Map[str, Ability] = Map()
     agents: Map[AgentId, Agent] = Map()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 
-from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.errors import Refused, Rejected, StoreFault
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.codec import (
     decode_event,
@@ -35,16 +36,26 @@ class Replayed:
 
 async def replay(log: Log, stream: str, upto: int | None = None, *, snapshots: bool = True) -> Replayed:
     """The world at `upto` (or now): the newest fitting snapshot and the events after it."""
-    world, version, tail = NOWHERE, 0, 0
-    snapshot = await log.load_snapshot(stream, fingerprint(), upto) if snapshots else None
-    if snapshot is not None:
-        world, version = decode_world(snapshot.data), snapshot.version
+    world, version = await _begin(log, stream, upto) if snapshots else (NOWHERE, 0)
+    tail = 0
     async for page in log.read(stream, after=version, upto=upto):
         for stored in page:
             world = fold(world, decode_event(stored))
             version = stored.version
             tail += 1
     return Replayed(world=world, version=version, tail=tail)
+
+
+async def _begin(log: Log, stream: str, upto: int | None) -> tuple[World, int]:
+    """Where to begin. A snapshot only saves time: one that cannot be read is as good as none."""
+    snapshot = await log.load_snapshot(stream, fingerprint(), upto)
+    if snapshot is None:
+        return NOWHERE, 0
+    try:
+        return decode_world(snapshot.data), snapshot.version
+    except StoreFault as fault:
+        logging.getLogger(__name__).warning("%s is read from its first event on: %s", stream, fault)
+        return NOWHERE, 0
 
 
 async def fork_log(log: Log, source: str, lease: Lease, fork: ForkTeam, *, at: int | None, now: int) -> int:
@@ -78,18 +89,18 @@ def snapshot_of(world: World, version: int) -> Snapshot:
     return Snapshot(version=version, fingerprint=fingerprint(), data=encode_world(world))
 
 
-async def ended_steps(log: Log, stream: str, last: int, begin: int) -> Sequence[Step]:
-    """The steps of a thread whose last one ended at version `last`, from its agent's step number `begin` on."""
+async def ended_steps(log: Log, stream: str, last: int, since: int) -> Sequence[Step]:
+    """The steps of a thread that ended at version `since` or later, the last one at `last`; oldest first."""
     found: list[Step] = []
-    while last:
-        back = [decode_event(stored) for stored in await log.chain(stream, last)]
-        ends = [event for event in back if isinstance(event, StepEnded)]
-        picked = await log.pick(stream, [end.queued for end in ends])
+    while last >= max(since, 1):
+        back = [(stored.version, decode_event(stored)) for stored in await log.chain(stream, last)]
+        ends = [(version, event) for version, event in back if isinstance(event, StepEnded) and version >= since]
+        picked = await log.pick(stream, [end.queued for _, end in ends])
         begins = {stored.version: decode_event(stored) for stored in picked}
-        page = [(begins.get(end.queued), end) for end in ends]
-        found[:0] = [remembered(begin, end) for begin, end in page if isinstance(begin, StepQueued)]
-        last = ends[0].previous if found and found[0].ordinal > begin else 0
-    return [step for step in found if step.ordinal >= begin]
+        page = [(begins.get(end.queued), end, version) for version, end in ends]
+        found[:0] = [remembered(begin, end, at) for begin, end, at in page if isinstance(begin, StepQueued)]
+        last = ends[0][1].previous
+    return found
 
 
 async def all_steps(log: Log, stream: str) -> AsyncIterator[Step]:
@@ -99,7 +110,7 @@ async def all_steps(log: Log, stream: str) -> AsyncIterator[Step]:
         for stored in page:
             event = decode_event(stored)
             if isinstance(event, StepEnded):
-                yield ended(world.steps[event.step_id], event)
+                yield ended(world.steps[event.step_id], event, stored.version)
             world = fold(world, event)
 
 

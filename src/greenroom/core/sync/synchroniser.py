@@ -30,6 +30,9 @@ MAX_BATCH: Final = 512
 PATIENCE: Final = 10
 """How often an append is tried when the store fails for another reason than being full: about fifteen seconds."""
 
+LAST_TRIES: Final = 2.0
+"""Seconds that a team which is being closed gives a log that has just stopped taking anything."""
+
 Verdicts = list[Rejected | None]
 
 
@@ -106,10 +109,23 @@ class Synchroniser:
         if writer is None:
             return
         while self._waiting and self.stopped is None and self.bus.trouble is None:
-            await asyncio.wait([request.answer for request in self._waiting])
+            await self._settled([request.answer for request in self._waiting])
         writer.cancel()
         await asyncio.gather(writer, return_exceptions=True)
         self._refuse(self._waiting, StaleOwner(f"Team {self._lease.stream!r} is closed here."))
+
+    async def _settled(self, answers: Sequence[asyncio.Future[Verdicts]]) -> None:
+        """Wait for the answers; when it turns out meanwhile that nothing can be written, only a little longer."""
+        trouble = asyncio.Event()
+        hush = self.bus.subscribe_trouble(lambda said: None if said is None else trouble.set())
+        answered, worried = asyncio.create_task(asyncio.wait(answers)), asyncio.create_task(trouble.wait())
+        try:
+            await asyncio.wait((answered, worried), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((answered,), timeout=LAST_TRIES)
+        finally:
+            hush()
+            answered.cancel()
+            worried.cancel()
 
     async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
         """Ask for changes; see the port."""

@@ -136,9 +136,32 @@ class LeaseConformance(StoreCase):
         answers = await soon(asyncio.gather(*(one.acquire(STREAM, f"o{n}") for n, one in enumerate(logs))))
         assert sorted(type(answer).__name__ for answer in answers) == ["Held"] * 4 + ["Lease"]
 
-    async def test_acquiring_again_raises_the_epoch(self, log: Store) -> None:
+    async def test_an_owner_who_acquires_again_is_told_that_it_is_held(self, log: Store) -> None:
+        lease = await own(log)
+        assert await log.acquire(STREAM, "me") == Held(stream=STREAM, owner="me", epoch=lease.epoch)
+        assert await log.append(batch(lease, 0)) == 1
+        await log.release(lease)
+        assert (await own(log)).epoch > lease.epoch
+
+    async def test_of_many_tries_of_one_owner_one_gets_the_stream(self, log: Store) -> None:
+        answers = await soon(asyncio.gather(*(log.acquire(STREAM, "me") for _ in range(5))))
+        assert sorted(type(answer).__name__ for answer in answers) == ["Held"] * 4 + ["Lease"]
+
+    async def test_who_goes_away_while_it_acquires_keeps_nothing(self, log: Store) -> None:
+        wanted = asyncio.ensure_future(log.acquire(STREAM, "me"))
+        await asyncio.sleep(0)
+        wanted.cancel()
+        (got,) = await asyncio.gather(wanted, return_exceptions=True)
+        if isinstance(got, Lease):
+            await log.release(got)  # it was quicker than who went away
+        for _ in range(1000):
+            if isinstance(await log.acquire(STREAM, "me"), Lease):
+                return
+        raise AssertionError("nobody has it, and nobody gets it")
+
+    async def test_acquiring_again_by_force_raises_the_epoch(self, log: Store) -> None:
         first = await own(log)
-        second = await own(log)
+        second = await own(log, force=True)
         assert second.epoch > first.epoch
         with pytest.raises(StaleOwner):
             await log.append(batch(first, 0))
@@ -166,7 +189,7 @@ class LeaseConformance(StoreCase):
 
     async def test_an_older_lease_of_the_same_instance_does_not_release_the_newer(self, log: Store) -> None:
         first = await own(log)
-        second = await own(log)
+        second = await own(log, force=True)
         await log.release(first)
         assert await log.holder(STREAM) == Held(stream=STREAM, owner="me", epoch=second.epoch)
         assert await log.append(batch(second, 0)) == 1

@@ -31,8 +31,13 @@ def stream_id(db: sqlite3.Connection, stream: str) -> int:
     """The number behind the name."""
     row = db.execute("SELECT id FROM streams WHERE stream = ?", (stream,)).fetchone()
     if row is None:
-        raise StoreFault(f"There is no stream {stream!r}. `greenroom tasks` lists what there is.")
+        raise missing(stream)
     return int(row[0])
+
+
+def missing(stream: str) -> StoreFault:
+    """What to say about a name that no stream has."""
+    return StoreFault(f"There is no stream {stream!r}. `greenroom tasks` lists what there is.")
 
 
 def create(db: sqlite3.Connection, stream: str, at: int) -> Answer[bool]:
@@ -94,8 +99,8 @@ class Acquire(Locking):
         """Become the owner, or say who is."""
         number = stream_id(db, self.stream)
         epoch, before = db.execute("SELECT epoch, owner FROM streams WHERE id = ?", (number,)).fetchone()
-        other = before not in {self._owner, ""} and self.leases.mine(self.stream)
-        if (other and not self._force) or not self.lock(force=self._force):
+        held = self.leases.mine(self.stream)  # also by this very owner: two of its tasks may want it
+        if (held and not self._force) or not self.lock(force=self._force):
             return Held(stream=self.stream, owner=before, epoch=epoch), None
         db.execute("UPDATE streams SET epoch = ?, owner = ? WHERE id = ?", (epoch + 1, self._owner, number))
         return Lease(stream=self.stream, owner=self._owner, epoch=epoch + 1), Mark(stream_id=number, epoch=epoch + 1)

@@ -73,7 +73,7 @@ class SideRecord:
         return StoreFault(
             f"{database} (or its WAL) has lost commits that were acknowledged: it lacks what {self.path} says is in "
             "it. A file was cut or deleted, or an old copy put back. Nothing was touched: copy the folder, restore the "
-            "files if you can, or accept the loss with `greenroom doctor`."
+            "files if you can, or accept the loss with `greenroom doctor --accept-loss`."
         )
 
     def open(self) -> None:

@@ -20,7 +20,7 @@ from greenroom.adapters.storage.sqlite.looking import Refusing
 from greenroom.adapters.storage.sqlite.opening import Access, Opening
 from greenroom.adapters.storage.sqlite.poller import Poller
 from greenroom.adapters.storage.sqlite.readers import Readers
-from greenroom.adapters.storage.sqlite.tickets import Writing
+from greenroom.adapters.storage.sqlite.tickets import Mode, Work, Writing
 from greenroom.adapters.storage.sqlite.upkeep import Upkeep
 from greenroom.adapters.storage.sqlite.writer import Writer
 from greenroom.adapters.storage.watch import Watch
@@ -185,13 +185,13 @@ class SqliteLog:
                 await self._writer.change(partial(changes.stage, token=token, rows=some), mode="bare")
             return await self._writer.change(partial(changes.unstage, token=token, stream=stream))
         except BaseException:
-            self._discard(token)
+            self._leave(partial(changes.discard, token=token), mode="bare")
             raise
 
-    def _discard(self, token: int) -> None:
-        with suppress(StoreFault):  # closed: the temporary table went with its connection
-            discarded = self._writer.change(partial(changes.discard, token=token), mode="bare")
-            discarded.add_done_callback(asyncio.Future.exception)  # nobody waits for it: see that nobody is warned
+    def _leave(self, work: Work[None], *, mode: Mode = "transaction") -> None:
+        with suppress(StoreFault):  # closed: the temporary table and the locks went with it
+            left = self._writer.change(work, mode=mode)
+            left.add_done_callback(asyncio.Future.exception)  # nobody waits for it: see that nobody is warned
 
     # -------------------------------------------------------------------------------------------- inbox
 
@@ -236,7 +236,18 @@ class SqliteLog:
     async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
         """Become the owner, or hear who is."""
         acquire = changes.Acquire(self._leases, stream, owner, force=force)
-        return await self._writer.change(acquire, undo=acquire.undo)
+        answer = self._writer.change(acquire, undo=acquire.undo)
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            answer.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, answer: asyncio.Future[Lease | Held]) -> None:
+        """Whoever wanted the lease went away before it had it."""
+        lease = None if answer.cancelled() or answer.exception() else answer.result()
+        if isinstance(lease, Lease):
+            self._leave(partial(changes.release, leases=self._leases, lease=lease))
 
     async def release(self, lease: Lease) -> None:
         """Stop being the owner; harmless when the lease is stale."""

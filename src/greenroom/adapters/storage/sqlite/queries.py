@@ -6,11 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.adapters.storage.sqlite.changes import stream_id
+from greenroom.adapters.storage.sqlite.changes import missing, stream_id
 from greenroom.adapters.storage.sqlite.faults import code
 from greenroom.adapters.storage.sqlite.lease import Leases
 from greenroom.adapters.storage.sqlite.schema import NEWEST
-from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.log import ArchiveRow, Head, Held, InboxRow, Snapshot, StoredEvent, StreamInfo
 
 PAGE: Final = 500
@@ -50,7 +49,7 @@ def head(db: sqlite3.Connection, stream: str) -> Head:
     """Where the stream stands."""
     row = db.execute("SELECT version, batch_epoch, batch FROM streams WHERE stream = ?", (stream,)).fetchone()
     if row is None:
-        raise StoreFault(f"There is no stream {stream!r}. `greenroom tasks` lists what there is.")
+        raise missing(stream)
     return Head(version=row[0], epoch=row[1], batch=row[2])
 
 
@@ -132,9 +131,11 @@ def outcome(db: sqlite3.Connection, stream: str, intent_id: str) -> bytes | None
 
 def holder(db: sqlite3.Connection, leases: Leases, stream: str) -> Held | None:
     """The live owner."""
-    stream_id(db, stream)
     alive = leases.live(stream)  # before the row: who is alive now has written its name already
-    owner, epoch = db.execute("SELECT owner, epoch FROM streams WHERE stream = ?", (stream,)).fetchone()
+    row = db.execute("SELECT owner, epoch FROM streams WHERE stream = ?", (stream,)).fetchone()
+    if row is None:
+        raise missing(stream)
+    owner, epoch = row
     return Held(stream=stream, owner=owner, epoch=epoch) if alive and owner else None
 
 

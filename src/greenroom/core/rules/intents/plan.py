@@ -21,7 +21,7 @@ class CreateTeam:
     name: str
     kit: str = ""
     limits: Limits = Limits()
-    waiting_timeout: int | None = 3_600_000
+    waiting_timeout: int | None = None
 
 
 @record

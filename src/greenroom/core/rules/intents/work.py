@@ -39,10 +39,11 @@ class RemoveStep:
 
 @record
 class StartStep:
-    """Begin the next attempt, under these terms."""
+    """Begin the next attempt, under these terms. They are for this work: if the step is to do another one, it is no."""
 
     step_id: StepId
     terms: Terms
+    work: Work
 
 
 @record
@@ -73,10 +74,14 @@ class SetLimits:
 
 @record
 class MoveWindow:
-    """Begin the thread's window at a later step."""
+    """Begin the thread's window with what ended at this version (`Step.ended_in`) or later; `size` is what that has.
+
+    Without a version it begins with the last step that ended: for a step that asks this, with itself.
+    """
 
     thread_id: ThreadId
-    window_from: int
+    window_from: int | None = None
+    size: int = 0
 
 
 @record

@@ -12,4 +12,4 @@ _STEPS = {**plan.FOLDS, **work.FOLDS, **talk.FOLDS}
 
 def fold(world: World, event: Event) -> World:
     """The world after `event`."""
-    return evolve(_STEPS[type(event)](world, event), version=world.version + 1)
+    return evolve(_STEPS[type(event)](world, event), version=world.version + 1, at=event.at)

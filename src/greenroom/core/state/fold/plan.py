@@ -11,6 +11,7 @@ from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StageId, TaskId, task_
 from greenroom.core.base.records import evolve
 from greenroom.core.state import agent as agents
 from greenroom.core.state import stage as stages
+from greenroom.core.state import step as steps
 from greenroom.core.state import task as tasks
 from greenroom.core.state import team as teams
 from greenroom.core.state.agent import Agent, Duty
@@ -44,7 +45,9 @@ def _team_created(world: World, event: teams.TeamCreated) -> World:
 
 
 def _team_forked(world: World, event: teams.TeamForked) -> World:
-    return evolve(world, team=evolve(world.team, team_id=event.team_id, origin=event.origin, epoch=0))
+    found = {name: steps.forked(step) for name, step in world.steps.items() if step.prepared}
+    team = evolve(world.team, team_id=event.team_id, origin=event.origin, epoch=0)
+    return evolve(world, team=team, steps=world.steps.update(found))
 
 
 def _owner_changed(world: World, event: teams.OwnerChanged) -> World:

@@ -61,7 +61,7 @@ def _thread_closed(world: World, event: threads.ThreadClosed) -> World:
 
 
 def _window_moved(world: World, event: threads.WindowMoved) -> World:
-    thread = evolve(world.threads[event.thread_id], window_from=event.window_from, size=0)
+    thread = evolve(world.threads[event.thread_id], window_from=event.window_from, size=event.size)
     return evolve(world, threads=world.threads.set(event.thread_id, thread))
 
 
@@ -171,7 +171,8 @@ def _step_ended(world: World, event: steps.StepEnded) -> World:
         open_steps=thread.open_steps - 1,
         open_calls=thread.open_calls - (step.work.call_id is not None),
         last=world.version + 1,
-        size=thread.size + len(step.work.text_content) + _length(event),
+        size=thread.size + steps.length(step.work, event.result, event.error),
+        spoilt=step.cause if event.spoils else thread.spoilt,
         notices=thread.notices[step.notices_seen :] if event.state == "finished" else thread.notices,
     )
     approvals = world.approvals
@@ -187,12 +188,6 @@ def _step_ended(world: World, event: steps.StepEnded) -> World:
         approvals=approvals,
         hungry=without(world.hungry, event.step_id),
     )
-
-
-def _length(event: steps.StepEnded) -> int:
-    """The characters that a step adds to its conversation."""
-    texts = (event.result or {}).values()
-    return len(event.error) + sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _with_doubt(world: World, step: Step) -> Map[Any, Task]:

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from rich.text import Text
 
+from greenroom.app.checkup import damage, spoilt_snapshots
 from greenroom.app.lookup import has_store
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
@@ -98,7 +99,11 @@ async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:
     try:
         wrong = [
             Finding(what="database", state="bad", found=one, todo=COPY.format(home=home))
-            for one in await runtime.log.check()
+            for one in await damage(runtime.log)
+        ]
+        spoilt = [
+            Finding(what="snapshot", state="warn", found=one, todo=NOT_USED)
+            for one in await spoilt_snapshots(runtime.log)
         ]
         teams = await runtime.log.streams()
     except GreenroomError as error:
@@ -109,7 +114,8 @@ async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:
     told = f"{len(teams)} teams, {len(running)} running" + (f": {', '.join(running)}" if running else "")
     found = f"sound, schema {SCHEMA}" if has_store(home) else "none yet: the first team that runs makes it"
     sound = [Finding(what="database", state="ok", found=found)]
-    return [*(wrong or sound), Finding(what="teams", state="ok", found=told)]
+    return [*(wrong or sound), *spoilt, Finding(what="teams", state="ok", found=told)]
 
 
+NOT_USED: Final = "Nothing is lost: the team is read from its log, and makes a new snapshot when it runs."
 COPY: Final = "Copy {home} before anything else, then restore it from a backup or forget the damaged team."
