@@ -50,7 +50,7 @@ def test_a_chain_through_another_task_waits_for_a_person_too() -> None:
 
 
 def test_an_approval_in_the_way_of_an_answer_in_another_task_is_waited_for() -> None:
-    house = House.furnished().do(SIDE).queue(ANN).queue(ANN).run(ANN, question(BOB, task=T2))
+    house = House.furnished(waiting_timeout=None).do(SIDE).queue(ANN).queue(ANN).run(ANN, question(BOB, task=T2))
     assert word(house)[0] == "working"
     house.start(BOB, terms=ASK)
     assert word(house) == ("waiting", "may I?")
@@ -72,7 +72,7 @@ def test_a_person_with_a_subtask_is_waited_for() -> None:
 
 
 def test_who_is_waited_for_and_works_elsewhere_is_work() -> None:
-    house = House.furnished().do(SIDE).queue(BOB, task=T2)
+    house = House.furnished(waiting_timeout=None).do(SIDE).queue(BOB, task=T2)
     house.start(BOB)
     house.queue(ANN).run(ANN, question(BOB, task=T2))
     assert word(house)[0] == "working"
@@ -104,6 +104,7 @@ def test_a_call_to_wake_is_work() -> None:
 def test_a_part_of_a_paused_task_is_paused() -> None:
     house = House.furnished().queue(BOSS)
     house.run(BOSS, AddTask(name="part", intention="p", manager=BOSS, group=(ANN,), driver="manager"))
+    house.do(SetTimer(agent_id=ANN, task_id=T2, name="tea", due=2_000_000), by=ANN)
     house.queue(ANN, skill(), task=T2).do(PauseTask(task_id=T1))
     assert word(house, T2) == ("paused", "paused by a person")
     house.do(ResumeTask(task_id=T1))

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -85,9 +86,22 @@ def test_a_program_hears_of_a_broken_store_as_a_result(home: Path) -> None:
     assert "not a Greenroom database" in str(last["error"])
 
 
+def test_a_team_whose_log_is_damaged_does_not_hide_the_others(home: Path) -> None:
+    greenroom(home, "demo", "--pace", "0")
+    with closing(sqlite3.connect(home / "greenroom.db")) as db, db:
+        db.execute("UPDATE events SET data = '{' WHERE id = (SELECT min(id) + 30 FROM events)")
+        db.execute("DELETE FROM snapshots")
+    ended = greenroom(home, "tasks", "--output-format", "json")
+    assert ended.code == 0
+    assert [one["state"] for one in cast("list[dict[str, object]]", ended.json["tasks"])] == ["finished", "damaged"]
+    doctor = greenroom(home, "doctor")
+    assert (doctor.code, "Event 31" in doctor.out) == (3, True)
+
+
 def test_lost_commits_are_accepted_by_a_person_only(home: Path) -> None:
     deleted(home)
-    assert greenroom(home, "doctor").code == 3
+    told = greenroom(home, "doctor")
+    assert (told.code, "greenroom doctor --accept-loss" in told.out) == (3, True)
     assert greenroom(home, "doctor", "--accept-loss").code == 0
     assert greenroom(home, "demo", "--pace", "0").code == 0
 

@@ -51,7 +51,8 @@ def possible(home: Path, beginning: str) -> list[str]:
 async def find(runtime: Runtime, text: str) -> Found:
     """The team (and task) that `text` names; `Refused` says what there is instead."""
     head, slash, tail = text.strip().partition("/")
-    team = pick([TeamId(info.stream) for info in await runtime.log.streams()], head)
+    # A stream without events is a team that a crash kept from being made.
+    team = pick([TeamId(info.stream) for info in await runtime.log.streams() if info.head.version], head)
     if not slash:
         return Found(team=team)
     return Found(team=team, task=await _task(runtime, team, tail))

@@ -23,7 +23,7 @@ from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.codec import checked_intent, decode_archived, decode_event, decode_outcome, encode_intent
 from greenroom.core.ports.log import Held, InboxRow, Lease, Store
 from greenroom.core.rules.draft import DOOR
@@ -70,8 +70,8 @@ class Runtime:
     ) -> Runtime:
         """The runtime of a home folder; `accept_loss` goes on though acknowledged commits are missing in its log.
 
-        With `access` "look" nothing is made or changed, and a folder that is not there is one without teams; with
-        "change" it is so only where there is none.
+        With `access` "look" nothing is made or changed but SQLite's scratch files, and a folder that is not there is
+        one without teams; with "change" it is so only where there is none.
         """
         return cls(await SqliteLog.open(home_folder(home), access=access, accept_loss=accept_loss), kits=kits)
 
@@ -93,16 +93,30 @@ class Runtime:
         *,
         kit: str = "",
         limits: Limits = UNLIMITED,
+        begin: Iterable[Intent] = (),
     ) -> TeamId:
-        """Make a team with its first agents; it is owned here but does not work yet."""
+        """Make a team with its first agents and what it is to begin with, all at once or not at all.
+
+        It is owned here but does not work yet.
+        """
+        founding = CreateTeam(team_id=new_team_id(), name=name, kit=kit, limits=limits)
+        members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
+        _, *rest = _checked(founding, *members, *begin)
+        team = await self._new_stream()
+        try:
+            async with self._alone(team):
+                host = await self._own(team)
+            await _accepted(host, evolve(founding, team_id=team), *rest)
+        except BaseException:
+            await self.stop(team)
+            await self.log.forget(team)
+            raise
+        return team
+
+    async def _new_stream(self) -> TeamId:
         team = new_team_id()
         while not await self.log.create(team, self._clock.now()):
             team = new_team_id()
-        members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
-        async with self._alone(team):
-            host = await self._own(team)
-        await _accepted(host, *_checked(CreateTeam(team_id=team, name=name, kit=kit, limits=limits)))
-        await _accepted(host, *_checked(*members))
         return team
 
     async def start(self, team: TeamId, *, take_over: bool = False) -> Host:
@@ -197,9 +211,7 @@ class Runtime:
         head = (await self.log.head(team)).version
         if at is not None and not 1 <= at <= head:
             raise Refused(Rejected(code="no_such_version", why=f"Team {team!r} has versions 1 to {head}, not {at}."))
-        new = new_team_id()
-        while not await self.log.create(new, self._clock.now()):
-            new = new_team_id()
+        new = await self._new_stream()
         lease = await self.log.acquire(new, self._owner)
         if isinstance(lease, Held):
             raise WorldFault(f"The new team {new!r} is owned by {lease.owner} already.")
@@ -207,8 +219,11 @@ class Runtime:
         try:
             await fork_log(self.log, team, lease, fork, at=at, now=self._clock.now())
             await rebuild_archive(self.log, new)
-        finally:
+        except BaseException:
             await self.log.release(lease)
+            await self.log.forget(new)
+            raise
+        await self.log.release(lease)
         return new
 
     def _alone(self, team: TeamId) -> asyncio.Lock:

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import ValidationError
 
-from greenroom.core.base.amounts import UNLIMITED, Limits
+from greenroom.core.base.amounts import UNLIMITED, Amounts, Limits
 from greenroom.core.base.errors import Rejected, StoreFault
 from greenroom.core.base.ids import TEAM_BUDGET, ThreadId, step_id, task_budget
 from greenroom.core.ports.codec import (
@@ -26,6 +27,7 @@ from greenroom.core.ports.codec import (
     encode_outcome,
     encode_world,
     fingerprint,
+    odd,
 )
 from greenroom.core.ports.log import ArchiveRow, StoredEvent
 from greenroom.core.rules.intents import (
@@ -215,3 +217,16 @@ def test_a_damaged_row_of_the_archive_is_refused_with_its_key(data: bytes) -> No
 def test_a_damaged_snapshot_is_refused(cut: int) -> None:
     with pytest.raises(StoreFault, match="snapshot cannot be read"):
         decode_world(encode_world(House.furnished().world)[:cut])
+
+
+def test_what_is_odd_about_a_record_is_said_with_its_place() -> None:
+    make: Callable[..., Amounts] = Amounts
+    assert odd(Amounts(tokens=1)) is None
+    assert odd(make(tokens=1.5)) == "Amounts.tokens: Expected `int`, got `float`"
+    assert odd(make(tokens=object())) == "object is nothing that can be written down"
+
+
+def test_what_is_no_intent_is_refused() -> None:
+    found = checked_intent(cast("Intent", "junk"))
+    assert isinstance(found, Rejected)
+    assert found.code == "unknown_intent"

@@ -8,6 +8,7 @@ from greenroom.core.rules.intents import (
     AssignSubtask,
     FinishStage,
     FinishSubtask,
+    FinishTask,
     Intent,
     PauseTask,
     ReportStage,
@@ -219,10 +220,10 @@ def test_a_final_word_is_about_the_subtask_it_is_said_in() -> None:
 
 
 def test_a_final_word_of_the_manager_is_about_all_that_the_agent_works_on() -> None:
-    house = House.furnished(stages=(plan(("one", ANN), ("two", ANN)),)).assign()
+    house = House.furnished(stages=(plan(("one", ANN), ("two", ANN), ("three", ANN, ("two",))),)).assign()
     house.do(says(ANN, "failed"), by=BOSS)
-    assert [one.state for one in house.world.stages[S1].subtasks] == ["failed", "failed"]
-    assert word(house, ANN) == "failed"
+    assert [one.state for one in house.world.stages[S1].subtasks] == ["failed", "failed", "init"]
+    assert word(house, ANN) == "idle"
 
 
 @pytest.mark.parametrize(
@@ -331,6 +332,17 @@ def test_a_stage_with_nothing_left_to_do_is_reported_to_its_manager_once() -> No
     house.do(ReportStage(stage_id=S1), by=SYSTEM)
     assert house.texts(BOSS)[0].splitlines()[1:] == ["- ann, one: finished. fine", "- bob, two: init."]
     house.refused("reported", ReportStage(stage_id=S1), by=SYSTEM)
+
+
+@pytest.mark.req("MAS-155")
+def test_the_house_itself_ends_no_stage_with_messages_about_it_but_its_manager_may() -> None:
+    note = SendMessage(task_id=T1, receiver=(CY,), message="note", stage_relative=S1)
+    house = staged().assign().do(note, by=ANN)
+    house.refused("stage_has_letters", FinishStage(stage_id=S1), by=SYSTEM)
+    house.refused("stage_has_letters", ReportStage(stage_id=S1), by=SYSTEM)
+    house.refused("stage_active", FinishTask(task_id=T1), by=SYSTEM)
+    house.do(FinishStage(stage_id=S1), by=BOSS)
+    assert house.todo(CY) == []
 
 
 def test_a_stage_that_does_not_run_is_not_reported() -> None:

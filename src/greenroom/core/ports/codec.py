@@ -244,6 +244,8 @@ def decode_intent(data: bytes) -> Intent | Rejected:
 def checked_intent(intent: Intent) -> Intent | Rejected:
     """The intent as the log would have it, or why it cannot be one: types are not enforced when a record is made."""
     name = type(intent).__name__
+    if type(intent) not in INTENT_TYPES.values():
+        return Rejected(code="unknown_intent", why=f"{name} is no intent.", hint=f"Known: {', '.join(INTENT_TYPES)}.")
     if type(intent) in _ACTORS_ONLY:
         why = f"{name} is for the house's own actors."
         return Rejected(code="owners_only", why=why, hint="Ask for what it is to do.")

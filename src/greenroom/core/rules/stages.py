@@ -144,7 +144,7 @@ def start_stage(draft: Draft, intent: StartStage, by: str) -> Verdict:
 def has_letters(world: World, stage: Stage) -> bool:
     """Whether a message about the stage is still to be handled, or an answer to one to come: the stage waits for it."""
     return any(wait.stage_id == stage.stage_id for wait in world.waits.values()) or any(
-        step.stage_id == stage.stage_id and (step.message_id is not None or step.answers in world.waits)
+        step.stage_id == stage.stage_id and step.message_id is not None
         for agent in world.tasks[stage.task_id].group
         for step in world.steps_of(agent)
     )

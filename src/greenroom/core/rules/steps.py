@@ -6,7 +6,7 @@ from typing import Final
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import ThreadId, approval_id, timer_id
+from greenroom.core.base.ids import StepId, ThreadId, approval_id, timer_id
 from greenroom.core.rules.closing import FILLS, drop_step, end_step
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, own_step, unknown
 from greenroom.core.rules.endings import running, stale
@@ -44,15 +44,9 @@ NO_INSTRUCTION: Final = Rejected(
 
 def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
     """Add steps at the end, or before the next one in the order given."""
-    agent = draft.world.agents.get(intent.agent_id)
-    if agent is None:
-        return unknown("agent", intent.agent_id, tuple(draft.world.agents))
-    if by != intent.agent_id and not is_trusted(draft.world, by):
-        return Rejected(
-            code="not_yours",
-            why=f"{by!r} may not queue steps for {intent.agent_id!r}.",
-            hint="Send it a message instead.",
-        )
+    agent = _agent_of(draft, intent, by)
+    if isinstance(agent, Rejected):
+        return agent
     refusals = [_forbidden(draft, agent, work, by) for work in intent.works]
     for work, refused in zip(intent.works, refusals, strict=True):
         if refused is not None and work.call_id is None:
@@ -63,9 +57,19 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
     misplaced = _misplaced(draft, thread, intent, by)
     if misplaced is not None:
         return misplaced
+    for name, refused in zip(_line_up(draft, thread, intent), refusals, strict=True):
+        if refused is not None:
+            # A native call gets its one result, whatever becomes of it.
+            end_step(draft, draft.world.steps[name], "failed", error=str(refused))
+    return None
+
+
+def _line_up(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]:
+    """Put the steps into the queue: what is on the way to an answer that is owed comes next."""
     owed = owed_in(draft, thread)
+    agent = draft.world.agents[intent.agent_id]
     place = next_place(draft.world, agent) if intent.place == "next" or owed else None
-    names = [
+    return [
         enqueue(
             draft,
             thread,
@@ -78,11 +82,6 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
         )
         for offset, work in enumerate(intent.works)
     ]
-    for name, refused in zip(names, refusals, strict=True):
-        if refused is not None:
-            # A native call gets its one result, whatever becomes of it.
-            end_step(draft, draft.world.steps[name], "failed", error=str(refused))
-    return None
 
 
 def _misplaced(draft: Draft, thread: ThreadId, intent: QueueSteps, by: str) -> Verdict:
@@ -109,6 +108,17 @@ def _stays_pending(draft: Draft, thread: ThreadId, intent: QueueSteps) -> bool:
                 return True
             spare = max(0, spare - 1)
     return False
+
+
+def _agent_of(draft: Draft, intent: QueueSteps, by: str) -> Agent | Rejected:
+    """Whose steps they are, if the asker may give some."""
+    agent = draft.world.agents.get(intent.agent_id)
+    if agent is None:
+        return unknown("agent", intent.agent_id, tuple(draft.world.agents))
+    if by == intent.agent_id or is_trusted(draft.world, by):
+        return agent
+    why = f"{by!r} may not queue steps for {intent.agent_id!r}."
+    return Rejected(code="not_yours", why=why, hint="Send it a message instead.")
 
 
 def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:

@@ -20,6 +20,7 @@ from greenroom.core.rules.decide import decide
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.intents import ForkTeam
 from greenroom.core.state.archive import archived
+from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
 from greenroom.core.state.step import Step, StepEnded, StepQueued, ended, remembered
 from greenroom.core.state.world import NOWHERE, World
@@ -40,10 +41,17 @@ async def replay(log: Log, stream: str, upto: int | None = None, *, snapshots: b
     tail = 0
     async for page in log.read(stream, after=version, upto=upto):
         for stored in page:
-            world = fold(world, decode_event(stored))
+            world = fold(world, _decoded(stored, stream))
             version = stored.version
             tail += 1
     return Replayed(world=world, version=version, tail=tail)
+
+
+def _decoded(stored: StoredEvent, stream: str) -> Event:
+    try:
+        return decode_event(stored)
+    except StoreFault as fault:
+        raise StoreFault(f"Team {stream}: {fault}") from fault
 
 
 async def _begin(log: Log, stream: str, upto: int | None) -> tuple[World, int]:

@@ -36,6 +36,5 @@ def _covered(ending: Ending) -> Ending:
 
 
 async def _make(door: Door, kit: str) -> TeamId:
-    team = await door.runtime.create("demo", (*AGENTS, PERSON) if kit == ASKING_KIT else AGENTS, kit=kit)
-    await door.runtime.ask(team, TASK)
-    return team
+    agents = (*AGENTS, PERSON) if kit == ASKING_KIT else AGENTS
+    return await door.runtime.create("demo", agents, kit=kit, begin=(TASK,))

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from greenroom.app.lookup import shortest
 from greenroom.app.standing import standing
+from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import record, whole
 from greenroom.core.ports.log import StreamInfo
@@ -28,7 +29,14 @@ COLUMNS: Final = (
     Column(name="begun", needs=50),
     Column(name="runs in", needs=60),
 )
-STYLES: Final = {"finished": "green", "failed": "red", "cancelled": "red", "working": "bold", "stopped": "yellow"}
+STYLES: Final = {
+    "damaged": "red",
+    "finished": "green",
+    "failed": "red",
+    "cancelled": "red",
+    "working": "bold",
+    "stopped": "yellow",
+}
 
 
 @record
@@ -63,6 +71,21 @@ async def tasks(door: Door, order: Tasks) -> Exit:
 
 
 async def _rows(door: Door, info: StreamInfo) -> list[Row]:
+    try:
+        return await _rows_of(door, info)
+    except StoreFault as error:
+        # One log that cannot be read does not hide the others.
+        door.progress.note(str(error), style="red")
+        return [_alone(info, "", "damaged", str(error))]
+
+
+def _alone(info: StreamInfo, name: str, state: str, why: str = "") -> Row:
+    """The row of a team that has no task to show."""
+    made = info.created_at
+    return Row(team=TeamId(info.stream), task="", name=name, state=state, why=why, created_at=made, owner=info.owner)
+
+
+async def _rows_of(door: Door, info: StreamInfo) -> list[Row]:
     team = TeamId(info.stream)
     world = await door.runtime.world(team)
     found = [_row(info, task, task.state, shorten(task.summary)) for task in await door.runtime.ended_tasks(team)]
@@ -73,17 +96,7 @@ async def _rows(door: Door, info: StreamInfo) -> list[Row]:
             _row(info, task, "stopped" if word == "working" and not info.owner else word, stands.why if stands else "")
         )
     if not found and world.team.team_id:
-        found.append(
-            Row(
-                team=team,
-                task="",
-                name=world.team.name,
-                state="no task",
-                why="",
-                created_at=info.created_at,
-                owner=info.owner,
-            )
-        )
+        found.append(_alone(info, world.team.name, "no task"))
     return sorted(found, key=lambda one: -one.created_at)
 
 

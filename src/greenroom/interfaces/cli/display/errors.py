@@ -33,7 +33,10 @@ def explain(error: BaseException) -> str:
     if isinstance(error, GreenroomError) and not isinstance(error, Bug):
         return str(error)
     if isinstance(error, TimeoutError):
-        return "The process that runs the team did not answer in time. Is it stopped or very busy? Try again."
+        return (
+            "The process that runs the team did not answer in time. Is it stopped or very busy? What you asked for "
+            "waits in the team's inbox and is done when somebody runs it again."
+        )
     if isinstance(error, OSError):
         return f"The system said no: {error}."
     what = str(error) or "no words"

@@ -57,7 +57,7 @@ async def _dies(door: Door, team: TeamId, teller: Teller) -> None:
 async def _carries_on(door: Door, team: TeamId, teller: Teller) -> None:
     child = await _start(door, "resume", team)
     door.progress.note(
-        f"◆ A new process, {child.pid}, takes the same team up: greenroom resume {team}", style="bold blue"
+        f"◆ A new process, {child.pid}, takes the same team up: {command(door, 'resume', team)}", style="bold blue"
     )
     door.progress.note("")
     async with telling(door, team, teller):
