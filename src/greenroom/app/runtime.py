@@ -145,7 +145,16 @@ class Runtime:
         host = self._hosts.get(team)
         if host is not None and at is None:
             return host.world
+        if at is not None:
+            await self._there(team, at)
         return (await replay(self.log, team, at)).world
+
+    async def _there(self, team: TeamId, at: int) -> int:
+        """The newest version of the team; `Refused` when it never had the version `at`."""
+        head = (await self.log.head(team)).version
+        if not 1 <= at <= head:
+            raise Refused(Rejected(code="no_such_version", why=f"Team {team!r} has versions 1 to {head}, not {at}."))
+        return head
 
     async def archive(self, team: TeamId, kind: ArchiveKind) -> AsyncIterator[ArchivedRecord]:
         """What has left the world (ended tasks, stages and steps; messages; notes), oldest first."""
@@ -208,9 +217,7 @@ class Runtime:
 
     async def fork(self, team: TeamId, at: int | None = None) -> TeamId:
         """A new team that begins as this one was when the commit at or before `at` ended; this one is not touched."""
-        head = (await self.log.head(team)).version
-        if at is not None and not 1 <= at <= head:
-            raise Refused(Rejected(code="no_such_version", why=f"Team {team!r} has versions 1 to {head}, not {at}."))
+        head = (await self.log.head(team)).version if at is None else await self._there(team, at)
         new = await self._new_stream()
         lease = await self.log.acquire(new, self._owner)
         if isinstance(lease, Held):
