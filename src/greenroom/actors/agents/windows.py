@@ -58,8 +58,9 @@ class Windows:
         """Keep up with a commit."""
         if not self._steps and not self._missed:
             return
+        tables = (self._steps, self._missed) if self._missed else (self._steps,)
         for row in archived:
-            for table in (self._steps, self._missed):
+            for table in tables:
                 if row.kind == "step" and row.owner in table:
                     table[ThreadId(row.owner)].append(cast("Step", row.record))
         for event in events:

@@ -73,11 +73,15 @@ class Limits:
 
     def exceeded_by(self, total: Amounts) -> str | None:
         """The name of the first limit that `total` would break."""
-        for name in ("money", "tokens", "steps", "millis", "hops"):
-            limit = getattr(self, name)
-            if limit is not None and getattr(total, name) > limit:
-                return name
-        return None
+        if self.money is not None and total.money > self.money:
+            return "money"
+        if self.tokens is not None and total.tokens > self.tokens:
+            return "tokens"
+        if self.steps is not None and total.steps > self.steps:
+            return "steps"
+        if self.millis is not None and total.millis > self.millis:
+            return "millis"
+        return "hops" if self.hops is not None and total.hops > self.hops else None
 
 
 UNLIMITED: Final = Limits()

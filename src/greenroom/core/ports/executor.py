@@ -116,7 +116,7 @@ def sound(outcome: object) -> Outcome:
     error: object = outcome.error
     if not isinstance(intents, tuple) or not isinstance(spent, Amounts) or not isinstance(error, str):
         raise WorldFault("It returned intents that are no tuple, a cost that is none, or an error that is no text.")
-    if misfit := odd(spent):
+    if spent is not NOTHING and (misfit := odd(spent)):
         raise WorldFault(f"It returned a cost that is none. {misfit}.")
     return outcome
 

@@ -63,8 +63,10 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
         _doubt(draft, step)
     if step.state == "running" or step.then != "cancelled":
         _consequences(draft, step, intent)
-    abandon(draft, tool, step)
-    _obligation(draft, step)
+    if tool is not None:
+        abandon(draft, tool, step)
+    if step.answers is not None:
+        _obligation(draft, step)
     after_end(draft, step)
     return None
 

@@ -221,7 +221,8 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
         )
     if intent.work != step.work:
         return Rejected(code="other_work", why=f"The terms are for other work than step {step.step_id!r} is to do.")
-    if _spoilt(draft, step, intent.terms) or not _permitted(draft, step, intent.terms):
+    terms = intent.terms
+    if (step.work.call_id is not None and _spoilt(draft, step, terms)) or not _permitted(draft, step, terms):
         return None
     budgets = [draft.world.budgets[name] for name in draft.world.budgets_of(step.task_id, step.agent_id)]
     time = working_time(budgets, intent.terms)
@@ -246,9 +247,9 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
 
 def _spoilt(draft: Draft, step: Step, terms: Terms) -> bool:
     """Once a call with side effects has not worked, the others of the same reply that have some are not run."""
-    if step.work.call_id is None or terms.effect not in SIDE_EFFECTS:
+    if terms.effect not in SIDE_EFFECTS or step.cause is None:
         return False
-    if step.cause is None or draft.world.threads[step.thread_id].spoilt != step.cause:
+    if draft.world.threads[step.thread_id].spoilt != step.cause:
         return False
     end_step(draft, step, "skipped", error="Not run: an earlier call of the same reply did not work.")
     return True
