@@ -99,7 +99,8 @@ def test_killed_half_way_it_carries_on_to_the_same_result(tmp_path: Path) -> Non
     assert "✓ 3 lines in the ledger, each once" in crashed.err
     assert "✓ 4 files written, each once" in crashed.err
     assert "✓ 5 messages sent, each once" in crashed.err
-    assert "steps ended, each once" in crashed.err
+    assert "✓ 32 steps ended, each once" in crashed.err
+    assert "✓ finished: 32 steps" in crashed.err
     assert lines(crashed.err)[-1] == "Try next: greenroom show last"
 
 

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,8 +66,9 @@ def test_a_hangup_that_somebody_ignores_for_us_is_ignored(tmp_path: Path) -> Non
     assert ended.out.startswith("# Tea")
 
 
-def test_a_person_who_is_asked_can_leave(home: Path) -> None:
-    """Ctrl-C at a question is an answer: on a terminal, where it is asked at all."""
+@contextmanager
+def asked(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A command that asks a person whether to go on: its process, and the person's end of its terminal."""
     master, slave = os.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "greenroom.interfaces.cli", "forget", "last"],
@@ -77,28 +80,22 @@ def test_a_person_who_is_asked_can_leave(home: Path) -> None:
     with process:
         assert process.stderr is not None
         assert b"Delete team" in process.stderr.read(len("Delete team"))
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 130
+        yield process, master
     os.close(slave)
     os.close(master)
+
+
+def test_a_person_who_is_asked_can_leave(home: Path) -> None:
+    """Ctrl-C at a question is an answer: on a terminal, where it is asked at all."""
+    with asked(home) as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
     assert greenroom(home, "show", "last").code == 0
 
 
 @pytest.mark.parametrize(("word", "code"), [("y", 0), ("yes", 0), ("n", 2), ("", 2)])
 def test_a_person_who_is_asked_decides(home: Path, word: str, code: int) -> None:
-    master, slave = os.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "greenroom.interfaces.cli", "forget", "last"],
-        env=environment(home),
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with process:
-        assert process.stderr is not None
-        assert b"Delete team" in process.stderr.read(len("Delete team"))
-        os.write(master, f"{word}\n".encode())
+    with asked(home) as (process, person):
+        os.write(person, f"{word}\n".encode())
         assert process.wait(PATIENCE) == code
-    os.close(slave)
-    os.close(master)
     assert greenroom(home, "show", "last").code == (2 if code == 0 else 0)

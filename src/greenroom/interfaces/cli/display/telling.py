@@ -33,6 +33,7 @@ class Teller:
     world: World = NOWHERE
     version: int = 0
     spent: dict[AgentId, Amounts] = field(default_factory=dict)
+    steps: int = 0
     messages: int = 0
     failures: list[str] = field(default_factory=list)
     began_at: int = 0
@@ -53,6 +54,7 @@ class Teller:
             case StepEnded() | StepInterrupted():
                 agent = agent_of(event.step_id)
                 self.spent[agent] = self.spent.get(agent, NOTHING).plus(event.spent)
+                self.steps += isinstance(event, StepEnded)
                 if isinstance(event, StepEnded) and event.state == "failed":
                     self.failures.append(f"{event.step_id}: {event.error}")
             case MessageSent():

@@ -36,7 +36,7 @@ def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None) 
         version=ending.teller.version,
         answer=text,
         tasks=[{"task": task, "state": standing.word, "why": standing.why} for task, standing in ending.standings],
-        steps=ending.teller.total().steps,
+        steps=ending.teller.steps,
         tokens=ending.teller.total().tokens,
         messages=ending.teller.messages,
     )
@@ -46,7 +46,7 @@ def summary(ending: Ending) -> str:
     """The whole run in a few figures."""
     total = ending.teller.total()
     work = seconds(total.millis)
-    return f"{total.steps} steps, {ending.teller.messages} messages, {total.tokens:,} tokens, {work} of work"
+    return f"{ending.teller.steps} steps, {ending.teller.messages} messages, {total.tokens:,} tokens, {work} of work"
 
 
 def answer(door: Door, team: TeamId, ending: Ending) -> str:
