@@ -2,7 +2,7 @@
 # The one command of this project:
 #
 #   ./go demo [ARGS]            watch scripted agents talk, work, crash and carry on; needs no key
-#   ./go show last              … and every other command of greenroom: tasks, events, replay, resume, doctor, …
+#   ./go show last              … and every other command of greenroom: ask, tasks, events, resume, models, doctor, …
 #   ./go test [PYTEST ARGS]     all tests with coverage; with arguments exactly what pytest does with them
 #   ./go check                  format, lint, types, import contracts, architecture tests
 #   ./go prove [PYTEST ARGS]    the full enumerations and soaks (long)
@@ -135,7 +135,8 @@ all_tests() {
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
-demo | doctor | tasks | show | events | replay | pause | resume | cancel | answer | fork | du | gc | forget)
+demo | ask | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
+config | du | gc | forget)
     sync --no-dev --inexact && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
 test) sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
 check) sync && check ;;

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from greenroom.app.kit import Kit as Kit
     from greenroom.app.runtime import Runtime as Runtime
     from greenroom.app.standing import Standing as Standing
+    from greenroom.app.supply import Supply as Supply
     from greenroom.core.base.amounts import Amounts as Amounts
     from greenroom.core.base.amounts import Limits as Limits
     from greenroom.core.base.errors import Bug as Bug
     from greenroom.core.base.errors import GreenroomError as GreenroomError
     from greenroom.core.base.errors import ModelFault as ModelFault
+    from greenroom.core.base.errors import ProviderFault as ProviderFault
     from greenroom.core.base.errors import Refused as Refused
     from greenroom.core.base.errors import Rejected as Rejected
     from greenroom.core.base.errors import WorldFault as WorldFault
@@ -25,6 +27,19 @@ if TYPE_CHECKING:
     from greenroom.core.ports.executor import Bench as Bench
     from greenroom.core.ports.executor import Executor as Executor
     from greenroom.core.ports.executor import Outcome as Outcome
+    from greenroom.core.ports.model import ChatMessage as ChatMessage
+    from greenroom.core.ports.model import Failed as Failed
+    from greenroom.core.ports.model import Finished as Finished
+    from greenroom.core.ports.model import Model as Model
+    from greenroom.core.ports.model import ModelCard as ModelCard
+    from greenroom.core.ports.model import ModelEvent as ModelEvent
+    from greenroom.core.ports.model import ModelRequest as ModelRequest
+    from greenroom.core.ports.model import Models as Models
+    from greenroom.core.ports.model import Purpose as Purpose
+    from greenroom.core.ports.model import TextDelta as TextDelta
+    from greenroom.core.ports.model import ToolCall as ToolCall
+    from greenroom.core.ports.model import ToolSpec as ToolSpec
+    from greenroom.core.ports.model import Usage as Usage
     from greenroom.core.rules.intents import AddAgent as AddAgent
     from greenroom.core.rules.intents import AddStages as AddStages
     from greenroom.core.rules.intents import AddTask as AddTask
@@ -50,9 +65,25 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "app.kit": ("Kit",),
     "app.runtime": ("Runtime",),
     "app.standing": ("Standing",),
+    "app.supply": ("Supply",),
     "core.base.amounts": ("Amounts", "Limits"),
-    "core.base.errors": ("Bug", "GreenroomError", "ModelFault", "Refused", "Rejected", "WorldFault"),
+    "core.base.errors": ("Bug", "GreenroomError", "ModelFault", "ProviderFault", "Refused", "Rejected", "WorldFault"),
     "core.ports.executor": ("Abilities", "Bench", "Executor", "Outcome"),
+    "core.ports.model": (
+        "ChatMessage",
+        "Failed",
+        "Finished",
+        "Model",
+        "ModelCard",
+        "ModelEvent",
+        "ModelRequest",
+        "Models",
+        "Purpose",
+        "TextDelta",
+        "ToolCall",
+        "ToolSpec",
+        "Usage",
+    ),
     "core.rules.intents": (
         "AddAgent",
         "AddStages",

@@ -71,6 +71,15 @@ def holds(world: World) -> None:
     clocks(world)
     references(world)
     duties(world)
+    parts(world)
+
+
+def parts(world: World) -> None:
+    """A task knows the open tasks that are part of it."""
+    for name, task in world.tasks.items():
+        found = {one.task_id for one in world.tasks.values() if one.parent == name}
+        assert set(task.parts) == found, f"{name} has the parts {task.parts}, not {found}"
+        assert world.below(name)[0] == name
 
 
 def queues(world: World) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.testing.fake_openai import run_in_process
 from tests.e2e.terminal import PATIENCE, environment, greenroom
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +18,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("howto*.md")))
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXITS = re.compile(r"#.*\bexits (\d+)")
 EXAMPLE_ID = "k3fx9a2m"
+KEY = "sk-of-the-how-to"
 NOT_HERE = ("./go ", "uv tool install .")
 """Commands for a checkout and for a machine: the first are what runs these tests, the others change the machine."""
 
@@ -75,12 +77,26 @@ def plain(text: str, teams: set[str]) -> str:
     return text
 
 
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    """The address of a provider that answers the same to everything."""
+    with run_in_process("hello") as address:
+        yield address
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_commands_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path, provider: str) -> None:
     commands = typed(page)
     assert commands
     for command in commands:
-        ended = greenroom(tmp_path, *command.words, GREENROOM_DEMO_PACE="0.02")
+        ended = greenroom(
+            tmp_path,
+            *command.words,
+            cwd=str(tmp_path),
+            GREENROOM_DEMO_PACE="0.02",
+            OPENAI_API_KEY=KEY,
+            OPENAI_BASE_URL=provider,
+        )
         assert ended.code == command.code, f"greenroom {' '.join(command.words)}: {ended.err}"
         teams = {folder.name for folder in (tmp_path / "demo").iterdir()} if (tmp_path / "demo").exists() else set()
         teams |= {word for word in ended.out.split() if command.words[0] == "fork"}
@@ -97,11 +113,12 @@ def test_every_command_that_a_page_mentions_exists(page: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
+def test_the_programs_of_a_page_run(page: Path, tmp_path: Path, provider: str) -> None:
     for program in blocks(page, "python"):
         done = subprocess.run(
             [sys.executable, "-c", program],
-            env=environment(tmp_path),
+            env=environment(tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=provider),
+            cwd=tmp_path,
             capture_output=True,
             text=True,
             timeout=PATIENCE,

@@ -41,17 +41,29 @@ class Ended:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+NOBODY = "http://127.0.0.1:9/v1"
+"""Where nothing listens."""
+
+SERVERS = ("OLLAMA_HOST", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
+FOREIGN = ("CI", "NO_COLOR", "FORCE_COLOR", "GREENROOM_CONFIG", "GREENROOM_MODEL", "GREENROOM_MAX_COST")
+SECRET = ("_KEY", "_TOKEN", "_BASE_URL")
+
+
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """The test's own surroundings, without what a developer's shell may bring."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "FORCE_COLOR")}
-    return {**kept, "GREENROOM_HOME": str(home), "COLUMNS": "120", **more}
+    """The test's own surroundings, without what a developer's shell may bring: no keys, no model servers."""
+    kept = {
+        name: value for name, value in os.environ.items() if name not in FOREIGN and not name.upper().endswith(SECRET)
+    }
+    own = {"GREENROOM_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "COLUMNS": "120"}
+    return {**kept, **own, **dict.fromkeys(SERVERS, NOBODY), **more}
 
 
-def greenroom(home: Path, *words: str, stdin: str | None = None, **more: str) -> Ended:
+def greenroom(home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, **more: str) -> Ended:
     """Run a command to its end."""
     done = subprocess.run(
         [*GREENROOM, *words],
         env=environment(home, **more),
+        cwd=cwd,
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,

@@ -78,6 +78,10 @@ def test_a_shell_completes_commands_options_and_ids(home: Path) -> None:
     assert complete(home, f"greenroom cancel {folder.name[:2]}") == [folder.name]
     assert complete(home, "greenroom show --out") == ["--output-format"]
     assert complete(home, "greenroom answer last ") == ["yes", "no"]
+    assert complete(home, "greenroom mod") == ["models"]
+    assert complete(home, "greenroom models ") == ["list", "check"]
+    assert complete(home, "greenroom config show --out") == ["--output-format"]
+    assert complete(home, "greenroom cost ") == ["last", folder.name]
 
 
 def test_a_shell_completes_in_the_home_that_was_named(home: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -23,7 +23,7 @@ from greenroom.core.rules.draft import DOOR, SYSTEM
 from greenroom.core.rules.intents import Declare, Intent, Recover
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
-from greenroom.core.sync.bus import Commit, Listener, TroubleListener
+from greenroom.core.sync.bus import Commit, Listener, LiveListener, TroubleListener
 from greenroom.core.sync.replay import ended_steps, replay, snapshot_of
 from greenroom.core.sync.synchroniser import Synchroniser
 
@@ -86,13 +86,17 @@ class Host:
         """Hear of every commit."""
         return self.sync.bus.subscribe(listener)
 
+    def watch(self, listener: LiveListener) -> Callable[[], None]:
+        """See replies as they come."""
+        return self.sync.bus.subscribe_live(listener)
+
     def listen_trouble(self, listener: TroubleListener) -> Callable[[], None]:
         """Hear when nothing can be written, and when it can again. Nothing is lost while the process lives."""
         return self.sync.bus.subscribe_trouble(listener)
 
-    async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
+    def submit(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejected | None]]:
         """Ask for changes."""
-        return await self.sync.submit(*intents, by=by)
+        return self.sync.submit(*intents, by=by)
 
     async def run(self, kit: Kit) -> None:
         """Let the agents work with this kit, until `close`; asking again changes nothing."""
@@ -101,7 +105,10 @@ class Host:
         declare = Declare(blueprints=kit.blueprints, abilities=kit.abilities.described())
         await self.submit(declare, by=SYSTEM)
         self._closing = kit.closing or _nothing
-        self._crew = Crew(self.sync, self.look, kit.abilities, Windows(self._load_window), self._blobs)
+        self._crew = Crew(
+            self.sync, self.look, kit.abilities, Windows(self._load_window), self._blobs, self.sync.bus.show
+        )
+        self.sync.foresee = self._crew.foresee
         timers = Timekeeper(self, self.look, self._clock)
         self.listen(lambda commit: timers.follow(commit.events))
         self._moved = set(self.world.tasks)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
 
 from greenroom.actors.teamwork.schedule import schedule
 from greenroom.core.base.ids import AgentId, TaskId, ThreadId, WaitingId, timer_id
@@ -13,7 +13,9 @@ from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World
 
-Word = Literal["working", "waiting", "paused", "limit", "idle", "finished", "failed", "cancelled"]
+Word = Literal["working", "waiting", "paused", "limit", "provider", "idle", "finished", "failed", "cancelled"]
+_PAUSES: Final[Mapping[str, Word]] = {"limit": "limit", "provider": "provider"}
+"""What a pause is called whose reason begins with this word and a colon."""
 
 
 @record
@@ -43,7 +45,7 @@ def standing(world: World, task_id: TaskId) -> Standing | None:
         return Standing(word="working")
     paused = _paused(world, task)
     if paused is not None:
-        return Standing(word="limit" if paused.startswith("limit:") else "paused", why=paused)
+        return Standing(word=_PAUSES.get(paused.partition(":")[0], "paused"), why=paused)
     if _moves(world, task_id) or _helped(world, task):
         return Standing(word="working")
     question = next(_asked_of_people(world, task), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ from greenroom.abilities.skills.converse import Converse
 from greenroom.app.kit import Kit, KitMaker
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.model import Models
 from greenroom.core.rules.intents import AddTask, StagePlan, SubtaskPlan
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.step import Step, Terms
@@ -94,10 +95,18 @@ def folder(home: Path, team: str) -> Path:
     return home / "demo" / team
 
 
-def demo_kits(home: Path, *, pace: float = 0.0, fatal: str | None = None) -> Mapping[str, KitMaker]:
+def unchanged(script: ScriptedModel) -> Models:
+    """The script itself."""
+    return script
+
+
+def demo_kits(
+    home: Path, *, pace: float = 0.0, fatal: str | None = None, around: Callable[[ScriptedModel], Models] = unchanged
+) -> Mapping[str, KitMaker]:
     """The demo's kits by name. `pace` is how many seconds a reply or a tool takes.
 
-    With `fatal`, the process is killed while it writes the file of that name.
+    With `fatal`, the process is killed while it writes the file of that name. `around` may put something between the
+    agents and their script: a recording.
     """
 
     def make(team: Team) -> Kit:
@@ -105,6 +114,6 @@ def demo_kits(home: Path, *, pace: float = 0.0, fatal: str | None = None) -> Map
         ledger = SignedLedger if team.kit == ASKING_KIT else Ledger
         writer = WriteFile(root, pace=pace) if fatal is None else FatalWriteFile(root, pace=pace, fatal=fatal)
         tools = (CountWords(), writer, ledger(root / "ledger.txt", pace=pace))
-        return Kit(abilities=Abilities((Converse(ScriptedModel(SCRIPT, pace=pace)), *tools)))
+        return Kit(abilities=Abilities((Converse(around(ScriptedModel(SCRIPT, pace=pace))), *tools)))
 
     return {KIT: make, ASKING_KIT: make}

@@ -7,9 +7,18 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TypeAlias
 
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data, record
-from greenroom.core.ports.model import Finished, ModelEvent, ModelRequest, Purpose, TextDelta, ToolCall, Usage
+from greenroom.core.ports.model import (
+    Failed,
+    Finished,
+    ModelCard,
+    ModelEvent,
+    ModelRequest,
+    Purpose,
+    TextDelta,
+    ToolCall,
+    Usage,
+)
 
 
 @record
@@ -69,7 +78,16 @@ class ScriptedModel:
         self._pace = pace
         self.asked: list[Purpose] = []
 
-    def price(self, _: int) -> int | None:
+    @property
+    def card(self) -> ModelCard:
+        """A script remembers everything."""
+        return ModelCard(family="scripted", window=1_000_000)
+
+    def named(self, _: str) -> ScriptedModel:
+        """One script for everybody, whatever model they would have."""
+        return self
+
+    def price(self, _: int, __: int) -> int | None:
         """A script costs nothing."""
         return 0
 
@@ -79,10 +97,12 @@ class ScriptedModel:
         self.asked.append(purpose)
         cue = next((cue for cue in self._cues if cue.fits(purpose)), None)
         if cue is None:
-            raise ModelFault(
+            why = (
                 f"The script has no reply for {purpose.agent!r} in {purpose.skill!r}, thread {purpose.thread!r}, "
                 f"turn {purpose.turn}. Add a cue for it."
             )
+            yield Failed(kind="request", why=why)
+            return
         reply = cue.reply if isinstance(cue.reply, Reply) else cue.reply(request)
         words = reply.text.split(" ") if reply.text else []
         for index, word in enumerate(words):
@@ -91,5 +111,5 @@ class ScriptedModel:
         await asyncio.sleep(self._pace / (len(words) + 1))
         for number, call in enumerate(reply.calls, start=1):
             yield ToolCall(call_id=f"{purpose.step}/{number}", name=call.name, arguments=call.arguments)
-        yield Usage(spent=reply.spent)
-        yield Finished()
+        yield Usage(output=reply.spent.tokens, money=reply.spent.money)
+        yield Finished(reason="calls" if reply.calls else "stop")

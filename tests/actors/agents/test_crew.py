@@ -18,7 +18,7 @@ from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, TeamId, Thread
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
 from greenroom.core.ports.log import StoredEvent
-from greenroom.core.ports.model import Finished, ModelEvent, ModelRequest, TextDelta, Usage
+from greenroom.core.ports.model import Finished, ModelCard, ModelEvent, ModelRequest, TextDelta, Usage
 from greenroom.core.rules.intents import AddTask, ModifyStep, MoveWindow, QueueSteps
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms, Work
@@ -150,9 +150,18 @@ class CutOff:
         self._events = events
         self._error = error
 
-    def price(self, tokens: int) -> int | None:
+    @property
+    def card(self) -> ModelCard:
+        """Nothing special."""
+        return ModelCard()
+
+    def named(self, _: str) -> CutOff:
+        """The only one there is."""
+        return self
+
+    def price(self, read: int, written: int) -> int | None:
         """A fraction per token."""
-        return tokens // 2
+        return (read + written) * 3 // 8
 
     async def stream(self, _: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Begin, and end too early."""
@@ -163,7 +172,7 @@ class CutOff:
             raise self._error
 
 
-TOLD = (TextDelta(text="..."), Usage(spent=Amounts(tokens=5, money=1_500)), Finished(reason="length"))
+TOLD = (TextDelta(text="..."), Usage(output=5, money=1_500), Finished(reason="length"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A log whose connection can be made to fail; and asserts of the conformance suites that explain themselves."""
+"""A log whose connection can be made to fail."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -8,8 +8,6 @@ import pytest
 from greenroom.adapters.storage.sqlite import SqliteLog
 from tests.adapters.storage.faulty import Faulty
 from tests.adapters.storage.read_only import make_writable
-
-pytest.register_assert_rewrite("greenroom.testing.conformance")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.ids import AgentId, StepId, SubtaskId
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, SubtaskId
 from greenroom.core.rules.endings import RETRIES
 from greenroom.core.rules.intents import (
     AddAgent,
@@ -14,16 +14,18 @@ from greenroom.core.rules.intents import (
     FinishStep,
     FinishSubtask,
     FinishTask,
+    PauseTask,
     PostNote,
     QueueSteps,
     ReleaseStep,
     RemoveAgent,
+    ResumeTask,
     SendMessage,
     UpdateStageAgentState,
 )
 from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.note import Note
-from greenroom.core.state.step import Step
+from greenroom.core.state.step import Step, Terms
 from tests.core.house import (
     ANN,
     BOB,
@@ -252,3 +254,35 @@ def test_another_go_at_an_answer_waits_for_what_was_asked_in_the_first_one() -> 
     step = house.last(BOB)
     assert (step.answers, step.after, step.retry) == (first, house.agent(BOB).step_lock, 1)
     assert house.next(BOB) is None
+
+
+def test_a_step_that_nobody_answers_goes_back_and_its_task_pauses_until_somebody_has_seen_to_it() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN)
+    step = house.world.steps[StepId("ann#1")]
+    release = ReleaseStep(step_id=step.step_id, attempt=1, why="no credit left", spent=Amounts(tokens=3), pause=True)
+    house.do(release, by=ANN)
+    assert house.world.tasks[T1].paused == "provider: no credit left"
+    assert house.world.steps[step.step_id].state == "init"
+    assert house.world.budgets[TEAM_BUDGET].spent.tokens == 3
+    house.do(ResumeTask(task_id=T1))
+    house.start(ANN)
+    assert house.world.steps[step.step_id].attempt == 2
+
+
+def test_a_step_that_is_begun_anew_pauses_nothing_and_costs_what_was_reserved_unless_told() -> None:
+    house = House.furnished().queue(ANN)
+    for told in (None, Amounts(tokens=-5)):
+        house.start(ANN, terms=Terms(effect="model", needs=Amounts(tokens=40)))
+        attempt = house.world.steps[StepId("ann#1")].attempt
+        house.do(ReleaseStep(step_id=StepId("ann#1"), attempt=attempt, spent=told), by=ANN)
+    assert house.world.tasks[T1].paused is None
+    assert house.world.budgets[TEAM_BUDGET].spent.tokens == 80
+
+
+def test_a_task_that_is_paused_already_keeps_its_reason() -> None:
+    house = House.furnished().queue(ANN)
+    house.start(ANN)
+    house.do(PauseTask(task_id=T1, why="lunch"))
+    house.do(ReleaseStep(step_id=StepId("ann#1"), attempt=1, why="no answer", pause=True), by=ANN)
+    assert house.world.tasks[T1].paused == "lunch"

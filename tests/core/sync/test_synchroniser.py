@@ -116,7 +116,7 @@ async def test_nobody_sees_what_is_not_committed() -> None:
     async with writing(log) as sync:
         gate = asyncio.Event()
         log.before = gate.wait
-        wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
+        wish = asyncio.ensure_future(sync.submit(agent("ann"), by=BY))
         await log.has_begun(2)
         assert "ann" not in sync.world.agents
         gate.set()
@@ -256,7 +256,7 @@ async def test_a_caller_that_goes_away_does_not_take_its_wish_along() -> None:
     async with writing(log) as sync:
         gate = asyncio.Event()
         log.before = gate.wait
-        wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
+        wish = asyncio.ensure_future(sync.submit(agent("ann"), by=BY))
         await log.has_begun(2)
         wish.cancel()
         gate.set()
@@ -316,9 +316,9 @@ async def test_closing_writes_what_was_asked_for_before() -> None:
     async with writing(log) as sync:
         gate = asyncio.Event()
         log.before = gate.wait
-        wishes = [asyncio.create_task(sync.submit(agent(name), by=BY)) for name in ("ann", "bob")]
+        wishes = [asyncio.ensure_future(sync.submit(agent(name), by=BY)) for name in ("ann", "bob")]
         await log.has_begun(2)
-        late = asyncio.create_task(sync.submit(agent("cy"), by=BY))
+        late = asyncio.ensure_future(sync.submit(agent("cy"), by=BY))
         await asyncio.sleep(0)
         closing = asyncio.create_task(sync.close())
         await asyncio.sleep(0)
@@ -334,7 +334,7 @@ async def test_whoever_has_gone_is_not_told_that_the_writer_stopped() -> None:
     async with writing(log) as sync:
         gate = asyncio.Event()
         log.before = gate.wait
-        wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
+        wish = asyncio.ensure_future(sync.submit(agent("ann"), by=BY))
         await log.has_begun(2)
         wish.cancel()
         await asyncio.sleep(0)
@@ -356,7 +356,7 @@ async def test_closing_does_not_wait_for_a_disk_that_becomes_full_meanwhile(monk
     log, gate = TroubledLog(), asyncio.Event()
     async with writing(log) as sync:
         log.before = then_full
-        wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
+        wish = asyncio.ensure_future(sync.submit(agent("ann"), by=BY))
         await log.has_begun(2)
         closing = asyncio.create_task(sync.close())
         await asyncio.sleep(0)
@@ -375,7 +375,7 @@ async def test_a_hiccup_of_the_disk_while_closing_costs_nothing() -> None:
     log, gate = TroubledLog(), asyncio.Event()
     async with writing(log) as sync:
         log.before = hiccup
-        wish = asyncio.create_task(sync.submit(agent("ann"), by=BY))
+        wish = asyncio.ensure_future(sync.submit(agent("ann"), by=BY))
         await log.has_begun(2)
         closing = asyncio.create_task(sync.close())
         await asyncio.sleep(0)

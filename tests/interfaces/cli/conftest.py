@@ -1,6 +1,7 @@
 """The door in this process: quick, and with a home of one's own."""
 
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest_asyncio
 from greenroom.app.runtime import Runtime, Told
 from greenroom.interfaces.cli.entry.line import run
 from greenroom.testing.demo import AGENTS, ASKING_KIT, PERSON, TASK, demo_kits
-from tests.e2e.terminal import Ended
+from tests.e2e.terminal import NOBODY, SECRET, SERVERS, Ended
 
 Type = Callable[..., Ended]
 
@@ -30,8 +31,13 @@ def _surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home."""
+    """An empty home, and nobody's keys or settings."""
     monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in [one for one in os.environ if one.endswith(SECRET)]:
+        monkeypatch.delenv(name)
+    for name in SERVERS:
+        monkeypatch.setenv(name, NOBODY)
     return tmp_path / "home"
 
 

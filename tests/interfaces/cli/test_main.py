@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from greenroom.interfaces.cli.asked import orders
-from greenroom.interfaces.cli.asked.table import ENTRIES, SECTIONS
+from greenroom.interfaces.cli.asked.table import ENTRIES, SECTIONS, entry_of
 from greenroom.interfaces.cli.entry import lazy, line
 from greenroom.interfaces.cli.entry.lazy import LazyCommand, load_command
 from greenroom.interfaces.cli.loading import load
@@ -16,7 +16,7 @@ from tests.interfaces.cli.conftest import Type
 def test_every_entry_of_the_table_has_its_command() -> None:
     for entry in ENTRIES:
         assert load_command(entry).__doc__
-        assert LazyCommand(entry).real().name == entry.name
+        assert LazyCommand(entry).real().name == entry.name.split()[-1]
 
 
 def test_no_command_is_listed_twice() -> None:
@@ -27,18 +27,18 @@ def test_no_command_is_listed_twice() -> None:
 
 def test_every_order_has_the_command_that_does_it() -> None:
     wanted = {order.__name__.lower(): order for order in get_args(orders.Order)}
-    assert {*wanted, "doctor"} == {entry.name for entry in ENTRIES}
-    for entry in ENTRIES:
-        if entry.name in wanted:
-            command = load(f"commands.{entry.module}", entry.name)
-            given = list(get_type_hints(command).values())[1]
-            assert given is wanted[entry.name], entry.name
+    assert {*wanted, "doctor"} == {entry.name.replace(" ", "") for entry in ENTRIES}
+    for name, order in wanted.items():
+        entry = entry_of(name)
+        command = load(f"commands.{entry.module}", entry.function)
+        given = list(get_type_hints(command).values())[1]
+        assert given is order, entry.name
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_command_explains_itself(greenroom: Type, entry: object) -> None:
     name = getattr(entry, "name", "")
-    ended = greenroom(name, "--help")
+    ended = greenroom(*name.split(), "--help")
     assert ended.code == 0
     assert ended.out.startswith(f"Usage: greenroom {name}")
     for option in ("--home", "--output-format", "--quiet", "--verbose"):

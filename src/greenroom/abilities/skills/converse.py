@@ -6,126 +6,161 @@ First version: native calls only, and a plain prompt. Text protocols and the pro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from functools import lru_cache
+from typing import Final, Literal, TypedDict
 
+from greenroom.abilities.skills.reply import Reply, listen
+from greenroom.abilities.skills.transcript import Transcript, Transcripts
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, WaitingId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ChatMessage, Finished, Model, ModelRequest, Purpose, TextDelta, ToolCall, Usage
-from greenroom.core.rules.intents import Consequence, FinishSubtask, PostNote, QueueSteps, SendMessage
+from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models, Purpose, ToolCall, ToolSpec
+from greenroom.core.rules.intents import Consequence, FinishSubtask, FinishTask, PostNote, QueueSteps, SendMessage
+from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 
-OWN: Final = frozenset({"send_message", "post_note", "finish"})
-"""Calls that are no tools: the house does them itself."""
-
-TAKEN: Final = "Taken up. If it was refused, you are told in the next message."
-
 MAX_OUTPUT: Final = 4096
-CHARS_PER_TOKEN: Final = 3
-"""A cautious guess for what is reserved before a call; the provider's own count is what is settled."""
 
-OVERHEAD: Final = 500
-"""Tokens for what surrounds the texts: roles, names, separators."""
+OVERHEAD: Final = 2000
+"""Bytes for what surrounds the texts of a request: roles, names, separators."""
+
+EMPTY: Final = "Your last answer was empty. Answer, call a tool, or finish."
+NUDGES: Final = 2
+"""How often in a row an agent that answers nothing is asked again."""
 
 
 class Converse:
-    """The default skill of a conversing agent."""
+    """The default skill of a conversing agent. `tools` are what the house has; an agent is told of its own.
+
+    With `solo` a plain answer ends the task of an agent that manages it: somebody asked, and that is the answer.
+    """
 
     type: StepType = "skill"
     name: str = "converse"
     description: str = "Think about what was said and done, then act, write to somebody, or finish."
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, models: Models, tools: Sequence[ToolSpec] = (), *, solo: bool = False) -> None:
+        self._solo = solo
+        self._models = models
+        self._tools = {tool.name: tool for tool in tools}
+        self._told: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
+        self._transcripts = Transcripts()
 
     def terms(self, world: World, step: Step) -> Terms:
-        """A model call: made again when it is cut off, and all it may cost reserved before."""
+        """A model call: made again when it is cut off, and all it may cost reserved before: a token has a byte."""
         agent, thread = world.agents[step.agent_id], world.threads.get(step.thread_id)
-        spec = agent.spec
+        spec, model = agent.spec, self._model(agent.spec)
         texts = [spec.name, spec.role, spec.profile, step.work.text_content, *(thread.notices if thread else ())]
-        size = sum(map(len, texts)) + (thread.size if thread else 0)
-        tokens = size // CHARS_PER_TOKEN + OVERHEAD + MAX_OUTPUT
-        price = self._model.price(tokens)
-        needs = Amounts(tokens=tokens, money=price or 0)
-        return Terms(effect="model", needs=needs, priced=price is not None, model=self._model.name, spec=spec.version)
+        size = sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
+        read, most = size + OVERHEAD + self._size_of_tools(spec), _most(model, spec)
+        price = model.price(read, most)
+        needs = Amounts(tokens=read + most, money=price or 0)
+        return Terms(effect="model", needs=needs, priced=price is not None, model=model.name, spec=spec.version)
 
     async def run(self, bench: Bench) -> Outcome:
         """Ask the model and read what it wants."""
-        history = await bench.history()
-        messages = _messages(bench, history)
-        request = ModelRequest(purpose=_purpose(bench, history), messages=messages, max_output=MAX_OUTPUT)
-        text, calls, done = "", [], False
-        spent: Amounts | None = None
-        async for event in self._model.stream(request):
-            match event:
-                case TextDelta():
-                    text += event.text
-                case ToolCall():
-                    calls.append(event)
-                case Usage():
-                    spent = event.spent
-                case Finished():
-                    done = event.reason == "stop"
-        if not done:
-            raise ModelFault(f"{self._model.name} stopped before its answer was complete.", spent=spent)
-        kept = [{"id": call.call_id, "name": call.name, "arguments": dict(call.arguments)} for call in calls]
+        model = self._model(bench.agent.spec)
+        transcript = self._transcripts.of(bench.step.thread_id, await bench.history())
+        request = ModelRequest(
+            purpose=_purpose(bench, transcript),
+            messages=_messages(bench, transcript),
+            tools=self._tools_of(bench.agent.spec),
+            max_output=_most(model, bench.agent.spec),
+            **_wishes(bench.agent.spec),
+        )
+        reply = await listen(bench, model, request)
+        if not reply.text and not reply.calls and transcript.empty >= NUDGES:
+            error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
+            return Outcome(state="failed", error=error, spent=reply.spent or bench.step.reserved)
         thread = bench.world.threads.get(bench.step.thread_id)
         alone = thread is None or thread.open_steps <= 1
-        intents = consequences(bench.step, text, calls, alone=alone)
         return Outcome(
-            result={"text": text, "calls": kept}, spent=bench.step.reserved if spent is None else spent, intents=intents
+            result=reply.kept(),
+            spent=bench.step.reserved if reply.spent is None else reply.spent,
+            intents=(*consequences(bench.step, reply, alone=alone), *self._end(bench, reply)),
         )
 
+    def _end(self, bench: Bench, reply: Reply) -> tuple[Consequence, ...]:
+        step, task = bench.step, bench.world.tasks.get(bench.step.task_id)
+        own = task is not None and task.manager == step.agent_id and step.subtask_id is None
+        if not (self._solo and own and reply.text and not reply.calls and step.answers is None):
+            return ()
+        return (FinishTask(task_id=step.task_id, summary=reply.text),)
 
-def _purpose(bench: Bench, history: Sequence[Step]) -> Purpose:
-    turn = 1 + sum(one.work.executor == "converse" and one.answers is None for one in history)
+    def _model(self, spec: AgentSpec) -> Model:
+        return self._models.named(str((spec.llm_config or {}).get("model", "")))
+
+    def _tools_of(self, spec: AgentSpec) -> tuple[ToolSpec, ...]:
+        found = self._told.get(spec.tools)
+        if found is None:
+            found = self._told[spec.tools] = tuple(self._tools[name] for name in spec.tools if name in self._tools)
+        return found
+
+    def _size_of_tools(self, spec: AgentSpec) -> int:
+        return sum(tool.size for tool in self._tools_of(spec))
+
+
+def _most(model: Model, spec: AgentSpec) -> int:
+    """The longest answer that is paid for."""
+    wanted = (spec.llm_config or {}).get("max_output")
+    return min(wanted if isinstance(wanted, int) and wanted > 0 else MAX_OUTPUT, model.card.output)
+
+
+class _Wishes(TypedDict, total=False):
+    temperature: float
+    effort: Literal["low", "medium", "high"]
+    streaming: bool
+
+
+def _wishes(spec: AgentSpec) -> _Wishes:
+    """How this agent wants to be answered; what cannot be one is none."""
+    told, found = spec.llm_config or {}, _Wishes()
+    temperature, effort, streaming = told.get("temperature"), told.get("effort"), told.get("streaming")
+    if isinstance(temperature, int | float) and not isinstance(temperature, bool):
+        found["temperature"] = float(temperature)
+    if effort in ("low", "medium", "high"):
+        found["effort"] = effort
+    if isinstance(streaming, bool):
+        found["streaming"] = streaming
+    return found
+
+
+def _purpose(bench: Bench, transcript: Transcript) -> Purpose:
     step = bench.step
     return Purpose(
         agent=step.agent_id,
         skill="converse",
         step=step.step_id,
         thread=step.thread_id,
-        turn=turn,
+        turn=transcript.turns + 1,
         answering=step.answers is not None,
         attempt=step.attempt,
     )
 
 
-def _messages(bench: Bench, history: Sequence[Step]) -> tuple[ChatMessage, ...]:
-    spec = bench.agent.spec
-    found = [ChatMessage(role="system", content=f"You are {spec.name}, {spec.role}. {spec.profile}".strip())]
-    for step in history:
-        found += _told(step)
+def _messages(bench: Bench, transcript: Transcript) -> tuple[ChatMessage, ...]:
+    """Who the agent is, what was said, and what is new. After a tool's result nothing needs to be said."""
+    said = transcript.messages
     thread = bench.world.threads.get(bench.step.thread_id)
-    notices = thread.notices if thread else ()
-    newest = "\n".join((bench.step.work.text_content, *notices)).strip()
-    return (*found, ChatMessage(role="user", content=newest or "Go on."))
+    newest = "\n".join((bench.step.work.text_content, *(thread.notices if thread else ()))).strip()
+    if not newest and (not said or said[-1].role == "assistant"):
+        newest = "Go on."
+    last = (ChatMessage(role="user", content=newest),) if newest else ()
+    return (_introduction(bench.agent.spec), *said, *last)
 
 
-def _told(step: Step) -> list[ChatMessage]:
-    """What an ended step looks like in the conversation."""
-    result = step.result or {}
-    if step.work.type == "tool":
-        content = step.error or str(result.get("output", result))
-        return [ChatMessage(role="tool", content=content, call_id=step.work.call_id)]
-    calls = _calls(step)
-    answer = ChatMessage(role="assistant", content=str(result.get("text", step.error)), calls=calls)
-    # Tools are steps of their own and answer for themselves; what the house does itself is answered here.
-    done = [ChatMessage(role="tool", content=TAKEN, call_id=one.call_id) for one in calls if one.name in OWN]
-    question = step.work.text_content
-    return [*([ChatMessage(role="user", content=question)] if question else []), answer, *done]
+@lru_cache(maxsize=1024)
+def _introduced(name: str, role: str, profile: str) -> ChatMessage:
+    return ChatMessage(role="system", content=f"You are {name}, {role}. {profile}".strip())
 
 
-def _calls(step: Step) -> tuple[ToolCall, ...]:
-    found = (step.result or {}).get("calls", ())
-    calls = [one for one in found if isinstance(one, dict)] if isinstance(found, list | tuple) else []
-    return tuple(ToolCall(call_id=one["id"], name=one["name"], arguments=one["arguments"]) for one in calls)
+def _introduction(spec: AgentSpec) -> ChatMessage:
+    return _introduced(spec.name, spec.role, spec.profile)
 
 
-def consequences(step: Step, text: str, calls: Sequence[ToolCall], *, alone: bool) -> tuple[Consequence, ...]:
+def consequences(step: Step, reply: Reply, *, alone: bool) -> tuple[Consequence, ...]:
     """What a reply asks for: messages, notes, an end; tools as steps; and another turn if there is work left.
 
     `alone` says that the thread has no other open step: a message that is read between does not begin a second chain.
@@ -133,9 +168,11 @@ def consequences(step: Step, text: str, calls: Sequence[ToolCall], *, alone: boo
     found: list[Consequence] = []
     works: list[Work] = []
     rests = step.subtask_id is None or step.answers is not None or not alone
-    for call in calls:
+    for call in reply.calls:
         arguments = call.arguments
-        match call.name:
+        match call.name if not call.unread else "":
+            case "":
+                rests = False  # it is told that nobody can read it: see the transcript
             case "send_message":
                 found.append(_message(step, arguments))
                 rests = rests or bool(arguments.get("waiting"))
@@ -148,10 +185,12 @@ def consequences(step: Step, text: str, calls: Sequence[ToolCall], *, alone: boo
                 rests = True
             case _:
                 works.append(_tool(call))
-    if not calls and step.answers is not None:
-        found.append(_reply(step, text))
-    if works or not rests:
-        works.append(Work(type="skill", executor="converse", intention="Go on."))
+    if not reply.calls and step.answers is not None:
+        found.append(_reply(step, reply.text))
+    empty = not (reply.text or reply.calls)
+    if works or not rests or (empty and alone and step.answers is None):
+        nudge = EMPTY if empty else ""
+        works.append(Work(type="skill", executor="converse", intention="Go on.", text_content=nudge))
     if works:
         found.append(QueueSteps(agent_id=step.agent_id, works=tuple(works), place="next"))
     return tuple(found)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.log import Blobs
+from greenroom.core.ports.model import ModelEvent
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.intents import PrepareEffect
 from greenroom.core.state.agent import Agent
@@ -24,6 +25,7 @@ class StepBench:
     submit: Submit
     windows: Windows
     blobs: Blobs
+    watch: Callable[[Step, ModelEvent], None]
 
     @property
     def world(self) -> World:
@@ -50,6 +52,10 @@ class StepBench:
     async def blob(self, digest: str) -> bytes:
         """A large result, whole."""
         return await self.blobs.get_blob(digest)
+
+    def show(self, event: ModelEvent) -> None:
+        """Let those see it who watch; nothing of it is kept."""
+        self.watch(self.step, event)
 
     async def history(self) -> Sequence[Step]:
         """The thread's window: its ended steps, from where it begins."""

@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
+from greenroom.actors.agents.ahead import foreseen, likely_next
 from greenroom.actors.agents.bench import StepBench
 from greenroom.actors.agents.payload import is_large, lighten
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.amounts import NOTHING, Amounts
-from greenroom.core.base.errors import Bug, ModelFault, StaleOwner, WorldFault
-from greenroom.core.base.ids import AgentId, StepId, step_id
+from greenroom.core.base.errors import Bug, ModelFault, ProviderFault, StaleOwner, WorldFault
+from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.codec import normal
 from greenroom.core.ports.executor import Abilities, Outcome, fair, sound
 from greenroom.core.ports.log import Blobs
+from greenroom.core.ports.model import ModelEvent
 from greenroom.core.ports.submit import Submit
-from greenroom.core.rules.intents import Consequence, FinishStep, QueueSteps, ReleaseStep, StartStep
+from greenroom.core.rules.intents import FinishStep, Intent, ReleaseStep, StartStep
 from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
-from greenroom.core.state.step import Step, StepCancelling, Terms, Work, length
+from greenroom.core.state.step import Step, StepCancelling, Terms
 from greenroom.core.state.world import World
 
 GRACE: Final = 5.0
@@ -34,6 +36,13 @@ GRACE: Final = 5.0
 
 PATIENCE: Final = 3
 """How often. What still runs then is left behind; the next owner finds its step and settles it."""
+
+
+Show: TypeAlias = Callable[[Step, ModelEvent], None]
+
+
+def _nobody(_: Step, __: ModelEvent) -> None:
+    """Nobody watches."""
 
 
 class Crew:
@@ -46,7 +55,9 @@ class Crew:
         abilities: Abilities,
         windows: Windows,
         blobs: Blobs,
+        show: Show = _nobody,
     ) -> None:
+        self._show = show
         self._submit = submit
         self._look = look
         self._abilities = abilities
@@ -65,6 +76,14 @@ class Crew:
                 self._end(event.step_id)
         self.wake(touched(self._look(), events))
 
+    def foresee(self, world: World, events: Sequence[Event]) -> Iterator[tuple[Intent, str]]:
+        """The starts that idle agents will ask for when this is committed."""
+        for agent in () if self._closing else touched(world, events):
+            step = next_step(world, agent) if agent not in self._actors else None
+            start = self._start_of(world, step) if step is not None else None
+            if start is not None:
+                yield start, agent
+
     def wake(self, agents: Iterable[AgentId]) -> None:
         """Let these look whether they have something to do."""
         if self._closing:
@@ -73,7 +92,7 @@ class Crew:
         for agent in agents:
             if agent in self._actors:
                 self._woken.add(agent)
-            elif next_step(world, agent) is not None:
+            elif _begun(world, agent) is not None or next_step(world, agent) is not None:
                 self._actors[agent] = asyncio.create_task(self._act(agent), name=f"actor {agent}")
 
     @property
@@ -105,6 +124,10 @@ class Crew:
         try:
             while not self._closing:
                 self._woken.discard(agent)
+                begun = _begun(self._look(), agent)
+                if begun is not None:
+                    await self._go_on(begun)
+                    continue
                 step = next_step(self._look(), agent)
                 if step is not None and await self._run(step):
                     continue
@@ -141,15 +164,17 @@ class Crew:
             (refused,) = await self._submit.submit(start, by=step.agent_id)
         except Bug as error:
             return await self._spoilt(step, str(error))
-        if refused is not None:
-            return False
-        name: StepId | None = step.step_id
+        if refused is None:
+            await self._go_on(step.step_id)
+        return refused is None
+
+    async def _go_on(self, name: StepId | None) -> None:
+        """Run a step that has begun, and those that follow in the same breath."""
         while name is not None:
             running = self._look().steps.get(name)
             if running is None or running.state not in ("running", "cancelling"):
-                return True
+                return
             name = await self._attempt(running)
-        return True
 
     async def _spoilt(self, step: Step, error: str) -> bool:
         """A step that cannot even say what it would do has failed."""
@@ -164,21 +189,12 @@ class Crew:
 
     async def _attempt(self, step: Step) -> StepId | None:
         """Run one attempt and hand it in; returns the step that was started with it, if any."""
-        outcome = None if step.state == "cancelling" or self._closing else await self._effect(step)
-        if outcome is None:
-            release = ReleaseStep(step_id=step.step_id, attempt=step.attempt, why="stopped")
-            await self._submit.submit(release, by=step.agent_id)
+        ends = step.state == "cancelling" or self._closing
+        outcome = _released(step, "stopped") if ends else await self._effect(step)
+        if isinstance(outcome, ReleaseStep):
+            await self._submit.submit(outcome, by=step.agent_id)
             return None
-        finish = FinishStep(
-            step_id=step.step_id,
-            attempt=step.attempt,
-            outcome=outcome.state,
-            result=outcome.result,
-            error=outcome.error,
-            spent=outcome.spent,
-            intents=outcome.intents,
-            blobs=outcome.blobs,
-        )
+        finish = _finish(step, outcome)
         follower = None if self._closing else self._follower(step, outcome)
         if follower is None:
             await self._hand_in(finish, step)
@@ -194,15 +210,18 @@ class Crew:
         """The start of what probably comes next, if its executor can say its terms."""
         world = foreseen(self._look(), step, outcome)
         following = likely_next(world, step, outcome.intents)
-        executor = self._abilities.get(following.work.type, following.work.executor) if following else None
-        if following is None or executor is None:
+        return self._start_of(world, following) if following is not None else None
+
+    def _start_of(self, world: World, step: Step) -> StartStep | None:
+        """The start of a step, if its executor can say its terms."""
+        executor = self._abilities.get(step.work.type, step.work.executor)
+        if executor is None:
             return None
         try:
-            terms = fair(executor.terms(world, following))
-            return StartStep(step_id=following.step_id, terms=terms, work=following.work)
+            return StartStep(step_id=step.step_id, terms=fair(executor.terms(world, step)), work=step.work)
         except Exception:
-            # Its own start will run into the same and fail the step properly.
-            logging.getLogger(__name__).debug("%s has no terms yet", following.work.executor, exc_info=True)
+            # When it is asked for by itself it will run into the same, and fail the step properly.
+            logging.getLogger(__name__).debug("%s has no terms yet", step.work.executor, exc_info=True)
             return None
 
     async def _hand_in(self, finish: FinishStep, step: Step) -> None:
@@ -212,30 +231,30 @@ class Crew:
         except Bug as error:
             await self._submit.submit(_without_result(finish, error), by=step.agent_id)
 
-    async def _effect(self, step: Step) -> Outcome | None:
-        """The executor's outcome, or None when it was cancelled and is dead."""
+    async def _effect(self, step: Step) -> Outcome | ReleaseStep:
+        """The executor's outcome, or that there is none: it was cancelled and is dead, or nobody answers it."""
         executor = self._abilities.get(step.work.type, step.work.executor)
         if executor is None:
             error = f"There is no {step.work.type} called {step.work.executor!r} in this house."
             return Outcome(state="failed", error=error)
         me = asyncio.current_task()
         if me is None:
-            return None
+            return _released(step, "stopped")
         self._effects[step.step_id] = me
         try:
-            bench = StepBench(_own_copy(step), self._look, self._submit, self._windows, self._blobs)
+            bench = StepBench(_own_copy(step), self._look, self._submit, self._windows, self._blobs, self._show)
             return await self._kept(sound(await executor.run(bench)))
         except asyncio.CancelledError:
             if not me.cancelling():
                 return _failed(step, f"{step.work.executor} was cancelled from inside.")
             me.uncancel()
-            return None
+            return _released(step, "stopped")
         except StaleOwner:
             raise
-        except (ModelFault, WorldFault) as error:
-            return _failed(step, str(error), error.spent)
-        except OSError as error:
-            return _failed(step, str(error))
+        except ProviderFault as error:
+            return evolve(_released(step, str(error)), spent=error.spent, pause=not error.again)
+        except (ModelFault, WorldFault, OSError) as error:
+            return _failed(step, str(error), getattr(error, "spent", None))
         except (Exception, SystemExit, GeneratorExit) as error:
             # A tool or skill that breaks costs its own step, never the actor or the team.
             logging.getLogger(__name__).exception("%s failed in %s", step.work.executor, step.step_id)
@@ -256,10 +275,33 @@ class Crew:
         return await lighten(outcome, self._blobs) if is_large(outcome.result or {}) else outcome
 
 
+def _begun(world: World, agent: AgentId) -> StepId | None:
+    """The step of the agent that was started in the commit that made it possible, and that nobody runs yet."""
+    known = world.agents.get(agent)
+    return known.running if known is not None else None
+
+
+def _finish(step: Step, outcome: Outcome) -> FinishStep:
+    return FinishStep(
+        step_id=step.step_id,
+        attempt=step.attempt,
+        outcome=outcome.state,
+        result=outcome.result,
+        error=outcome.error,
+        spent=outcome.spent,
+        intents=outcome.intents,
+        blobs=outcome.blobs,
+    )
+
+
 def _own_copy(step: Step) -> Step:
     """The step with an instruction that its executor may do with what it likes: the world's own does not change."""
     given = step.work.instruction_content
     return step if given is None else evolve(step, work=evolve(step.work, instruction_content=normal(given)))
+
+
+def _released(step: Step, why: str) -> ReleaseStep:
+    return ReleaseStep(step_id=step.step_id, attempt=step.attempt, why=why)
 
 
 def _failed(step: Step, error: str, spent: Amounts | None = None) -> Outcome:
@@ -280,38 +322,3 @@ def _shown(result: Data | None, error: Exception) -> dict[str, object]:
     except RecursionError:
         shown = "(nested too deeply)"
     return {"result": {"shown": shown}, "error": f"Its result cannot be kept as it is. {error}"}
-
-
-def foreseen(world: World, step: Step, outcome: Outcome) -> World:
-    """The world as far as the terms of the next step depend on this one's end: its conversation has grown."""
-    thread = world.threads.get(step.thread_id)
-    if thread is None:
-        return world
-    grown = evolve(thread, size=thread.size + length(step.work, outcome.result, outcome.error))
-    return evolve(world, threads=world.threads.set(step.thread_id, grown))
-
-
-def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Step | None:
-    """The step that probably follows: started in the same commit if the rules agree, else asked for again."""
-    agent = world.agents[step.agent_id]
-    mine = [one for one in intents if isinstance(one, QueueSteps) and one.agent_id == step.agent_id and one.works]
-    first = next((one for one in mine if one.place == "next"), None)
-    if first is None and agent.todo:
-        return world.steps[agent.todo[0]]
-    first = first or (mine[0] if mine else None)
-    if first is None or first.thread_id is not None or first.task_id not in (None, step.task_id):
-        return None
-    return _foreseen(step, first.works[0], step_id(step.agent_id, agent.steps_made + 1))
-
-
-def _foreseen(step: Step, work: Work, name: StepId) -> Step:
-    return Step(
-        step_id=name,
-        agent_id=step.agent_id,
-        thread_id=step.thread_id,
-        task_id=step.task_id,
-        stage_id=step.stage_id,
-        subtask_id=step.subtask_id,
-        work=work,
-        queued_at=step.queued_at,
-    )

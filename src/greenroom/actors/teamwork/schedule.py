@@ -59,7 +59,7 @@ def changed(world: World, events: Iterable[Event]) -> set[TaskId]:
             # It may have been all that the waiter was doing, in whichever of its tasks.
             found.update((event.task_id, *_tasks_of(world, waiter_of(event.waiting_id))))
         elif isinstance(event, _WITH_PARTS):
-            found.update(name for name in world.tasks if event.task_id in (name, *world.above(name)))
+            found.update(world.below(event.task_id))
         elif isinstance(event, _BY_STAGE):
             found.add(task_of(event.stage_id))
         else:

@@ -5,6 +5,7 @@ GreenroomError
 ├── Refused         the same "no", raised at a door
 ├── ModelFault      the model's reply cannot be used: tell it, let it try again
 ├── WorldFault      tool, network, disk: retry or report
+│   ├── ProviderFault   no model answers: somebody has to do something, or it is asked again later
 │   ├── StoreFault      the store cannot be used: damaged, foreign, too new, read-only
 │   ├── StoreFull       the disk is full: nothing is lost while the process lives
 │   ├── CommitUnknown   the commit may or may not have happened: compare the head
@@ -52,6 +53,14 @@ class ModelFault(GreenroomError):
 
 class WorldFault(GreenroomError):
     """Something outside failed: a tool, the network, the disk."""
+
+
+class ProviderFault(WorldFault):
+    """A model's provider does not answer. `again` says that asking once more may help, and costs anew."""
+
+    def __init__(self, *args: object, again: bool = False, spent: Amounts | None = None) -> None:
+        super().__init__(*args, spent=spent)
+        self.again = again
 
 
 class StoreFault(WorldFault):

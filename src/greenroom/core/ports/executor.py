@@ -9,6 +9,7 @@ from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.codec import odd
+from greenroom.core.ports.model import ModelEvent
 from greenroom.core.rules.intents import Consequence
 from greenroom.core.state.agent import Ability, Agent
 from greenroom.core.state.step import Prepared, Step, StepType, Terms
@@ -56,6 +57,10 @@ class Bench(Protocol):
 
     async def blob(self, digest: str) -> bytes:
         """A large result of an earlier step, whole: its `blob` names it."""
+        ...
+
+    def show(self, event: ModelEvent) -> None:
+        """Let those see it who watch, as it comes; nothing of it is kept."""
         ...
 
     async def history(self) -> Sequence[Step]:

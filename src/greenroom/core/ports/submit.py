@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from greenroom.core.base.errors import Rejected
@@ -12,9 +12,9 @@ from greenroom.core.rules.intents import Intent
 class Submit(Protocol):
     """The way in to the one writer."""
 
-    async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
+    def submit(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejected | None]]:
         """Ask for these, in this order, in one commit: None for each that happened, a refusal for each that did not.
 
-        The answer comes after the commit is durable. Cancelling the caller does not cancel the request.
+        It is asked for at once; the answer comes after the commit is durable. Not waiting for it changes nothing.
         """
         ...

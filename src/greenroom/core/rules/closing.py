@@ -228,9 +228,7 @@ def steps_of_task(world: World, task: TaskId) -> list[Step]:
 def end_task_if_dead(draft: Draft, task_id: TaskId) -> None:
     """A task that is ending is over once none of its stages, steps and parts is left."""
     task = draft.world.tasks.get(task_id)
-    if task is None or task.ending is None or task.stages or steps_of_task(draft.world, task_id):
-        return
-    if any(part.parent == task_id for part in draft.world.tasks.values()):
+    if task is None or task.ending is None or task.stages or task.parts or steps_of_task(draft.world, task_id):
         return
     release_where(draft, "task_over", lambda wait: wait.task_id == task_id)
     for timer in ordered(draft.world.timers):

@@ -23,6 +23,7 @@ from greenroom.core.rules.limits import time_limit
 from greenroom.core.rules.queue import enqueue, is_open, next_place
 from greenroom.core.rules.waits import release, replier
 from greenroom.core.state.step import Step, StepInterrupted
+from greenroom.core.state.task import TaskPaused
 from greenroom.core.state.team import OwnerChanged
 from greenroom.core.state.world import ordered
 
@@ -139,8 +140,12 @@ def release_step(draft: Draft, intent: ReleaseStep, by: str) -> Verdict:
     step = running(draft, intent.step_id, intent.attempt, by)
     if isinstance(step, Rejected):
         return step
-    _give_up(draft, step, intent.why, evolve(step.reserved, millis=_worked(step, draft.now)))
+    told = intent.spent if intent.spent is not None and intent.spent.lowest >= 0 else step.reserved
+    _give_up(draft, step, intent.why, evolve(told, millis=_worked(step, draft.now)))
     after_end(draft, step)
+    task = draft.world.tasks.get(step.task_id)
+    if intent.pause and task is not None and task.runs:
+        draft.emit(TaskPaused(at=draft.now, task_id=step.task_id, why=f"provider: {intent.why}"))
     return None
 
 

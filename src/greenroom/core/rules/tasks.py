@@ -14,7 +14,6 @@ from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseT
 from greenroom.core.rules.stages import check_plan, end_stage, put_stage
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.task import EndWord, Task, TaskCreated, TaskEnding, TaskPaused, TaskResumed, TaskStarted
-from greenroom.core.state.world import ordered
 
 
 def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
@@ -150,6 +149,8 @@ def cancel_task(draft: Draft, intent: CancelTask, by: str) -> Verdict:
 
 
 def _tell_group(draft: Draft, task: Task, state: Literal["finished", "failed"], summary: str) -> None:
+    if task.group == (task.manager,):
+        return  # nobody else has to be told
     sender = draft.world.agents[task.manager]
     message = Message(
         message_id=message_id(task.manager, sender.messages_made + 1),
@@ -168,10 +169,9 @@ def _wind_down(draft: Draft, task: Task, state: EndWord, summary: str, evidence:
     """Queued steps are not run, running ones are being ended, stages end; the task is over when all are dead."""
     draft.emit(TaskEnding(at=draft.now, task_id=task.task_id, state=state, summary=summary, evidence=evidence))
     cancel_steps(draft, steps_of_task(draft.world, task.task_id), "cancelled")
-    for child in ordered(draft.world.tasks):
-        if child.parent != task.task_id or child.ending is not None:
-            continue
-        _wind_down(draft, child, "cancelled", f"task {task.task_id} is over", ())
+    for child in [draft.world.tasks[name] for name in sorted(task.parts)]:
+        if child.ending is None:
+            _wind_down(draft, child, "cancelled", f"task {task.task_id} is over", ())
     for stage in task.stages:
         end_stage(draft, stage, "cancelled", "the task is over")
     end_task_if_dead(draft, task.task_id)

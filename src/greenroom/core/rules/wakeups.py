@@ -57,8 +57,7 @@ def _sender(_: World, event: MessageSent) -> tuple[AgentId, ...]:
 
 def _group(world: World, event: TaskResumed | TaskStarted) -> Iterable[AgentId]:
     """Everybody in the task and in what is part of it."""
-    parts = [task for task in world.tasks.values() if event.task_id in (task.task_id, *world.above(task.task_id))]
-    return {agent for task in parts for agent in task.group}
+    return {agent for task in world.below(event.task_id) for agent in world.tasks[task].group}
 
 
 def _all(world: World, _: object) -> Iterable[AgentId]:

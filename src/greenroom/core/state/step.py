@@ -140,8 +140,8 @@ class StepQueued:
     agent_id: AgentId
     thread_id: ThreadId
     task_id: TaskId
-    stage_id: StageId | None
-    subtask_id: SubtaskId | None
+    stage_id: StageId | None = None
+    subtask_id: SubtaskId | None = None
     work: Work
     place: int
     pending: bool = False

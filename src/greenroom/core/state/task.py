@@ -16,7 +16,7 @@ Driver = Literal["auto", "manager"]
 class Task:
     """An open task. With driver `auto` the schedule moves it on; with `manager` its manager does.
 
-    `stages` are the open ones in order; ended stages are in the archive, and so is an ended task.
+    `stages` are the open ones in order, `parts` the open tasks that are part of it; what ended is in the archive.
     """
 
     task_id: TaskId
@@ -31,6 +31,7 @@ class Task:
     ending: EndWord | None = None
     paused: str | None = None
     stages: tuple[StageId, ...] = ()
+    parts: tuple[TaskId, ...] = ()
     stages_made: int = 0
     failed_stages: int = 0
     notes_made: int = 0

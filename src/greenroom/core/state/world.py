@@ -95,6 +95,13 @@ class World:
             return ()
         return (parent, *self.above(parent))
 
+    def below(self, task: TaskId) -> tuple[TaskId, ...]:
+        """This open task and all open ones that are part of it."""
+        found = self.tasks.get(task)
+        if found is None:
+            return ()
+        return (task, *(one for part in found.parts for one in self.below(part)))
+
     def human(self) -> AgentId | None:
         """The person who is asked when nobody else is named."""
         return min((one.agent_id for one in self.agents.values() if one.spec.kind == "human"), default=None)

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from greenroom.core.base.records import record
+from greenroom.core.ports.model import ModelEvent
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
+from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
 
 
@@ -24,6 +26,7 @@ class Commit:
 
 Listener: TypeAlias = Callable[[Commit], None]
 TroubleListener: TypeAlias = Callable[[str | None], None]
+LiveListener: TypeAlias = Callable[[Step, ModelEvent], None]
 
 
 class Bus:
@@ -32,6 +35,7 @@ class Bus:
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
         self._worried: list[TroubleListener] = []
+        self._watching: list[LiveListener] = []
         self.trouble: str | None = None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -43,6 +47,19 @@ class Bus:
         """Hear when the log cannot be written, and (with None) when it can again; call what is returned to stop."""
         self._worried.append(listener)
         return lambda: self._worried.remove(listener) if listener in self._worried else None
+
+    def subscribe_live(self, listener: LiveListener) -> Callable[[], None]:
+        """See replies as they come, long before they are facts; call what is returned to stop."""
+        self._watching.append(listener)
+        return lambda: self._watching.remove(listener) if listener in self._watching else None
+
+    def show(self, step: Step, event: ModelEvent) -> None:
+        """Show a piece of a reply to those who watch. One that raises harms nobody else."""
+        for listener in tuple(self._watching):
+            try:
+                listener(step, event)
+            except Exception:
+                logging.getLogger(__name__).exception("Whoever watches step %s failed", step.step_id)
 
     def worry(self, trouble: str | None) -> None:
         """Say that the log cannot be written and why, or that it can."""

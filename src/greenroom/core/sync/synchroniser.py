@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,6 +34,12 @@ LAST_TRIES: Final = 2.0
 """Seconds that a team which is being closed gives a log that has just stopped taking anything."""
 
 Verdicts = list[Rejected | None]
+Foresee = Callable[[World, Sequence[Event]], Iterable[tuple[Intent, str]]]
+"""What is sure to be asked for next, and by whom: decided in the same commit, which saves one."""
+
+
+def _nothing(_: World, __: Sequence[Event]) -> Iterable[tuple[Intent, str]]:
+    return ()
 
 
 @dataclass(slots=True, eq=False)
@@ -96,6 +102,7 @@ class Synchroniser:
         self._batches = 0
         self._waiting: list[_Request] = []
         self._wake = asyncio.Event()
+        self.foresee: Foresee = _nothing
         self.stopped: WorldFault | None = None
         self._writer: asyncio.Task[None] | None = None
 
@@ -127,9 +134,9 @@ class Synchroniser:
             answered.cancel()
             worried.cancel()
 
-    async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
+    def submit(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejected | None]]:
         """Ask for changes; see the port."""
-        return await self._ask(_Request(intents, by, asyncio.get_running_loop().create_future()))
+        return self._ask(_Request(intents, by, asyncio.get_running_loop().create_future()))
 
     async def take(self, inbox_id: str, intent: Intent | Rejected, by: str) -> Rejected | None:
         """Decide an intent from the inbox: its events, its answer and its taking are one transaction."""
@@ -139,15 +146,15 @@ class Synchroniser:
             request.verdicts.append(intent)
         return (await self._ask(request))[0]
 
-    async def _ask(self, request: _Request) -> Verdicts:
+    def _ask(self, request: _Request) -> Awaitable[Verdicts]:
         if self.stopped is not None:
             raise self.stopped
         if self._writer is None:
             raise StaleOwner(f"Team {self._lease.stream!r} is closed here.")
         self._waiting.append(request)
         self._wake.set()
-        # A caller that is cancelled here only stops listening: the request is in the queue and will be decided.
-        return await request.answer
+        # A caller that is cancelled while it waits only stops listening: the request will be decided all the same.
+        return request.answer
 
     async def _write(self) -> None:
         while True:
@@ -183,6 +190,8 @@ class Synchroniser:
         batch = _Batch(world=self.world)
         for request in requests:
             self._decide(batch, request)
+        if batch.events:
+            self._foreseen(batch)
         if batch.events or batch.taken:
             self.version = await self._append(batch)
             self.world = batch.world
@@ -216,6 +225,16 @@ class Synchroniser:
         if request.inbox_id is not None:
             refused = request.verdicts[0] if request.verdicts else Rejected(code="bug", why=str(request.bug))
             batch.taken.append(TakenIntent(intent_id=request.inbox_id, outcome=encode_outcome(refused)))
+
+    def _foreseen(self, batch: _Batch) -> None:
+        """Take in what follows from it anyway. What cannot be done now is asked for again by whoever wants it."""
+        for intent, by in self.foresee(batch.world, tuple(batch.events)):
+            try:
+                decided = decide(batch.world, intent, by=by, now=self._now)
+                if not isinstance(decided, Rejected):
+                    batch.add(decided, self.version)
+            except Exception:
+                logging.getLogger(__name__).debug("%s was not foreseen well", type(intent).__name__, exc_info=True)
 
     async def _append(self, batch: _Batch) -> int:
         self._batches += 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Final
 
-from greenroom.core.base.errors import ModelFault, Refused, WorldFault
+from greenroom.core.base.errors import ModelFault, ProviderFault, Refused, WorldFault
 
 
 class Exit(IntEnum):
@@ -31,11 +31,12 @@ _STANDINGS: Final[Mapping[str, Exit]] = {
     "cancelled": Exit.FAILED,
     "idle": Exit.FAILED,
     "limit": Exit.LIMIT,
+    "provider": Exit.PROVIDER,
     "waiting": Exit.WAITING,
     "paused": Exit.WAITING,
 }
 
-_WORST_FIRST: Final = (Exit.FAILED, Exit.LIMIT, Exit.WAITING, Exit.DONE)
+_WORST_FIRST: Final = (Exit.FAILED, Exit.PROVIDER, Exit.LIMIT, Exit.WAITING, Exit.DONE)
 
 
 def of_standings(words: Iterable[str]) -> Exit:
@@ -49,7 +50,7 @@ def of_error(error: BaseException) -> Exit:
     match error:
         case Refused():
             return Exit.USAGE
-        case ModelFault():
+        case ModelFault() | ProviderFault():
             return Exit.PROVIDER
         case WorldFault() | TimeoutError():
             return Exit.CONFIG

@@ -95,6 +95,8 @@ def bear(path: Path) -> None:
     fresh = Path(name)
     try:
         with closing(connect(fresh, timeout=0)) as db:
+            # Small ones: a commit writes whole pages, and most commits are a few hundred bytes of news.
+            db.execute("PRAGMA page_size = 512")
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written, or it has no effect
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.executescript(f"BEGIN; {TABLES} COMMIT;")

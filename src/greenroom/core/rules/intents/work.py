@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from greenroom.core.base.amounts import Limits
+from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import AgentId, BudgetId, StageId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import Data, record
 from greenroom.core.state.step import Prepared, Terms, Work
@@ -57,11 +57,16 @@ class PrepareEffect:
 
 @record
 class ReleaseStep:
-    """The attempt ended without a result and its effect is dead."""
+    """The attempt ended without a result and its effect is dead. Unless told, what was reserved counts as spent.
+
+    With `pause` its task pauses, because nothing will get better until somebody does something.
+    """
 
     step_id: StepId
     attempt: int
     why: str = "interrupted"
+    spent: Amounts | None = None
+    pause: bool = False
 
 
 @record

@@ -64,6 +64,9 @@ def _team_resumed(world: World, _: teams.TeamResumed) -> World:
 
 def _task_created(world: World, event: tasks.TaskCreated) -> World:
     budget = task_budget(event.task_id)
+    above = world.tasks.get(event.parent) if event.parent is not None else None
+    if above is not None:
+        world = with_task(world, evolve(above, parts=(*above.parts, event.task_id)))
     return evolve(
         world,
         team=evolve(world.team, tasks_made=world.team.tasks_made + 1),
@@ -108,6 +111,9 @@ def _task_ending(world: World, event: tasks.TaskEnding) -> World:
 
 def _task_ended(world: World, event: tasks.TaskEnded) -> World:
     task = world.tasks[event.task_id]
+    above = world.tasks.get(task.parent) if task.parent is not None else None
+    if above is not None:
+        world = with_task(world, evolve(above, parts=tuple(one for one in above.parts if one != event.task_id)))
     prefix = value_key(task.task_id, "")
     values = world.values
     for key in [key for key in values if key.startswith(prefix)]:

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from greenroom.core.base.records import record
 
 YesNo = Literal["yes", "no"]
+By = Literal["run", "agent", "model"]
+
+
+@record
+class Tape:
+    """Where to write down what models say, or where to read it from instead of asking them."""
+
+    record: Path | None = None
+    replay: Path | None = None
+
+
+@record
+class Caps:
+    """What a run may spend, as it was typed; None is not said."""
+
+    cost: str | None = None
+    tokens: str | None = None
+    time: str | None = None
 
 
 @record
@@ -16,6 +35,60 @@ class Demo:
     crash: bool
     ask: bool
     team: str | None
+    tape: Tape
+
+
+@record
+class Ask:
+    """A question, to a model by its name, role or group; an empty one is the normal one."""
+
+    question: str
+    model: str
+    caps: Caps
+    tape: Tape
+
+
+@record
+class Init:
+    """What to set up, as far as it was said. `key` came on stdin; `user` is for all projects; `yes` asks nothing."""
+
+    provider: str
+    model: str
+    key: str
+    user: bool
+    yes: bool
+
+
+@record
+class ModelsList:
+    """Those of one provider, or (empty) of all at hand."""
+
+    provider: str
+
+
+@record
+class ModelsCheck:
+    """The model to be tried; empty is the normal one."""
+
+    model: str
+
+
+@record
+class ConfigShow:
+    """Every value."""
+
+
+@record
+class ConfigPath:
+    """Every file."""
+
+
+@record
+class Cost:
+    """Of one team, or (empty) of all."""
+
+    name: str
+    by: By
 
 
 @record
@@ -59,9 +132,11 @@ class Pause:
 
 @record
 class Resume:
-    """A team or a task of it."""
+    """A team or a task of it; `caps` are new limits for the team."""
 
     name: str
+    caps: Caps
+    tape: Tape
 
 
 @record
@@ -107,4 +182,25 @@ class Forget:
     yes: bool
 
 
-Order: TypeAlias = Demo | Tasks | Show | Events | Replay | Pause | Resume | Cancel | Answer | Fork | Du | Gc | Forget
+Order: TypeAlias = (
+    Demo
+    | Ask
+    | Init
+    | ModelsList
+    | ModelsCheck
+    | ConfigShow
+    | ConfigPath
+    | Tasks
+    | Show
+    | Events
+    | Replay
+    | Cost
+    | Pause
+    | Resume
+    | Cancel
+    | Answer
+    | Fork
+    | Du
+    | Gc
+    | Forget
+)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Access = Literal["make", "change", "look"]
-"""What a command may do to the home: make one, change what is there, or only look. See `Runtime.open`."""
+Access = Literal["make", "change", "look", "none"]
+"""What a command may do to the home: make one, change what is there, or only look (see `Runtime.open`), or nothing."""
 
-SECTIONS: Final = ("begin", "look", "steer", "keep")
+SECTIONS: Final = ("begin", "look", "steer", "set up", "keep")
+GROUPS: Final = {"models": "The models that can be asked.", "config": "The settings that hold here."}
+"""The first words of commands that have two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +23,36 @@ class Entry:
     access: Access
     help: str
 
+    @property
+    def function(self) -> str:
+        """What it is called in Python, where a name has no gaps."""
+        return self.name.replace(" ", "_")
+
+    @property
+    def room(self) -> str:
+        """The module in which it is said how it is typed."""
+        return f"entry.syntax.{self.section.replace(' ', '')}"
+
 
 ENTRIES: Final = (
     Entry("begin", "demo", "demo", "make", "Watch three scripted agents work; with --crash, die and carry on."),
+    Entry("begin", "ask", "ask", "make", "Ask a model; the answer comes on stdout."),
     Entry("begin", "doctor", "doctor", "look", "Check this machine and the log, and say what to do."),
     Entry("look", "tasks", "tasks", "look", "List what was and is being worked on."),
     Entry("look", "show", "show", "look", "Show a team: tasks, agents, messages, costs."),
     Entry("look", "events", "events", "look", "Print what happened; --follow to watch it happen."),
     Entry("look", "replay", "replay", "look", "Tell the story again, or what was true at any version."),
+    Entry("look", "cost", "cost", "look", "What runs, agents or models have cost."),
     Entry("steer", "pause", "control", "change", "Start nothing new."),
     Entry("steer", "resume", "resume", "change", "Go on; a team that nobody runs is run here."),
     Entry("steer", "cancel", "control", "change", "End the work; what runs is stopped."),
     Entry("steer", "answer", "control", "change", "Say yes or no to a step that waits for you."),
     Entry("steer", "fork", "fork", "change", "Begin a new team from any moment of an old one."),
+    Entry("set up", "init", "init", "none", "Find or store a key, choose models, write the settings."),
+    Entry("set up", "models list", "models", "none", "The models at hand: window, tools, price."),
+    Entry("set up", "models check", "models", "none", "Try a model with three tiny calls."),
+    Entry("set up", "config show", "config", "none", "Every setting, and where it comes from."),
+    Entry("set up", "config path", "config", "none", "The files that are looked at."),
     Entry("keep", "du", "storage", "look", "How much room the teams take."),
     Entry("keep", "gc", "storage", "change", "Give back the room that nothing needs."),
     Entry("keep", "forget", "storage", "change", "Delete a team and all that was logged of it."),
@@ -42,5 +61,5 @@ VERSION: Final = Entry("begin", "version", "version", "look", "Say which version
 
 
 def entry_of(name: str) -> Entry:
-    """The command of this name."""
-    return next(entry for entry in ENTRIES if entry.name == name)
+    """The command of this name, written together: the name of its order in lower case."""
+    return next(entry for entry in ENTRIES if entry.name.replace(" ", "") == name)

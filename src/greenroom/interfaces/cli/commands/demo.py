@@ -18,6 +18,7 @@ FIRST_LINE = "The agents' replies are scripted. Everything else is real: the log
 
 async def demo(door: Door, order: Demo) -> Exit:
     """Make a team, or take the one that was made, and follow it to its end."""
+    door.means.tape(order.tape)
     door.progress.note(FIRST_LINE, style="bold")
     team = TeamId(order.team) if order.team else await _make(door, ASKING_KIT if order.ask else KIT)
     door.out.begin(team=team, command="demo", scripted=True, home=str(door.home))

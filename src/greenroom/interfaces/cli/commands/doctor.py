@@ -23,6 +23,7 @@ from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.commands.storage import size
 from greenroom.interfaces.cli.display.output import Output
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.means import Means
 
 SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 LITTLE: Final = 200_000_000
@@ -43,7 +44,8 @@ def doctor(setup: Setup, accept_loss: bool) -> int:
     """Look at everything; a broken store is a finding like any other."""
     home = home_folder(setup.home)
     with Output(setup.output_format) as out:
-        findings = [_python(), _sqlite(), _git(), _home(home), *asyncio.run(_store(home, accept_loss=accept_loss))]
+        stored = asyncio.run(_store(home, accept_loss=accept_loss))
+        findings = [_python(), _sqlite(), _git(), _home(home), *stored, *_settings()]
         out.begin(command="doctor", home=str(home))
         for one in findings:
             sign, style = SIGNS[one.state]
@@ -88,6 +90,25 @@ def _home(home: Path) -> Finding:
     if free < LITTLE:
         return Finding(what="home", state="warn", found=found, todo="Make room: a full disk stops every team.")
     return Finding(what="home", state="ok", found=found)
+
+
+def _settings() -> list[Finding]:
+    """Whether the settings can be read, and which model would be asked. No model is asked for it."""
+    provisions = Means().provisions
+    try:
+        loaded = provisions.loaded
+    except GreenroomError as error:
+        return [Finding(what="settings", state="bad", found=str(error), todo="Teams can still be looked at.")]
+    set_ = len(loaded.origins)
+    found = [
+        Finding(what="settings", state="ok", found=f"{set_} set by you" if set_ else "none set: the defaults hold")
+    ]
+    try:
+        name = provisions.settled("")
+        provisions.named(name)
+    except GreenroomError as error:
+        return [*found, Finding(what="model", state="warn", found=str(error))]
+    return [*found, Finding(what="model", state="ok", found=name)]
 
 
 async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from greenroom.app.asking import models_of
 from greenroom.app.lookup import Found, find
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.rules.intents import ResumeTask, ResumeTeam
+from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import ResumeTask, ResumeTeam, SetLimits
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.asked.orders import Resume
+from greenroom.interfaces.cli.asked.orders import Caps, Resume
+from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.runs.ending import close
 from greenroom.interfaces.cli.runs.running import command, follow
@@ -19,20 +25,41 @@ async def resume(door: Door, order: Resume) -> Exit:
     world = await door.runtime.world(found.team)
     wanted = _paused(world, found)
     holder = await door.runtime.log.holder(found.team)
+    limits = _limits(door, world, order.caps)
     door.out.begin(team=found.team, command="resume", home=str(door.home))
     if holder is None and not world.tasks:
         return await _over(door, found)
-    if holder is not None and not wanted:
+    if holder is not None and not wanted and not limits:
         raise WorldFault(
             f"Team {found.team!r} runs already, in {holder.owner}, and is not paused. "
             f"Watch it with `{command(door, 'events', found.team, '--follow')}`."
         )
-    if wanted:
-        await door.runtime.ask(found.team, *wanted)
+    if holder is None:
+        door.means.tape(order.tape)
+        for model in models_of(world):
+            door.means.named(model)  # that nobody can be asked is said before anything goes on
+    if limits or wanted:
+        await door.runtime.ask(found.team, *limits, *wanted)
     if holder is not None:
         door.out.show(f"{found} goes on, in {holder.owner}.")
         return door.out.result("resumed", Exit.DONE, team=found.team, owner=holder.owner)
-    return close(door, found.team, await follow(door, found.team))
+    if not models_of(world):
+        return close(door, found.team, await follow(door, found.team))
+    talk = Talk(door.setup, door.out)
+    talk.note(", ".join(models_of(world)), style="dim")
+    ending = await follow(replace(door, progress=talk), found.team)
+    return close(replace(door, progress=talk), found.team, ending, spoken=talk.spoken)
+
+
+def _limits(door: Door, world: World, caps: Caps) -> list[SetLimits]:
+    """The team's limits with what was said anew; none if nothing was."""
+    said = {"money": caps.cost, "tokens": caps.tokens, "millis": caps.time}
+    if all(one is None for one in said.values()):
+        return []
+    door.means.cap(caps)
+    new, old = door.means.provisions.loaded.settings.limits.limits, world.budgets[TEAM_BUDGET].limits
+    changes = {name: getattr(new, name) for name, one in said.items() if one is not None}
+    return [SetLimits(budget_id=TEAM_BUDGET, limits=evolve(old, **changes))]
 
 
 def _paused(world: World, found: Found) -> list[ResumeTeam | ResumeTask]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Final
 
 from rich.console import Console as RichConsole
 from rich.console import RenderableType
@@ -21,6 +22,15 @@ from greenroom.interfaces.cli.streams import hush
 
 WIDE = 160
 """Columns when nobody looks: a pipe does not cut lines."""
+
+
+STEERING: Final = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)))
+"""Characters that a terminal obeys instead of showing them; tabs and line ends are not among them."""
+
+
+def harmless(text: str) -> str:
+    """The text without what would steer a terminal: a model's words are a stranger's."""
+    return text.translate(STEERING)
 
 
 class Console(RichConsole):
@@ -72,6 +82,18 @@ class Output:
             with self._heard():
                 for one in what:
                     self.console.print(one, soft_wrap=isinstance(one, str | Text))
+
+    @property
+    def live(self) -> bool:
+        """Whether a person reads this on a terminal, as it comes."""
+        return self.text and self.console.is_terminal
+
+    def write(self, text: str) -> None:
+        """Print as it is: an answer keeps its tabs and brackets. On a terminal it may not steer it."""
+        if self.text:
+            with self._heard():
+                sys.stdout.write(harmless(text) if self.live else text)
+                sys.stdout.flush()
 
     def expect(self, many: str) -> None:
         """In one JSON object the list is there, also when nothing comes."""

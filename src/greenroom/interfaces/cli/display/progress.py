@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from greenroom.core.ports.model import Failed, ModelEvent, Retried
+from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.display.rows import colour, picture
 from greenroom.interfaces.cli.display.telling import Line, Teller
@@ -30,6 +32,10 @@ class Progress(Protocol):
 
     def line(self, teller: Teller, line: Line) -> None:
         """One more event."""
+        ...
+
+    def piece(self, step: Step, event: ModelEvent) -> None:
+        """A piece of a model's reply, as it comes."""
         ...
 
     def note(self, text: str, *, style: str = "") -> None:
@@ -58,6 +64,11 @@ class Quiet:
     def line(self, teller: Teller, line: Line) -> None:
         """Nothing to see."""
 
+    def piece(self, step: Step, event: ModelEvent) -> None:
+        """What a recording lacks is said nowhere else."""
+        if isinstance(event, Failed) and event.said and event.said not in event.why:
+            self._console.print(Text(event.said), soft_wrap=True)
+
     def note(self, text: str, *, style: str = "") -> None:
         """Nothing to hear."""
 
@@ -82,6 +93,12 @@ class Lines(Quiet):
         """Print it, if it is told."""
         if line.said.story or self._everything:
             self._print(told(teller, line))
+
+    def piece(self, step: Step, event: ModelEvent) -> None:
+        """That a model is asked again takes time, so it is said."""
+        super().piece(step, event)
+        if isinstance(event, Retried):
+            self.note(retried(event), style="yellow")
 
     def note(self, text: str, *, style: str = "") -> None:
         """Print it, whole: it may be a command to type."""
@@ -133,6 +150,12 @@ class Rows(Lines):
         while True:
             live.refresh()
             await asyncio.sleep(1 / FRAMES)
+
+
+def retried(event: Retried) -> str:
+    """Why a model is asked again, and when."""
+    when = f"asked again in {event.wait:.0f} s" if event.wait >= 1 else "asked again"
+    return f"{event.failed.why.rstrip('.')}; {when}"
 
 
 def told(teller: Teller, line: Line) -> Text:

@@ -129,6 +129,12 @@ def seconds(millis: int) -> str:
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
 
 
+def dollars(money: int) -> str:
+    """Millionths of a dollar, with as many digits as it takes to see them."""
+    value = money / 1_000_000
+    return f"${value:,.2f}" if value >= 1 or not money else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"
+
+
 def stage_line(stage: Stage) -> Text:
     """A stage and how its subtasks stand."""
     line = Text(f"{stage.stage_id} {stage.intention}  ", style="bold" if stage.state == "running" else "dim")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -23,6 +23,9 @@ def complete(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str
         yield name, "the newest team" if name == LAST else "team"
 
 
+OPTIONAL: Final = typer.Argument(
+    metavar="ID", help="Only this team: the beginning of its id, or `last`.", autocompletion=complete
+)
 Id: TypeAlias = Annotated[
     str,
     typer.Argument(metavar="ID", help="The beginning of a team's id, `last`, or TEAM/TASK.", autocompletion=complete),

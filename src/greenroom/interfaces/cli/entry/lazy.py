@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.interfaces.cli.asked.setup import shared
-from greenroom.interfaces.cli.asked.table import ENTRIES, SECTIONS, Entry
+from greenroom.interfaces.cli.asked.table import ENTRIES, GROUPS, SECTIONS, Entry
 from greenroom.interfaces.cli.entry.lenient import LenientCommand, lenient
 from greenroom.interfaces.cli.loading import load
 
@@ -34,7 +34,7 @@ def on_windows() -> bool:
 
 def load_command(entry: Entry) -> Callable[..., int]:
     """How a command is typed."""
-    return cast("Callable[..., int]", load(f"entry.syntax.{entry.section}", entry.name))
+    return cast("Callable[..., int]", load(entry.room, entry.function))
 
 
 def options() -> list[Parameter]:
@@ -48,13 +48,14 @@ class LazyCommand(TyperCommand):
     """A name and a line of help; the real command takes over when it is called."""
 
     def __init__(self, entry: Entry) -> None:
-        super().__init__(entry.name, help=entry.help, short_help=entry.help, rich_markup_mode=None)
+        name = entry.name.split()[-1]
+        super().__init__(name, help=entry.help, short_help=entry.help, rich_markup_mode=None)
         self._entry = entry
 
     def real(self) -> Command:
         """The real command, with its own options and the shared ones."""
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(self._entry.name, cls=LenientCommand, context_settings=SETTINGS)(load_command(self._entry))
+        app.command(self.name, cls=LenientCommand, context_settings=SETTINGS)(load_command(self._entry))
         command = get_command(app)
         command.params.extend(options())
         return command
@@ -70,6 +71,34 @@ class LazyCommand(TyperCommand):
         if on_windows():
             raise WorldFault(WINDOWS)
         return self.real().make_context(info_name, args, parent, **extra)
+
+
+class Family(TyperGroup):
+    """The commands that share their first word."""
+
+    def __init__(self, name: str, help_: str) -> None:
+        super().__init__(
+            name=name,
+            help=help_,
+            no_args_is_help=True,
+            context_settings=SETTINGS,
+            params=options(),
+            rich_markup_mode=None,
+        )
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """All of them, lenient."""
+        return lenient(super().get_params(ctx))
+
+
+def add(group: TyperGroup, entry: Entry) -> None:
+    """Put a command where its name says: one of two words into the family of the first."""
+    first, _, second = entry.name.partition(" ")
+    if second and first not in group.commands:
+        group.add_command(Family(first, GROUPS[first]))
+    place = group.commands[first] if second else group
+    if isinstance(place, TyperGroup):
+        place.add_command(LazyCommand(entry))
 
 
 class Sections(TyperGroup):
@@ -88,7 +117,7 @@ class Sections(TyperGroup):
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """One list per section, all with the same columns."""
-        width = max(len(name) for name in self.commands)
+        width = max(len(entry.name) for entry in ENTRIES)
         for section in SECTIONS:
             with formatter.section(bold(section.capitalize())):
                 formatter.write_dl([(one.name.ljust(width), one.help) for one in ENTRIES if one.section == section])

@@ -15,7 +15,7 @@ from greenroom.core.base.errors import GreenroomError
 from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.asked.table import ENTRIES, VERSION
 from greenroom.interfaces.cli.display.errors import Unheard, fields, format_of, report, told, usage
-from greenroom.interfaces.cli.entry.lazy import SETTINGS, LazyCommand, Sections, load_command, options
+from greenroom.interfaces.cli.entry.lazy import SETTINGS, Sections, add, load_command, options
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.streams import hush
 
@@ -48,7 +48,7 @@ def command() -> TyperGroup:
         raise TypeError("typer made no group")
     group.params[:0] = options()
     for entry in ENTRIES:
-        group.add_command(LazyCommand(entry))
+        add(group, entry)
     return group
 
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import typer
+
+from greenroom.app.asking import KIT as ASK
+from greenroom.app.standing import Standing
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TeamId
-from greenroom.interfaces.cli.display.rows import seconds
+from greenroom.interfaces.cli.display.rows import dollars, seconds
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.running import Ending, command
 from greenroom.interfaces.cli.runs.session import Door
 from greenroom.testing.demo import ANSWER, ASKING_KIT, KIT, folder
 
+MILLION = 1_000_000
+MORE = {"money": "--max-cost USD", "tokens": "--max-tokens N", "millis": "--max-time TIME"}
+"""How to allow more of what a limit is about."""
+
+WORDS = {"money": "money", "tokens": "tokens", "millis": "working time", "steps": "steps", "hops": "messages"}
 STYLES = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red")}
 
 
-def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None) -> Exit:
-    """Say how it ended; `name` is how the team is called in the next command."""
+def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None, spoken: str = "") -> Exit:
+    """Say how it ended; `name` is what the team is called in the next command, `spoken` what was printed already."""
     sign, style = STYLES.get(ending.code, ("!", "bold yellow"))
     door.progress.note("")
     door.progress.note(f"{sign} {ending.status}: {summary(ending)}", style=style)
@@ -22,12 +32,15 @@ def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None) 
         door.progress.note(f"  {ending.fault}")
     if ending.code != Exit.DONE:
         for task, standing in ending.standings:
-            door.progress.note(f"  {task} {standing.word}: {shorten(standing.why, 400)}")
+            _complain(door, ending, f"{task} {standing.word}: {shorten(because(standing), 600)}")
     text = answer(door, team, ending)
-    if text:
-        door.progress.note("")
-        door.out.show(text.rstrip())
-        door.progress.note("")
+    if text and text.strip() != spoken.strip():
+        _blank(door)
+        door.out.write(f"{text.rstrip()}\n")
+        _blank(door)
+    leftover = door.means.leftover()
+    if leftover:
+        door.progress.note(leftover, style="yellow")
     door.progress.note(hint(door, name or team, ending))
     return door.out.result(
         ending.status,
@@ -38,15 +51,52 @@ def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None) 
         tasks=[{"task": task, "state": standing.word, "why": standing.why} for task, standing in ending.standings],
         steps=ending.teller.steps,
         tokens=ending.teller.total().tokens,
+        cost=ending.teller.total().money / MILLION,
         messages=ending.teller.messages,
     )
+
+
+def because(standing: Standing) -> str:
+    """Why it stands so, without the word that says how."""
+    why = standing.why.removeprefix(f"{standing.word}: ")
+    budget, _, limit = why.partition(" ")
+    if standing.word == "limit" and limit in WORDS:
+        return (
+            f"the next step may need more {WORDS[limit]} than the limit of {budget!r} leaves. Nothing was sent for it."
+        )
+    return why
+
+
+def more_of(why: str) -> str:
+    """How to allow more of what a limit is about; empty when no option does."""
+    return "--max-cost none" if "no price" in why else MORE.get(why.rpartition(" ")[2], "")
+
+
+def _complain(door: Door, ending: Ending, text: str) -> None:
+    """Why there is no answer. That is no progress, so it is said even to those who want to hear nothing else."""
+    if door.setup.quiet and door.out.text and ending.code != Exit.WAITING:
+        typer.echo(text, err=True)
+    else:
+        door.progress.note(f"  {text}")
+
+
+def _blank(door: Door) -> None:
+    """An empty line around the answer, for those who see both on one screen."""
+    if door.out.live:
+        door.progress.note("")
 
 
 def summary(ending: Ending) -> str:
     """The whole run in a few figures."""
     total = ending.teller.total()
-    work = seconds(total.millis)
-    return f"{ending.teller.steps} steps, {ending.teller.messages} messages, {total.tokens:,} tokens, {work} of work"
+    work = f"{_spent(total)}, {seconds(total.millis)} of work"
+    if ending.teller.world.team.kit == ASK:
+        return work
+    return f"{ending.teller.steps} steps, {ending.teller.messages} messages, {work}"
+
+
+def _spent(total: Amounts) -> str:
+    return f"{total.tokens:,} tokens" + (f", {dollars(total.money)}" if total.money else "")
 
 
 def answer(door: Door, team: TeamId, ending: Ending) -> str:
@@ -66,7 +116,12 @@ def hint(door: Door, team: str, ending: Ending) -> str:
             return f"Try next: {command(door, 'show', team)}"
         case Exit.WAITING if ending.status == "waiting":
             return f"Your turn: {command(door, 'answer', team, 'yes')}   (or no)"
-        case Exit.WAITING | Exit.LIMIT:
+        case Exit.LIMIT:
+            more = [found for _, one in ending.standings if (found := more_of(one.why))]
+            return f"{'Allow more' if more else 'Go on with'}: {command(door, 'resume', team, *dict.fromkeys(more))}"
+        case Exit.PROVIDER:
+            return f"When that is mended, go on with: {command(door, 'resume', team)}"
+        case Exit.WAITING:
             return f"Go on with: {command(door, 'resume', team)}"
         case _:
             return f"See why: {command(door, 'show', team)}"

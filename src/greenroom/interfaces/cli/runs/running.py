@@ -9,12 +9,13 @@ import shlex
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
+from greenroom.app.asking import settle
 from greenroom.app.standing import Standing
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.exits import Exit, of_standings
-from greenroom.interfaces.cli.runs.session import Door
+from greenroom.interfaces.cli.runs.session import Desk, Door
 
 LONG: Final = 50_000
 """Events. A longer log is not read again only to say what each agent spent before."""
@@ -52,6 +53,7 @@ async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
     try:
         async with telling(door, team, teller):
             tasks = await _work(door, team)
+            await settle(door.runtime, team)
     except asyncio.CancelledError:
         door.progress.end()
         door.progress.note(f"Stopped. Go on with: {command(door, 'resume', team)}", style="bold")
@@ -74,7 +76,7 @@ async def telling(door: Door, team: TeamId, teller: Teller) -> AsyncIterator[Non
         await tell(door, team, teller, follow=False)
 
 
-def command(door: Door, *words: str) -> str:
+def command(door: Desk, *words: str) -> str:
     """A command to type, for the same home."""
     home = ("--home", shlex.quote(str(door.setup.home))) if door.setup.home else ()
     return " ".join((os.environ.get("GREENROOM_CALLED_AS", "greenroom"), *home, *words))
@@ -85,6 +87,7 @@ async def _work(door: Door, team: TeamId) -> tuple[TaskId, ...]:
     try:
         host = await door.runtime.start(team)
         host.listen_trouble(door.progress.trouble)
+        host.watch(door.progress.piece)
         return await _settled(door, team, tuple(host.world.tasks))
     except asyncio.CancelledError:
         door.progress.note("Stopping: what runs is ended and written down. Once more to end at once.", style="yellow")

@@ -6,8 +6,9 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
@@ -21,22 +22,30 @@ from greenroom.interfaces.cli.display.output import Output
 from greenroom.interfaces.cli.display.progress import Progress, progress_for
 from greenroom.interfaces.cli.exits import Exit, of_signal
 from greenroom.interfaces.cli.runs.kits import kits
+from greenroom.interfaces.cli.runs.means import Means
 from greenroom.interfaces.cli.signals import end_at_once, heard, kept
 from greenroom.interfaces.cli.streams import hush
 
 
-@record
-class Door:
-    """What a command works with."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What a command works with that wants nothing of the log. Settings and models come when they are asked for."""
 
     setup: Setup
     home: Path
-    runtime: Runtime
     out: Output
     progress: Progress
+    means: Means
 
 
-Work: TypeAlias = Callable[[Door], Awaitable[Exit]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door(Desk):
+    """What all other commands work with."""
+
+    runtime: Runtime
+
+
+Work: TypeAlias = Callable[[Desk], Awaitable[Exit]]
 
 
 class Stop:
@@ -99,10 +108,31 @@ async def _watched(plan: Plan, out: Output, progress: Progress, stop: Stop) -> E
 
 
 async def _opened(plan: Plan, out: Output, progress: Progress) -> Exit:
-    home = home_folder(plan.setup.home)
-    runtime = await Runtime.open(home, kits=kits(home, fatal=plan.fatal), access=plan.access)
+    means = Means()
+    desk = Desk(setup=plan.setup, home=home_folder(plan.setup.home), out=out, progress=progress, means=means)
     try:
-        return await plan.work(Door(setup=plan.setup, home=home, runtime=runtime, out=out, progress=progress))
+        if plan.access == "none":
+            return await plan.work(desk)
+        return await _in_the_log(plan, desk, plan.access)
     finally:
         progress.end()
+        await means.close()
+
+
+async def _in_the_log(plan: Plan, desk: Desk, access: Literal["make", "change", "look"]) -> Exit:
+    kinds = kits(desk.home, desk.means, fatal=plan.fatal)
+    runtime = await Runtime.open(desk.home, kits=kinds, access=access)
+    try:
+        return await plan.work(
+            Door(
+                setup=desk.setup,
+                home=desk.home,
+                out=desk.out,
+                progress=desk.progress,
+                means=desk.means,
+                runtime=runtime,
+            )
+        )
+    finally:
+        desk.progress.end()
         await runtime.close()

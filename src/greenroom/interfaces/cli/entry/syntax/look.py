@@ -1,4 +1,4 @@
-"""How to type what only looks: `tasks`, `show`, `events`, `replay`."""
+"""How to type what only looks: `tasks`, `show`, `events`, `replay`, `cost`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from greenroom.interfaces.cli.asked.orders import Events, Replay, Show, Tasks
+from greenroom.interfaces.cli.asked.orders import By, Cost, Events, Replay, Show, Tasks
 from greenroom.interfaces.cli.entry.doing import do
-from greenroom.interfaces.cli.entry.ids import Id
+from greenroom.interfaces.cli.entry.ids import OPTIONAL, Id
 
 
 def tasks(
@@ -46,3 +46,13 @@ def replay(
 ) -> int:
     """Tell a run again as a story, or show what was true at one version of it."""
     return do(context, Replay(name=name, at=at))
+
+
+def cost(
+    context: typer.Context,
+    name: Annotated[str, OPTIONAL] = "",
+    *,
+    by: Annotated[By, typer.Option("--by", metavar="run|agent|model", help="What each row is about.")] = "run",
+) -> int:
+    """Say what one team, or all of them, have cost: money, tokens, steps."""
+    return do(context, Cost(name=name, by=by))

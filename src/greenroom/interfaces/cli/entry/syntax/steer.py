@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Fork, Pause, Resume, YesNo
+from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Caps, Fork, Pause, Resume, Tape, YesNo
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import Id
+from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, Record, Replay
 
 
 def pause(
@@ -21,9 +22,19 @@ def pause(
     return do(context, Pause(name=name, now=now))
 
 
-def resume(context: typer.Context, name: Id) -> int:
-    """Let a team go on; if nobody runs it, run it here to its end."""
-    return do(context, Resume(name=name))
+def resume(
+    context: typer.Context,
+    name: Id,
+    *,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    record: Record = None,
+    replay: Replay = None,
+) -> int:
+    """Let a team go on; if nobody runs it, run it here to its end. A new limit replaces the team's old one."""
+    caps = Caps(cost=max_cost, tokens=max_tokens, time=max_time)
+    return do(context, Resume(name=name, caps=caps, tape=Tape(record=record, replay=replay)))
 
 
 def cancel(context: typer.Context, name: Id) -> int:

@@ -1,4 +1,4 @@
-"""Where Greenroom keeps its things."""
+"""Where Greenroom keeps its log."""
 
 from __future__ import annotations
 

@@ -1,0 +1,308 @@
+"""The model layer's price: agents that call a model and a tool over real HTTP, against the same loop in bare aiohttp.
+
+The fake server runs in a process of its own, so CPU is the client's alone. An agent's run is one tool round: a model
+call that asks for a tool, the tool, and a second model call that reads its result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from msgspec import json
+
+from greenroom.abilities.skills.converse import Converse
+from greenroom.adapters.models.gate import Gate
+from greenroom.adapters.models.openai.endpoint import Endpoint
+from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.pricing import FREE
+from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.host import Host
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.app.tuning import tune_process
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.base.records import Data
+from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.log import Store
+from greenroom.core.ports.model import Model, ToolSpec
+from greenroom.core.rules.intents import AddAgent, AddTask, QueueSteps
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.step import Step, StepEnded, StepType, Terms, Work
+from greenroom.core.state.world import World
+from greenroom.core.sync.bus import Commit
+from greenroom.testing.fake_openai.process import run_in_process
+
+GOALS: Final = {
+    "one_agent_cpu_ms": ("<=", 2.0),
+    "one_agent_cpu_ms_durable": ("<=", 3.0),
+    "one_agent_bytes": ("<=", 20_000.0),
+    "agents_1000_wall_over_aiohttp": ("<=", 1.4),
+    "agents_1000_wall_over_aiohttp_durable": ("<=", 1.8),
+    "cpu_ms_per_agent_durable": ("<=", 3.0),
+    "round_190_cpu_ms": ("<=", 3.0),
+    "rounds_200_s": ("<=", 2.0),
+    "rounds_200_bytes": ("<=", 2_000_000.0),
+    "new_agent_us": ("<=", 20.0),
+    "import_s": ("<=", 0.3),
+}
+
+LATENCY: Final = 0.5
+MANY: Final = 1000
+RUNS: Final = 200
+ROUNDS: Final = 200
+SCHEMA: Final = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
+ADD: Final = ToolSpec(name="add", description="Add two numbers.", parameters=SCHEMA)
+SPEC: Final = AgentSpec(name="adder", role="calculator", tools=("add",))
+PROMPT: Final = "What is 1 + 1? Use the tool."
+LIMITS: Final = Limits(money=10**12, tokens=10**12)
+
+
+class Add:
+    """A tool that touches nothing."""
+
+    type: StepType = "tool"
+    name: str = "add"
+    description: str = "Add two numbers."
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """Free."""
+        return Terms(effect="pure")
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Add."""
+        given = bench.step.work.instruction_content or {}
+        return Outcome(result={"output": str(sum(one for one in given.values() if isinstance(one, int)))})
+
+
+class One:
+    """The only model there is."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def named(self, _: str) -> Model:
+        """That one."""
+        return self._model
+
+
+class House:
+    """A running team whose agents use a model at this address."""
+
+    def __init__(self, runtime: Runtime, team: TeamId, host: Host) -> None:
+        self.runtime, self.team, self.host = runtime, team, host
+        self.texts: dict[AgentId, asyncio.Event] = {}
+        self.ended: list[float] = []
+        self._tasks = 0
+        host.listen(self._follow)
+
+    def _follow(self, commit: Commit) -> None:
+        for event in commit.events:
+            if isinstance(event, StepEnded) and event.result is not None and "calls" in event.result:
+                self.ended.append(time.process_time())
+                if not event.result["calls"]:
+                    self.texts[AgentId(event.step_id.partition("#")[0])].set()
+            elif isinstance(event, StepEnded) and event.error:
+                raise RuntimeError(event.error)
+
+    async def run(self, *agents: AgentId) -> None:
+        """Give them a task in which each answers the question, in a conversation of its own."""
+        name = TaskId(f"t{self.host.world.team.tasks_made + 1}")
+        self.texts = {agent: asyncio.Event() for agent in agents}
+        work = Work(type="skill", executor="converse", text_content=PROMPT)
+        task = AddTask(name="add", intention="", manager=agents[0], group=agents, driver="manager")
+        queued = [QueueSteps(agent_id=agent, works=(work,), task_id=name) for agent in agents]
+        await self.host.submit(task, *queued, by="door")
+        for done in self.texts.values():
+            await done.wait()
+
+
+@asynccontextmanager
+async def house(url: str, log: Store, agents: Sequence[AgentId]) -> AsyncIterator[House]:
+    """Open it, and close it again."""
+    endpoint = Endpoint("fake", url)
+    plain = OpenAICompatible(endpoint, "fake", price=FREE.most, cost=FREE.of)
+    model = Retrying(plain, Gate(parallel=MANY), Patience())
+    kit = Kit(abilities=Abilities([Converse(One(model), [ADD]), Add()]))
+    runtime = Runtime(log, kits={"bench": lambda _: kit})
+    try:
+        team = await runtime.create("bench", [(name, SPEC) for name in agents], kit="bench", limits=LIMITS)
+        yield House(runtime, team, await runtime.start(team))
+    finally:
+        await runtime.close()
+        await endpoint.close()
+
+
+# ---------------------------------------------------------------------------------------------- the floor
+
+TOOL: Final = {"type": "function", "function": {"name": "add", "description": "Add.", "parameters": SCHEMA}}
+
+
+async def _bare_call(session: aiohttp.ClientSession, url: str, messages: list[Data]) -> dict[str, Any]:
+    """One streamed call, as somebody would write it who has no house."""
+    body = json.encode({"model": "fake", "messages": messages, "tools": [TOOL], "stream": True, "max_tokens": 4096})
+    headers = {"Content-Type": "application/json"}
+    async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
+        chunks = [json.decode(line[6:]) async for line in response.content if line.startswith(b"data: {")]
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    calls = [call for delta in deltas for call in delta.get("tool_calls") or ()]
+    if not calls:
+        return {"role": "assistant", "content": "".join(delta.get("content") or "" for delta in deltas)}
+    function = {"name": "add", "arguments": "".join(one["function"].get("arguments", "") for one in calls)}
+    return {"role": "assistant", "tool_calls": [{"id": calls[0]["id"], "type": "function", "function": function}]}
+
+
+async def _bare_run(session: aiohttp.ClientSession, url: str, marks: list[float] | None = None) -> None:
+    messages: list[Data] = [{"role": "system", "content": "You add."}, {"role": "user", "content": PROMPT}]
+    while True:
+        said = await _bare_call(session, url, messages)
+        if marks is not None:
+            marks.append(time.process_time())
+        messages.append(said)
+        if "tool_calls" not in said:
+            return
+        call = said["tool_calls"][0]
+        numbers = json.decode(call["function"]["arguments"])
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": str(sum(numbers.values()))})
+
+
+@asynccontextmanager
+async def _bare() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        yield session
+
+
+# ---------------------------------------------------------------------------------------------- measuring
+
+
+def _wrote() -> int:
+    """Bytes that this process has written to files; 0 where nobody counts them."""
+    counted = Path("/proc/self/io")
+    if not counted.exists():
+        return 0
+    return int(counted.read_text(encoding="ascii").split("wchar: ")[1].split()[0])
+
+
+async def _one(url: str, log: Store) -> tuple[float, float]:
+    """Milliseconds of CPU and bytes written per run of one agent."""
+    agent = AgentId("adder")
+    async with house(url, log, [agent]) as home:
+        for _ in range(20):
+            await home.run(agent)
+        gc.collect()
+        cpu, wrote = time.process_time(), _wrote()
+        for _ in range(RUNS):
+            await home.run(agent)
+        return (time.process_time() - cpu) / RUNS * 1000, (_wrote() - wrote) / RUNS
+
+
+async def _many(url: str, log: Store) -> tuple[float, float]:
+    """Seconds until all of many agents have their answer, and milliseconds of CPU for each."""
+    names = [AgentId(f"a{number}") for number in range(MANY)]
+    async with house(url, log, names) as home:
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        await home.run(*names)
+        return time.perf_counter() - wall, (time.process_time() - cpu) / MANY * 1000
+
+
+async def _rounds(url: str, log: Store) -> tuple[float, float, float]:
+    """CPU of a late round in milliseconds, seconds for all rounds, bytes written."""
+    agent = AgentId("adder")
+    async with house(url, log, [agent]) as home:
+        gc.collect()
+        wall, wrote = time.perf_counter(), _wrote()
+        await home.run(agent)
+        wall, wrote = time.perf_counter() - wall, _wrote() - wrote
+        gaps = [(b - a) * 1000 for a, b in pairwise(home.ended)]
+        return statistics.median(gaps[ROUNDS - 20 : ROUNDS - 1]), wall, float(wrote)
+
+
+async def _floor(figures: dict[str, float], fast: str, slow: str, long: str) -> None:
+    async with _bare() as session:
+        for _ in range(20):
+            await _bare_run(session, fast)
+        cpu = time.process_time()
+        for _ in range(RUNS):
+            await _bare_run(session, fast)
+        figures["floor_one_agent_cpu_ms"] = (time.process_time() - cpu) / RUNS * 1000
+        marks: list[float] = []
+        await _bare_run(session, long, marks)
+        gaps = [(b - a) * 1000 for a, b in pairwise(marks)]
+        figures["floor_round_190_cpu_ms"] = statistics.median(gaps[ROUNDS - 20 : ROUNDS - 1])
+    async with _bare() as session:
+        wall, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(_bare_run(session, slow) for _ in range(MANY)))
+        figures["floor_agents_1000_s"] = time.perf_counter() - wall
+        figures["floor_cpu_ms_per_agent"] = (time.process_time() - cpu) / MANY * 1000
+
+
+async def _new_agents() -> float:
+    """Microseconds to make an agent."""
+    runtime = Runtime(MemoryLog(), kits={"bench": lambda _: Kit(abilities=Abilities([Add()]))})
+    team = await runtime.create("bench", [(AgentId("first"), SPEC)], kit="bench")
+    host = await runtime.start(team)
+    made = [AddAgent(agent_id=AgentId(f"n{number}"), spec=SPEC) for number in range(2000)]
+    gc.collect()
+    cpu = time.process_time()
+    for page in range(0, len(made), 500):
+        await host.submit(*made[page : page + 500], by="door")
+    took = (time.process_time() - cpu) / len(made) * 1e6
+    await runtime.close()
+    return took
+
+
+def _import() -> float:
+    """Seconds until `import greenroom` is done, in a new process, without what Python takes itself."""
+
+    def took(code: str) -> float:
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        return time.perf_counter() - begin
+
+    bare = min(took("pass") for _ in range(5))
+    return min(took("import greenroom; greenroom.Runtime") for _ in range(5)) - bare
+
+
+async def run() -> dict[str, float]:
+    """All figures of the model layer."""
+    figures: dict[str, float] = {}
+    tune_process()
+    with (
+        tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name,
+        run_in_process("tool_round") as fast,
+        run_in_process("tool_round", latency=LATENCY) as slow,
+        run_in_process(f"rounds:{ROUNDS}") as long,
+    ):
+        folder = Path(name)
+        await _floor(figures, fast, slow, long)
+        figures["one_agent_cpu_ms"], _ = await _one(fast, MemoryLog())
+        durable = await _one(fast, await SqliteLog.open(folder / "one"))
+        figures["one_agent_cpu_ms_durable"], figures["one_agent_bytes"] = durable
+        wall, figures["cpu_ms_per_agent"] = await _many(slow, MemoryLog())
+        figures["agents_1000_wall_over_aiohttp"] = wall / figures["floor_agents_1000_s"]
+        wall, figures["cpu_ms_per_agent_durable"] = await _many(slow, await SqliteLog.open(folder / "many"))
+        figures["agents_1000_wall_over_aiohttp_durable"] = wall / figures["floor_agents_1000_s"]
+        late, total, wrote = await _rounds(long, await SqliteLog.open(folder / "long"))
+        figures["round_190_cpu_ms"], figures["rounds_200_s"], figures["rounds_200_bytes"] = late, total, wrote
+    figures["new_agent_us"] = await _new_agents()
+    figures["import_s"] = _import()
+    return figures

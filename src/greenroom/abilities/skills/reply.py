@@ -1,0 +1,127 @@
+"""A reply: what came of one request to a model, and how it is kept."""
+
+from __future__ import annotations
+
+import logging
+
+from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.errors import ModelFault, ProviderFault
+from greenroom.core.base.records import Data
+from greenroom.core.ports.codec import plain
+from greenroom.core.ports.executor import Bench
+from greenroom.core.ports.model import (
+    Failed,
+    Finished,
+    Listening,
+    Model,
+    ModelRequest,
+    Opaque,
+    ReasoningDelta,
+    Retried,
+    TextDelta,
+    ToolCall,
+    Usage,
+)
+
+Content = TextDelta | ReasoningDelta | ToolCall | Opaque | Usage | Finished
+
+
+class Reply:
+    """Filled event by event."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.opaque: list[Opaque] = []
+        self.usage: Usage | None = None
+        self.finished: Finished | None = None
+
+    def take(self, event: Content) -> None:
+        """What has come."""
+        match event:
+            case TextDelta():
+                self._texts.append(event.text)
+            case ReasoningDelta():
+                self._thoughts.append(event.text)
+            case ToolCall():
+                self.calls.append(event)
+            case Opaque():
+                self.opaque.append(event)
+            case Usage():
+                self.usage = event
+            case Finished():
+                self.finished = event
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return "".join(self._texts)
+
+    @property
+    def reasoning(self) -> str:
+        """What was thought before it."""
+        return "".join(self._thoughts)
+
+    @property
+    def spent(self) -> Amounts | None:
+        """What it cost; None when nobody said."""
+        return None if self.usage is None else self.usage.spent
+
+    def kept(self) -> Data:
+        """The reply as the log has it: what is not there takes no room."""
+        found: dict[str, object] = {"text": self.text, "calls": [_kept(call) for call in self.calls]}
+        if self.reasoning:
+            found["reasoning"] = self.reasoning
+        if self.opaque:
+            found["opaque"] = [{"provider": one.provider, "data": one.data} for one in self.opaque]
+        if self.usage is not None:
+            found["usage"] = plain(self.usage)
+        if self.finished is not None and self.finished.by:
+            found["by"] = self.finished.by
+        return found
+
+
+def _kept(call: ToolCall) -> dict[str, object]:
+    found: dict[str, object] = {"id": call.call_id, "name": call.name, "arguments": call.arguments}
+    if call.unread:
+        found["unread"] = call.unread
+    if call.extra is not None:
+        found["extra"] = call.extra
+    return found
+
+
+async def listen(bench: Bench, model: Model, request: ModelRequest) -> Reply:
+    """Ask, and read the whole answer; `ModelFault` for one that is no use, `ProviderFault` when there is none."""
+    reply = Reply()
+    async with Listening(model.stream(request)) as events:
+        async for event in events:
+            bench.show(event)
+            if isinstance(event, Retried):
+                reply = Reply()
+            elif isinstance(event, Failed):
+                raise _fault(event, reply.spent)
+            else:
+                reply.take(event)
+    return _whole(reply, model, request)
+
+
+def _fault(failed: Failed, spent: Amounts | None) -> ModelFault | ProviderFault:
+    """What the request has cost nobody knows, unless the provider said or such a failure is free."""
+    if spent is None and failed.free:
+        spent = Amounts()
+    if failed.verdict == "stop":
+        return ModelFault(failed.why, spent=spent)
+    return ProviderFault(failed.why, again=failed.again, spent=spent)
+
+
+def _whole(reply: Reply, model: Model, request: ModelRequest) -> Reply:
+    finished = reply.finished
+    if finished is None:
+        raise ModelFault(f"{model.name} stopped before its answer was complete.", spent=reply.spent)
+    if finished.reason == "length":
+        why = f"{model.name} stopped before its answer was complete: it may write {request.max_output} tokens at once."
+        raise ModelFault(why, spent=reply.spent)
+    if not reply.text and not reply.calls:
+        logging.getLogger(__name__).warning("%s answered nothing to %s", model.name, request.purpose.step)
+    return reply

@@ -1,0 +1,145 @@
+"""What is known of providers and models, read once from the two files beside this one. It touches no network.
+
+`providers.toml` says who serves models, `families.toml` what a model of a certain name can do.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Final, Literal
+
+from msgspec import convert
+
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data, record
+from greenroom.core.ports.model import ModelCard
+
+Wire = Literal["openai", "pydantic_ai"]
+
+_DOTTED_VENDOR: Final = re.compile(r"(?:[a-z]+\.)+(?=[a-z])")
+"""Bedrock's way to write a vendor: `eu.anthropic.claude-…`."""
+
+
+@record
+class Provider:
+    """Somebody who serves models. `keys` are variables; an empty `base_url` has to be given by the person."""
+
+    name: str
+    base_url: str = ""
+    base_url_env: str = ""
+    path: str = ""
+    keys: tuple[str, ...] = ()
+    wire: Wire = "openai"
+    keyless: bool = False
+    local: bool = False
+    get_key: str = ""
+    strong: str = ""
+    fast: str = ""
+
+
+@record
+class Family:
+    """Models that are alike: patterns of their names, who serves them (the best known first), what they can do."""
+
+    names: tuple[str, ...]
+    at: tuple[str, ...]
+    card: ModelCard
+
+
+def read(name: str) -> Data:
+    """One of the two files."""
+    return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
+
+
+@cache
+def providers() -> Mapping[str, Provider]:
+    """All providers by name, in the order in which they are proposed."""
+    tables = convert(read("providers.toml"), dict[str, dict[str, object]])
+    return MappingProxyType({name: convert({**table, "name": name}, Provider) for name, table in tables.items()})
+
+
+@cache
+def families() -> Sequence[Family]:
+    """All families, the special before the general."""
+    tables = convert(read("families.toml")["family"], list[dict[str, object]])
+    return tuple(convert({**table, "card": table}, Family) for table in tables)
+
+
+def provider(name: str) -> Provider:
+    """The provider of this name."""
+    found = providers().get(name.strip().lower())
+    if found is None:
+        raise unknown(name, providers())
+    return found
+
+
+def unknown(name: str, names: Collection[str]) -> WorldFault:
+    """There is no such provider; perhaps one of these is meant."""
+    near = get_close_matches(name.strip().lower(), names, n=3, cutoff=0.6)
+    hint = f"Did you mean {listed(near, ' or ')}?" if near else f"There are: {listed(sorted(names), ', ')}."
+    return WorldFault(f"There is no provider {name!r}. {hint}")
+
+
+def listed(names: Sequence[str], between: str) -> str:
+    """Names as they are typed."""
+    return between.join(f"`{name}`" for name in names)
+
+
+def bare(model: str) -> str:
+    """The name that a family goes by: no vendor before it, no tag behind it, in lower case."""
+    name = model.strip().lower().removeprefix("ft:").rsplit("/", 1)[-1].split(":", 1)[0]
+    return _DOTTED_VENDOR.sub("", name, count=1) if _DOTTED_VENDOR.match(name) else name
+
+
+def family_of(model: str) -> Family | None:
+    """The first family with a fitting name."""
+    name = bare(model)
+    return next((one for one in families() if any(fnmatchcase(name, pattern) for pattern in one.names)), None)
+
+
+def card_of(model: str) -> ModelCard:
+    """What is known of a model (its name without the provider); the cautious card for one that nobody knows."""
+    found = family_of(model)
+    return ModelCard() if found is None else found.card
+
+
+def split(name: str, also: Collection[str] = ()) -> tuple[str, str]:
+    """(provider, model) of `provider:model`, cut at the first colon. `also` are providers that a person has set up."""
+    first, colon, model = (part.strip() for part in name.partition(":"))
+    lower = first.lower()
+    chosen = first if first in also else lower
+    if colon and (chosen in providers() or chosen in also):
+        if not model:
+            raise WorldFault(f"{name!r} names no model. Write for instance {example(chosen)}.")
+        return chosen, model
+    proposed = proposals(name.strip())
+    if proposed:
+        raise WorldFault(f"{name!r} names no provider. Write {listed(proposed, ' or ')}.")
+    if colon:
+        raise unknown(first, {*providers(), *also})
+    raise WorldFault(f"{name!r} names no provider. Write provider:model, for instance {example('openai')}.")
+
+
+def example(name: str) -> str:
+    """A name that can be typed."""
+    known = providers().get(name)
+    return f"`{name}:{(known.strong if known else '') or 'MODEL'}`"
+
+
+def proposals(model: str) -> Sequence[str]:
+    """How to write a model of a known family in full."""
+    found = family_of(model)
+    if found is None:
+        return ()
+    if "/" in model:
+        return (f"openrouter:{model}",)
+    # A tag is Ollama's way to name a size, where others have it in the name.
+    at = ("ollama",) if ":" in model and "ollama" in found.at else found.at
+    return tuple(f"{place}:{model}" for place in at if place != "openrouter") or (f"openrouter:{model}",)

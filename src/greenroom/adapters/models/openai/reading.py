@@ -1,0 +1,219 @@
+"""Reading an answer: chunks of a stream, or a whole body, in the many shapes that call themselves compatible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from greenroom.adapters.models.openai import usage as usages
+from greenroom.adapters.models.openai.calls import Calls
+from greenroom.adapters.models.openai.thinking import Thinking
+from greenroom.adapters.models.openai.words import complaint_in
+from greenroom.core.ports.model import (
+    Finished,
+    FinishReason,
+    ModelEvent,
+    Opaque,
+    ReasoningDelta,
+    TextDelta,
+    Usage,
+)
+
+REASONING: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+"""The names under which thoughts come; whoever sends several says the same thing under each."""
+
+MOST_CALLS: Final = 128
+"""Calls in one reply that anybody could have meant."""
+
+_REASONS: Final[Mapping[str, FinishReason]] = {
+    "tool_calls": "calls",
+    "tool_call": "calls",
+    "tool_use": "calls",
+    "function_call": "calls",
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "content_filter": "filter",
+    "safety": "filter",
+    "refusal": "filter",
+    "sensitive": "filter",
+    "insufficient_system_resource": "length",
+}
+"""All others (stop, eos, end_turn, stop_sequence, …) mean that it said what it wanted."""
+
+
+class Complaint(Exception):
+    """The provider says in the middle of an answer that there will be none."""
+
+    def __init__(self, said: Mapping[str, object]) -> None:
+        super().__init__("a complaint instead of an answer")
+        self.said = said
+
+
+class TooMuch(Exception):
+    """More comes than was asked for."""
+
+
+class Reading:
+    """One answer, chunk by chunk. `most` is how many characters it may have."""
+
+    def __init__(self, provider: str, most: int) -> None:
+        self.usage: Usage | None = None
+        self.said = ""
+        self.begun = False
+        self.done = False
+        self._provider = provider
+        self.most = most
+        self._left = most
+        self._thinking = Thinking()
+        self._calls = Calls()
+        self._details: list[object] = []
+        self._thoughts: list[str] = []
+        self._thought_name = ""
+        self._model = ""
+        self._id = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the provider has said, in whichever way, that this is all."""
+        return bool(self.said) or self.done or (self.begun and self.usage is not None)
+
+    def take(self, chunk: Mapping[str, object]) -> list[ModelEvent]:
+        """What one chunk, or a whole body, tells."""
+        if complaint_in(chunk):
+            raise Complaint(chunk)
+        if not self._id:
+            self._model, self._id = _text(chunk.get("model")), _text(chunk.get("id"))
+        self.usage = usages.found_in(chunk) or self.usage
+        choices = chunk.get("choices")
+        found: list[ModelEvent] = []
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict) and choice.get("index") in (None, 0):
+                found += self._choice(choice)
+        return found
+
+    def _choice(self, choice: Mapping[str, object]) -> Iterator[ModelEvent]:
+        said = choice.get("finish_reason") or choice.get("stop_reason")
+        for name in ("delta", "message"):
+            message = choice.get(name)
+            if isinstance(message, dict):
+                yield from self._message(message)
+        text = choice.get("text")
+        if isinstance(text, str):
+            yield from self._content(text)
+        if isinstance(said, str) and said and not self.said:
+            self.said = said
+            self.begun = True
+
+    def _message(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
+        yield from self._reasoning(message)
+        content = message.get("content")
+        if isinstance(content, str):
+            yield from self._content(content)
+        elif isinstance(content, list):
+            for part in content:
+                yield from self._part(part)
+        refusal = message.get("refusal")
+        if isinstance(refusal, str) and refusal:
+            yield from self._content(refusal)
+            self.said = self.said or "refusal"
+        if message.get("tool_calls"):
+            self.begun = True
+            self._calls.take(message["tool_calls"])
+        if message.get("function_call"):
+            self.begun = True
+            self._calls.take_old(message["function_call"])
+        if len(self._calls) > MOST_CALLS:
+            raise TooMuch(f"more than {MOST_CALLS} tool calls in one answer")
+
+    def _reasoning(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
+        details = message.get("reasoning_details")
+        if isinstance(details, list):
+            self._details += details
+        for name in REASONING:
+            thought = message.get(name)
+            if isinstance(thought, str) and thought:
+                self._thought_name = name
+                yield from self._thought(thought)
+                return
+        if isinstance(details, list):
+            for detail in details:
+                if isinstance(detail, dict):
+                    yield from self._thought(_text(detail.get("text")) or _text(detail.get("summary")))
+
+    def _part(self, part: object) -> Iterator[ModelEvent]:
+        """Content in a list: text, and thoughts that are texts or lists of them (Mistral)."""
+        if isinstance(part, str):
+            yield from self._content(part)
+        if not isinstance(part, dict):
+            return
+        if part.get("type") in ("thinking", "reasoning"):
+            inner = part.get("thinking") or part.get("reasoning") or part.get("text") or part.get("summary")
+            for one in inner if isinstance(inner, list) else [inner]:
+                yield from self._thought(_text(one.get("text")) if isinstance(one, dict) else _text(one))
+        else:
+            yield from self._content(_text(part.get("text")))
+
+    def _content(self, text: str) -> Iterator[ModelEvent]:
+        for piece in self._thinking.feed(text):
+            yield from self._thought(piece.text) if piece.thought else self._answer(piece.text)
+
+    def _answer(self, text: str) -> Iterator[ModelEvent]:
+        self._weigh(text)
+        yield TextDelta(text=text)
+
+    def _thought(self, text: str) -> Iterator[ModelEvent]:
+        if text:
+            self._weigh(text)
+            self._thoughts.append(text)
+            yield ReasoningDelta(text=text)
+
+    def _weigh(self, text: str) -> None:
+        self.begun = True
+        self._left -= len(text)
+        if self._left < 0:
+            raise TooMuch("more text than the answer may have")
+
+    def rest(self) -> Iterator[ModelEvent]:
+        """What can only be told at the end: text that was held back, whole calls, what goes back unchanged."""
+        for piece in self._thinking.end():
+            yield from self._thought(piece.text) if piece.thought else self._answer(piece.text)
+        calls = list(self._calls.whole())
+        yield from calls
+        if self._details:
+            yield Opaque(provider=self._provider, data={"reasoning_details": joined(self._details)})
+        elif calls and self._thought_name == "reasoning_content":
+            # Whoever thinks between calls wants its thoughts back with them.
+            yield Opaque(provider=self._provider, data={"reasoning_content": "".join(self._thoughts)})
+
+    def finished(self, by: str) -> Finished:
+        """How it ended."""
+        reason = _REASONS.get(self.said.lower(), "stop")
+        if len(self._calls) and reason == "stop":
+            reason = "calls"
+        return Finished(reason=reason, said=self.said, model=self._model, response_id=self._id, by=by)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def joined(details: list[object]) -> list[object]:
+    """The details of all chunks, those of one index put together again: they go back as if they had come whole."""
+    found: list[object] = []
+    places: dict[object, dict[str, object]] = {}
+    for detail in details:
+        if not isinstance(detail, dict):
+            continue
+        place = (detail.get("index"), detail.get("type"))
+        known = places.get(place) if place[0] is not None else None
+        if known is None:
+            known = places[place] = dict(detail)
+            found.append(known)
+            continue
+        for name, value in detail.items():
+            old = known.get(name)
+            grows = name in ("text", "summary", "data") and isinstance(old, str) and isinstance(value, str)
+            known[name] = f"{old}{value}" if grows else (value if value is not None else old)
+    return found

@@ -1,0 +1,1 @@
+"""The platform registry: a conversation with any provider, and platforms of one's own."""

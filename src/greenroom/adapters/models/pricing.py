@@ -1,0 +1,149 @@
+"""What a model costs: the user's own word, else genai-prices; a model on this machine is free; else nobody knows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cache
+from typing import Final, Protocol
+
+from greenroom.core.base.records import record
+from greenroom.core.ports.model import Usage
+
+MILLION: Final = 1_000_000
+
+_THEIR_NAMES: Final = {
+    "bedrock": "aws",
+    "moonshot": "moonshotai",
+    "xai": "x-ai",
+    "zhipu": "zhipuai",
+}
+"""What genai-prices calls a provider, where that differs."""
+
+
+@record
+class Rates:
+    """Millionths of a dollar per million tokens. Where there is no rate for the cache, its tokens cost like others."""
+
+    input: int
+    output: int
+    cached: int | None = None
+    written: int | None = None
+
+
+class Price(Protocol):
+    """The price of one model."""
+
+    def most(self, read: int, written: int) -> int | None:
+        """What so many tokens cost at most."""
+        ...
+
+    def of(self, usage: Usage) -> int | None:
+        """What a call has cost."""
+        ...
+
+
+class Flat:
+    """A price that is the same for every token of a kind."""
+
+    def __init__(self, rates: Rates) -> None:
+        self._rates = rates
+
+    def most(self, read: int, written: int) -> int:
+        """As if nothing came from the cache, and everything went into it."""
+        rates = self._rates
+        return _up(read * max(rates.input, rates.cached or 0, rates.written or 0) + written * rates.output)
+
+    def of(self, usage: Usage) -> int:
+        """What the provider says it took, else what its tokens cost."""
+        if usage.money is not None:
+            return usage.money
+        rates = self._rates
+        cached = rates.input if rates.cached is None else rates.cached
+        stored = rates.input if rates.written is None else rates.written
+        fresh = usage.input - usage.cached - usage.written
+        return _up(fresh * rates.input + usage.cached * cached + usage.written * stored + usage.output * rates.output)
+
+
+class Unknown:
+    """No price. Only what the provider itself says a call has cost is known."""
+
+    def most(self, _: int, __: int) -> None:
+        """Nobody knows."""
+
+    def of(self, usage: Usage) -> int | None:
+        """What the provider says."""
+        return usage.money
+
+
+class Tiered:
+    """A price that depends on how long the request is: genai-prices works it out for each call."""
+
+    def __init__(self, provider: str, model: str, most: Rates) -> None:
+        self._asked = (provider, model)
+        self._most = Flat(most)
+
+    def most(self, read: int, written: int) -> int:
+        """As if every request were in the dearest tier."""
+        return self._most.most(read, written)
+
+    def of(self, usage: Usage) -> int:
+        """What the provider says it took, else what its tokens cost together."""
+        return _worked_out(*self._asked, usage) if usage.money is None else usage.money
+
+
+FREE: Final = Flat(Rates(input=0, output=0))
+
+
+def price_of(provider: str, model: str, *, local: bool, own: Mapping[str, Rates]) -> Price:
+    """The price of this model; `own` is what the settings say, by `provider:model` or by model."""
+    rates = own.get(f"{provider}:{model}") or own.get(model)
+    if rates is not None:
+        return Flat(rates)
+    return FREE if local else _known(_THEIR_NAMES.get(provider, provider), model)
+
+
+@cache
+def _known(provider: str, model: str) -> Price:
+    with contextlib.suppress(LookupError):
+        low, high = _rates(provider, model, 0), _rates(provider, model, MILLION)
+        return Flat(low) if low == high else Tiered(provider, model, high)
+    return Unknown()
+
+
+def _rates(provider: str, model: str, read: int) -> Rates:
+    """What a million tokens of each kind add to a request that has read so many already: dearer for a long one."""
+
+    def adds(**counts: int) -> int:
+        more = {**counts, "input": read + counts.get("input", 0)}
+        return _worked_out(provider, model, Usage(**more)) - before
+
+    before = _worked_out(provider, model, Usage(input=read))
+    size = MILLION if read else MILLION // 1000  # so small that it is in the cheapest tier
+    each = MILLION // size
+    return Rates(
+        input=adds(input=size) * each,
+        output=adds(output=size) * each,
+        cached=adds(input=size, cached=size) * each,
+        written=adds(input=size, written=size) * each,
+    )
+
+
+def _worked_out(provider: str, model: str, usage: Usage) -> int:
+    """Millionths of a dollar, as genai-prices has it. `LookupError` when it does not know the model."""
+    import genai_prices
+
+    counted = genai_prices.Usage(
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cached,
+        cache_write_tokens=usage.written,
+    )
+    total = genai_prices.calc_price(counted, model_ref=model, provider_id=provider).total_price
+    return -int(-total * Decimal(MILLION) // 1)
+
+
+def _up(amount: int) -> int:
+    """From millionths of millionths, rounded up: a cap is a cap."""
+    return -(-amount // MILLION)

@@ -1,0 +1,167 @@
+"""What one invocation asks models with: settings, models, a recording. Each is made when it is first needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from greenroom.adapters.models.catalog.discovery import Server, found, local_servers
+from greenroom.adapters.models.replay.cassette import FIRST_LINE
+from greenroom.adapters.models.replay.recording import Recorder
+from greenroom.adapters.models.replay.redaction import secrets_in
+from greenroom.adapters.models.replay.replaying import Playing
+from greenroom.app.settings.keys import saved_keys
+from greenroom.app.settings.layers import Loaded, load
+from greenroom.app.supply import Supply
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import record
+from greenroom.core.ports.model import Model, Models
+
+
+@record
+class Unused:
+    """What a recording held that nobody asked for: how many answers, of which models."""
+
+    file: str
+    count: int
+    models: tuple[str, ...]
+
+
+@record
+class One:
+    """One model for everybody, whatever they call it."""
+
+    model: Model
+
+    def named(self, _: str) -> Model:
+        """That one."""
+        return self.model
+
+
+class Provisions:
+    """Also the models themselves, by name: a team that runs here asks these."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ, cwd: Callable[[], Path] = Path.cwd) -> None:
+        self._environ = environ
+        self._cwd = cwd
+        self._loaded: Loaded | None = None
+        self._flags: Mapping[str, object] = {}
+        self._servers: Sequence[Server] = ()
+        self._supply: Supply | None = None
+        self._recorder: Recorder | None = None
+        self._replay: Playing | None = None
+
+    # -------------------------------------------------------------------------------------------------- settings
+
+    def give(self, flags: Mapping[str, object]) -> None:
+        """What was said on the command line, by dotted key. It counts more than all else."""
+        self._flags = flags
+        self._loaded = None
+
+    @property
+    def loaded(self) -> Loaded:
+        """The settings, and where they come from; `WorldFault` for a file that cannot be used."""
+        if self._loaded is None:
+            self._loaded = load(self._flags, self._environ, here(self._cwd))
+        return self._loaded
+
+    # ------------------------------------------------------------------------------------------------ recordings
+
+    def tape(self, record: Path | None, replay: Path | None) -> None:
+        """Record what models say, or have a recording say it again. Before the first model is asked for."""
+        secrets = self._secrets() if record or replay else ()
+        if replay is not None:
+            self._replay = Playing(replay, secrets=secrets)
+        if record is not None:
+            refuse_old(record)
+            self._recorder = Recorder(record, secrets=secrets)
+
+    @property
+    def replays(self) -> str:
+        """The model of the recording that is played; empty when none is."""
+        return self._replay.main if self._replay is not None else ""
+
+    def unused(self) -> Unused | None:
+        """What is left of a recording that was played."""
+        left = self._replay.cassette.unused() if self._replay is not None else ()
+        if self._replay is None or not left:
+            return None
+        models = tuple(dict.fromkeys(tape.model for tape in left))
+        return Unused(file=str(self._replay.cassette.path), count=len(left), models=models)
+
+    def around(self, script: Model) -> Models:
+        """A model of one's own in the place of all others; a recording counts for it too."""
+        if self._replay is not None:
+            return self._replay
+        return One(model=self._recorder.wrap(script) if self._recorder is not None else script)
+
+    def _secrets(self) -> tuple[str, ...]:
+        try:
+            saved = tuple(saved_keys().values())
+        except WorldFault:
+            saved = ()  # a key file that cannot be read has given nobody a key
+        return (*secrets_in(self._environ), *saved)
+
+    # ---------------------------------------------------------------------------------------------------- models
+
+    async def look_around(self) -> None:
+        """See which models there are on this machine, if nothing else says which model to ask."""
+        known = self._replay or self.loaded.settings.model or found(self._environ) or saved_keys()
+        if not known:
+            self._servers = await local_servers(environ=self._environ)
+            self._supply = None
+
+    @property
+    def supply(self) -> Supply:
+        """All models. Making it asks nobody."""
+        if self._supply is None:
+            settings = self.loaded.settings
+            self._supply = Supply(
+                settings, self._environ, servers=self._servers, recorder=self._recorder, replay=self._replay
+            )
+        return self._supply
+
+    def named(self, name: str) -> Model:
+        """The model of this name, role or group; the normal one for no name."""
+        return self._replay.named(name) if self._replay is not None else self.supply.named(name)
+
+    def settled(self, name: str) -> str:
+        """The name that means the same tomorrow: of a single model its own, of a group the group's."""
+        if self._replay is not None:
+            return self._replay.named(name).name
+        behind = self.supply.meaning(name)
+        return behind[0] if len(behind) == 1 else name
+
+    async def close(self) -> None:
+        """Let the connections go; a recording without an answer in it is taken away again."""
+        supply, self._supply = self._supply, None
+        if supply is not None:
+            await supply.close()
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            recorder.close()
+            forget_empty(recorder.path)
+
+
+def here(cwd: Callable[[], Path]) -> Path:
+    """The current folder, if there still is one."""
+    try:
+        return cwd()
+    except FileNotFoundError:
+        raise WorldFault("The current folder is gone. Go to another one.") from None
+
+
+def refuse_old(path: Path) -> None:
+    """A recording never takes the place of another file."""
+    if path.exists() and (path.is_dir() or path.stat().st_size):
+        raise WorldFault(f"There is something at {str(path)!r} already. Record to another file, or delete it first.")
+
+
+def forget_empty(path: Path) -> None:
+    """Delete a recording that holds its first line only."""
+    try:
+        if path.is_file() and path.stat().st_size <= len(FIRST_LINE):
+            path.unlink()
+    except OSError:
+        return  # it is gone, or not ours any more: nothing is lost by leaving it

@@ -1,0 +1,222 @@
+"""Settings from all sides, and where each comes from: flags > environment > local > project > user > defaults.
+
+Tables are merged key by key; lists and single values replace. Each layer is checked alone, so a fault names its source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, cast
+
+import msgspec
+from platformdirs import user_config_path
+
+from greenroom.app.settings.keys import refuse_open
+from greenroom.app.settings.names import check_names
+from greenroom.app.settings.reading import Key, Raw, as_table, checked, dotted, leaves, read_toml
+from greenroom.app.settings.schema import PROVIDER, SCHEMA, Named, Settings, Table
+from greenroom.app.settings.secret import Secret
+from greenroom.app.settings.trust import refuse_strangers
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import record
+
+USER_FILE: Final = "GREENROOM_CONFIG"
+FOLDER: Final = ".greenroom"
+SHARED: Final = 0o1002
+VARIABLES: Final[Mapping[str, str]] = {
+    "GREENROOM_MODEL": "model",
+    "GREENROOM_STRONG": "strong",
+    "GREENROOM_FAST": "fast",
+    "GREENROOM_MAX_COST": "limits.cost",
+    "GREENROOM_MAX_TOKENS": "limits.tokens",
+    "GREENROOM_MAX_TIME": "limits.time",
+    "GREENROOM_LANGUAGE": "language",
+}
+FLAGS: Final[Mapping[str, str]] = {
+    "limits.cost": "--max-cost",
+    "limits.tokens": "--max-tokens",
+    "limits.time": "--max-time",
+}
+Layer = Literal["flag", "environment", "local", "project", "user", "default"]
+
+
+@record
+class Origin:
+    """Where a value comes from: a layer, and in it a flag, a variable or a file."""
+
+    layer: Layer
+    source: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.layer}: {self.source}" if self.source else self.layer
+
+
+DEFAULT: Final = Origin(layer="default")
+
+
+@record
+class Part:
+    """What one source says; checked."""
+
+    origin: Origin
+    raw: Raw
+
+
+@record
+class Loaded:
+    """All settings together. `origins` are by dotted key and hold what somebody has set."""
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+
+    def origin(self, key: str) -> Origin:
+        """Where this value comes from."""
+        return self.origins.get(key, DEFAULT)
+
+
+def load(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Loaded:
+    """The settings that hold in this folder. `flags` are by dotted key; None is not given."""
+    files = from_files(environ, cwd)
+    raw, origins = merged([*files, *from_environment(environ), *from_flags(flags)])
+    settings = cast("Settings", built(raw, SCHEMA, ()))
+    loaded = Loaded(settings=settings, origins=origins)
+    check_names(settings, lambda key: str(loaded.origin(key)))
+    return loaded
+
+
+# ------------------------------------------------------------------------------------------------------ sources
+
+
+def from_files(environ: Mapping[str, str], cwd: Path) -> Sequence[Part]:
+    """What the user's file, the project's and the local one say, the weakest first."""
+    own = user_file(environ)
+    parts = [part for part in (from_file(own, "user"),) if part is not None]
+    mine = bool(parts)
+    yours = as_table(parts[0].raw.get("providers", {})) if mine else {}
+    if any("key" in as_table(table) for table in yours.values()):
+        refuse_open(own)
+    folder = project_folder(cwd, environ.get("HOME"))
+    if folder is not None:
+        places: tuple[tuple[str, Layer], ...] = (("config.toml", "project"), ("config.local.toml", "local"))
+        for name, layer in places:
+            part = from_file(folder / FOLDER / name, layer)
+            if part is not None:
+                refuse_strangers(part.raw, part.origin.source, parts[0].raw if mine else {}, str(own))
+                parts.append(part)
+    return parts
+
+
+def user_file(environ: Mapping[str, str]) -> Path:
+    """The person's own file."""
+    named = environ.get(USER_FILE)
+    if named is None:
+        return user_config_path("greenroom", appauthor=False) / "config.toml"
+    if not named.strip():
+        raise WorldFault(f"${USER_FILE} is set but empty. Name a file, or unset it for your usual one.")
+    if not Path(named).exists():
+        raise WorldFault(f"${USER_FILE} names {named!r}, which is not there. Make it, or unset the variable.")
+    return Path(named)
+
+
+def from_file(path: Path, layer: Layer) -> Part | None:
+    """What a file says, if it is there."""
+    raw = read_toml(path)
+    if raw is None:
+        return None
+    return Part(origin=Origin(layer=layer, source=str(path)), raw=checked(raw, str(path)))
+
+
+def project_folder(cwd: Path, home: str | None) -> Path | None:
+    """The nearest folder above with settings in it, up to the root of the repository or the person's home."""
+    for folder in (cwd, *cwd.parents):
+        if any(there(folder / FOLDER / name) for name in ("config.toml", "config.local.toml")):
+            return folder
+        if there(folder / ".git") or str(folder) == home or for_everybody(folder.parent):
+            return None
+    return None
+
+
+def there(path: Path) -> bool:
+    """Whether there is something that can be seen."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def for_everybody(folder: Path) -> bool:
+    """Whether this is a place like /tmp, where anybody may leave things: settings there are not the project's."""
+    try:
+        return folder.stat().st_mode & SHARED == SHARED
+    except OSError:
+        return False
+
+
+def from_environment(environ: Mapping[str, str]) -> Iterator[Part]:
+    """One part for each variable that is set."""
+    for variable, key in VARIABLES.items():
+        value = environ.get(variable)
+        if value is None:
+            continue
+        if not value.strip():
+            raise WorldFault(f"${variable} is set but empty. Give it a value, or unset it.")
+        yield Part(
+            origin=Origin(layer="environment", source=f"${variable}"), raw=checked(nested(key, value), f"${variable}")
+        )
+
+
+def from_flags(flags: Mapping[str, object]) -> Iterator[Part]:
+    """One part for each flag that is given."""
+    for key, value in flags.items():
+        flag = FLAGS.get(key, f"--{key}")
+        if value is not None:
+            yield Part(origin=Origin(layer="flag", source=flag), raw=checked(nested(key, value), flag))
+
+
+def nested(key: str, value: object) -> dict[str, object]:
+    """`a.b` and its value as tables."""
+    first, dot, rest = key.partition(".")
+    return {first: nested(rest, value) if dot else value}
+
+
+# ----------------------------------------------------------------------------------------------------- together
+
+
+def merged(parts: Collection[Part]) -> tuple[dict[str, object], dict[str, Origin]]:
+    """All parts in one, a later one over an earlier one, and who said what."""
+    raw: dict[str, object] = {}
+    origins: dict[str, Origin] = {}
+    for part in parts:
+        for key, value in leaves(part.raw):
+            put(raw, key, value)
+            origins[".".join(key)] = part.origin
+    return raw, origins
+
+
+def put(raw: dict[str, object], key: Key, value: object) -> None:
+    """Set one value, deep inside; a table of values (headers) keeps what is not said again."""
+    inner = raw
+    for name in key[:-1]:
+        inner = cast("dict[str, object]", inner.setdefault(name, {}))
+    old = inner.get(key[-1])
+    inner[key[-1]] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+
+
+def built(raw: Raw, table: Table, above: Key) -> object:
+    """The record of a table."""
+    fields: dict[str, object] = {}
+    for name, value in raw.items():
+        shape, key = table.keys[name], (*above, name)
+        match shape:
+            case Table():
+                fields[name] = built(as_table(value), shape, key)
+            case Named():
+                entries = as_table(value).items()
+                fields[name] = {entry: built(as_table(one), shape.entry, (*key, entry)) for entry, one in entries}
+            case _:
+                fields[name] = Secret(above[-1], str(value)) if table is PROVIDER and name == "key" else value
+    needed = [one.name for one in msgspec.structs.fields(table.record) if one.required and one.name not in fields]
+    if needed:
+        raise WorldFault(f"The setting `{dotted(above)}` needs `{needed[0]}` too. Add it beside the others.")
+    return table.record(**fields)

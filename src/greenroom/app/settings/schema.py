@@ -1,0 +1,145 @@
+"""All that can be set, as records: the one schema of files, environment and flags. Its version is 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from greenroom.adapters.models.catalog.catalog import Wire
+from greenroom.app.settings import values
+from greenroom.app.settings.secret import Secret
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.records import record
+
+ROLES: Final = ("strong", "fast")
+MILLION: Final = 1_000_000
+
+
+@record
+class Group:
+    """Models that stand in for each other: the first is the main one."""
+
+    models: tuple[str, ...]
+
+
+@record
+class ProviderSettings:
+    """What a person says of a provider, beyond what the catalog knows. What is None or empty is left to the catalog."""
+
+    base_url: str = ""
+    key_env: str = ""
+    key: Secret | None = None
+    wire: Wire | None = None
+    max_parallel: int = 64
+    requests_per_minute: int | None = None
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    timeout: float = 600.0
+
+
+@record
+class Price:
+    """Dollars per million tokens. What is read from or written to a cache costs as much as other input, if not said."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+
+
+@record
+class Retry:
+    """How often a model is asked again, the first wait and the longest time for all, in seconds."""
+
+    attempts: int = 3
+    delay: float = 1.0
+    total: float = 300.0
+
+
+@record
+class Caps:
+    """What a run may spend: dollars, tokens, seconds. None is no cap."""
+
+    cost: float | None = 5.0
+    tokens: int | None = None
+    time: float | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """The same as a budget has it."""
+        return Limits(
+            money=None if self.cost is None else round(self.cost * MILLION),
+            tokens=self.tokens,
+            millis=None if self.time is None else round(self.time * 1000),
+        )
+
+
+@record
+class Settings:
+    """All settings. An empty model is none: what is at hand decides."""
+
+    version: int = 1
+    model: str = ""
+    strong: str = ""
+    fast: str = ""
+    groups: Mapping[str, Group] = msgspec.field(default_factory=dict)
+    providers: Mapping[str, ProviderSettings] = msgspec.field(default_factory=dict)
+    prices: Mapping[str, Price] = msgspec.field(default_factory=dict)
+    retry: Retry = Retry()
+    limits: Caps = Caps()
+    language: Literal["en", "zh"] = "en"
+
+
+# ------------------------------------------------------------------------------------------- the same, to be read
+
+
+@record
+class Table:
+    """A table with known keys: the record that it becomes, and what each key holds."""
+
+    record: type
+    keys: Mapping[str, Shape]
+
+
+@record
+class Named:
+    """A table whose keys a person chooses; all entries are alike."""
+
+    entry: Table
+
+
+Shape = Table | Named | values.Reader
+
+PROVIDER: Final = Table(
+    record=ProviderSettings,
+    keys={
+        "base_url": values.url,
+        "key_env": values.variable,
+        "key": values.text,
+        "wire": values.one_of("openai", "pydantic_ai"),
+        "max_parallel": values.count,
+        "requests_per_minute": values.count,
+        "headers": values.headers,
+        "timeout": values.duration,
+    },
+)
+PRICE: Final = Table(
+    record=Price,
+    keys={"input": values.price, "output": values.price, "cached": values.price, "written": values.price},
+)
+SCHEMA: Final = Table(
+    record=Settings,
+    keys={
+        "version": values.version,
+        "model": values.text,
+        "strong": values.text,
+        "fast": values.text,
+        "groups": Named(entry=Table(record=Group, keys={"models": values.texts})),
+        "providers": Named(entry=PROVIDER),
+        "prices": Named(entry=PRICE),
+        "retry": Table(record=Retry, keys={"attempts": values.count, "delay": values.delay, "total": values.duration}),
+        "limits": Table(record=Caps, keys={"cost": values.cost, "tokens": values.tokens, "time": values.time}),
+        "language": values.one_of("en", "zh"),
+    },
+)

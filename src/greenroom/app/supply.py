@@ -1,0 +1,249 @@
+"""The supply: all models that this process can ask, by name, role or group, made from the settings when first asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final, Protocol
+
+from greenroom.adapters.models.catalog.addresses import address
+from greenroom.adapters.models.catalog.catalog import Provider, card_of, providers, split
+from greenroom.adapters.models.catalog.discovery import Server, found
+from greenroom.adapters.models.gate import Gate
+from greenroom.adapters.models.group import Group
+from greenroom.adapters.models.openai.endpoint import Endpoint, is_local
+from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.pricing import Price, Rates, price_of
+from greenroom.adapters.models.replay.recording import Recorder
+from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.models.vendors.extra import missing
+from greenroom.app.settings.keys import key_for, saved_keys
+from greenroom.app.settings.layers import load
+from greenroom.app.settings.schema import Price as PriceSetting
+from greenroom.app.settings.schema import ProviderSettings, Settings
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.model import Model, Models
+
+MILLION: Final = 1_000_000
+DEEPEST: Final = 8
+"""How often one name may stand for another."""
+
+SILENCE: Final = 300.0
+"""Seconds without a word after which a provider counts as hung, however long its answer may take."""
+
+NO_MODEL: Final = (
+    "No model is set, and no key was found in the environment. "
+    "`greenroom init` sets one up; `greenroom demo` needs none."
+)
+
+
+class Closable(Protocol):
+    """Something with connections."""
+
+    async def close(self) -> None:
+        """Let them go."""
+        ...
+
+
+class Supply:
+    """Models that share their connections, their gates and their recording. Close it when the work is done."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        *,
+        servers: Iterable[Server] = (),
+        recorder: Recorder | None = None,
+        replay: Models | None = None,
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._servers = {server.provider.name: server for server in servers}
+        self._recorder = recorder
+        self._replay = replay
+        self._rates = {name: _rates(price) for name, price in settings.prices.items()}
+        self._endpoints: dict[str, Endpoint] = {}
+        self._vendors: dict[str, Closable] = {}
+        self._gates: dict[str, Gate] = {}
+        self._made: dict[str, Model] = {}
+
+    @classmethod
+    def here(cls, **flags: object) -> Supply:
+        """What the settings of this folder, of this user and of the environment give; `model="…"` wins over all."""
+        return cls(load(flags, os.environ, Path.cwd()).settings, os.environ)
+
+    def named(self, name: str) -> Model:
+        """The model of this name, role or group; the normal one for no name."""
+        if self._replay is not None:
+            return self._replay.named(name)
+        known = self._made.get(name)
+        if known is None:
+            known = self._made[name] = self._make(name)
+        return known
+
+    def meaning(self, name: str) -> tuple[str, ...]:
+        """What a name stands for: the `provider:model` names behind it, the main one first."""
+        settings, seen = self._settings, name
+        for _ in range(DEEPEST):
+            if seen in settings.groups:
+                members = settings.groups[seen].models
+                return tuple(one for member in members for one in self._member(member, seen))
+            if seen not in ("", "strong", "fast"):
+                return (seen,)
+            seen = self._role(seen)
+        raise WorldFault(f"The model {name!r} stands for itself in a circle. `greenroom config show` shows how.")
+
+    def _member(self, member: str, group: str) -> tuple[str, ...]:
+        if member in self._settings.groups:
+            raise WorldFault(f"The group {group!r} holds the group {member!r}. Name its models instead.")
+        return self.meaning(member)
+
+    def _role(self, role: str) -> str:
+        """What a role, or no name at all, stands for: the settings' word, else what is at hand."""
+        settings = self._settings
+        told = {"": settings.model, "strong": settings.strong, "fast": settings.fast}[role]
+        if told:
+            return told
+        if role and settings.model and role not in settings.model:
+            main = self.meaning(settings.model)[0]
+            known = providers().get(split(main, settings.providers)[0])
+            proposed = (known.fast if role == "fast" else known.strong) if known is not None else ""
+            return f"{known.name}:{proposed}" if known is not None and proposed else main
+        return self._at_hand(role or "strong")
+
+    def _at_hand(self, role: str) -> str:
+        """The first provider with a key in the environment or in the user's file, else a server of this machine."""
+        with_key = [one.provider.name for one in found(self._environ)] + list(saved_keys())
+        for known in (providers()[name] for name in with_key if name in providers()):
+            proposed = known.fast if role == "fast" else known.strong
+            if proposed:
+                return f"{known.name}:{proposed}"
+        for server in self._servers.values():
+            if server.models:
+                return f"{server.provider.name}:{server.models[0]}"
+        raise WorldFault(NO_MODEL)
+
+    def _make(self, name: str) -> Model:
+        members = self.meaning(name)
+        models = [self._retrying(member) for member in members]
+        model: Model = models[0] if len(models) == 1 else Group(name, models)
+        return model if self._recorder is None else self._recorder.wrap(model)
+
+    def _retrying(self, name: str) -> Model:
+        retry = self._settings.retry
+        patience = Patience(retries=retry.attempts, delay=retry.delay, total=retry.total)
+        provider, _ = split(name, self._settings.providers)
+        return Retrying(self.bare(name), self._gate(provider), patience)
+
+    def bare(self, name: str) -> Model:
+        """The model itself, which is asked once and no more: for checks."""
+        provider, model = split(name, self._settings.providers)
+        known = providers().get(provider) or Provider(name=provider)
+        told = self._settings.providers.get(provider, ProviderSettings())
+        if (told.wire or known.wire) == "pydantic_ai":
+            return self._of_vendor(known, model, told)
+        endpoint = self.endpoint(provider)
+        price = self.price(name)
+        return OpenAICompatible(
+            endpoint, model, card=card_of(model), price=price.most, cost=price.of, longest=told.timeout
+        )
+
+    def _of_vendor(self, known: Provider, model: str, told: ProviderSettings) -> Model:
+        """A model that speaks another language. What reads it takes seconds to import, so only whoever asks pays."""
+        try:
+            vendors = import_module("greenroom.adapters.models.vendors.model")
+        except ImportError:
+            raise missing(f"{known.name}:{model}") from None
+        vendor = self._vendors.get(known.name)
+        if vendor is None:
+            key = key_for(known.name, self._environ, told)
+            if key is None and not known.keyless:
+                raise WorldFault(no_key(known, told))
+            vendor = self._vendors[known.name] = vendors.Vendor(
+                known.name,
+                key=key.reveal if key is not None else str,
+                base_url=address(known, self._environ, told.base_url),
+                idle=min(told.timeout, SILENCE),
+            )
+        price = price_of(known.name, model, local=False, own=self._rates)
+        made: Model = vendors.VendorModel(
+            vendor, model, card=card_of(model), price=price.most, cost=price.of, longest=told.timeout
+        )
+        return made
+
+    def endpoint(self, provider: str) -> Endpoint:
+        """The connections to a provider that speaks OpenAI's language."""
+        endpoint = self._endpoints.get(provider)
+        if endpoint is None:
+            endpoint = self._endpoints[provider] = self._connect(provider)
+        return endpoint
+
+    def _connect(self, provider: str) -> Endpoint:
+        known = providers().get(provider) or Provider(name=provider)
+        told = self._settings.providers.get(provider, ProviderSettings())
+        server = self._servers.get(provider)
+        base_url = address(known, self._environ, told.base_url or (server.base_url if server is not None else ""))
+        key = key_for(provider, self._environ, told)
+        if key is None and not known.keyless and not is_local(base_url):
+            raise WorldFault(no_key(known, told))
+        return Endpoint(
+            provider,
+            base_url,
+            key=key.reveal if key is not None else str,
+            headers=told.headers,
+            idle=min(told.timeout, SILENCE),
+        )
+
+    async def warm(self, name: str) -> None:
+        """Make the connections that a model will need; whether that works is seen when it is asked."""
+        for member in () if self._replay is not None else self.meaning(name):
+            endpoint = self._endpoints.get(split(member, self._settings.providers)[0])
+            if endpoint is not None:
+                await endpoint.warm()
+
+    def _gate(self, provider: str) -> Gate:
+        gate = self._gates.get(provider)
+        if gate is None:
+            told = self._settings.providers.get(provider, ProviderSettings())
+            gate = self._gates[provider] = Gate(told.max_parallel, told.requests_per_minute or 0)
+        return gate
+
+    def price(self, name: str) -> Price:
+        """The price of one model."""
+        provider, model = split(name, self._settings.providers)
+        known = providers().get(provider)
+        # A known provider behind an address of this machine is a proxy of somebody's, and costs what it costs.
+        local = known.local if known is not None else self.endpoint(provider).local
+        return price_of(provider, model, local=local, own=self._rates)
+
+    async def close(self) -> None:
+        """Let all connections go, and end the recording."""
+        for one in (*self._endpoints.values(), *self._vendors.values()):
+            await one.close()
+        if self._recorder is not None:
+            self._recorder.close()
+
+
+def no_key(provider: Provider, told: ProviderSettings) -> str:
+    """There is no key for this provider, and what to do now."""
+    variables: Sequence[str] = (told.key_env,) if told.key_env else provider.keys
+    where = f" Get one at {provider.get_key}." if provider.get_key else ""
+    by_hand = f"Set ${variables[0]}, or type" if variables else "Type"
+    return f"There is no key for {provider.name!r}.{where} {by_hand} `greenroom init`. `greenroom demo` needs none."
+
+
+def _rates(price: PriceSetting) -> Rates:
+    """From dollars to millionths of them."""
+    return Rates(
+        input=_micro(price.input),
+        output=_micro(price.output),
+        cached=None if price.cached is None else _micro(price.cached),
+        written=None if price.written is None else _micro(price.written),
+    )
+
+
+def _micro(dollars: float) -> int:
+    return round(dollars * MILLION)

@@ -1,0 +1,68 @@
+"""Asking a person at a terminal, on stderr: stdout is for answers. Ctrl-C and Ctrl-D end it cleanly."""
+
+from __future__ import annotations
+
+import getpass
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import typer
+
+
+class Gone(Exception):
+    """The person does not want to go on."""
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """While somebody types, a signal must not end the process at once: the terminal would stay without an echo."""
+    known = [(one, signal.getsignal(one)) for one in (signal.SIGINT, signal.SIGTERM)]
+    for one, _ in known:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    except (KeyboardInterrupt, EOFError):
+        raise Gone from None
+    finally:
+        for one, handler in known:
+            signal.signal(one, handler)
+
+
+class Person:
+    """Somebody at a terminal. Every question says what an empty answer means."""
+
+    def answer(self, question: str, otherwise: str = "") -> str:
+        """A line; an empty one is what stands in the brackets."""
+        while True:
+            with listening():
+                typer.echo(f"{question} [{otherwise}]: " if otherwise else f"{question}: ", err=True, nl=False)
+                line = sys.stdin.readline()
+            if not line:
+                raise Gone
+            if line.strip() or otherwise:
+                return line.strip() or otherwise
+
+    def secret(self, question: str) -> str:
+        """A line that is not shown while it is typed."""
+        while True:
+            with listening():
+                line = getpass.getpass(f"{question}: ", stream=sys.stderr)
+            if line.strip():
+                return line.strip()
+
+    def choose(self, question: str, rows: Sequence[str]) -> int:
+        """One of several, by its number; the first for an empty answer."""
+        typer.echo(question, err=True)
+        for number, one in enumerate(rows, start=1):
+            typer.echo(f"  {number:>2}  {one}", err=True)
+        while True:
+            said = self.answer("Number", "1")
+            if said.isdecimal() and 1 <= int(said) <= len(rows):
+                return int(said) - 1
+            typer.echo(f"{said!r} is none of 1 to {len(rows)}.", err=True)
+
+    def agrees(self, question: str) -> bool:
+        """Whether they say yes; an empty answer is a no."""
+        return self.answer(f"{question} yes or no", "no").lower() in ("y", "yes")

@@ -1,0 +1,52 @@
+"""Options that several commands share: what a run may spend, and recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from greenroom.app.settings.values import Reader, Unfit, cost, time, tokens
+
+
+def checked(read: Reader) -> Callable[[str | None], str | None]:
+    """Says what it should be before anything begins."""
+
+    def look(value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            read(value)
+        except Unfit as unfit:
+            raise typer.BadParameter(f"must be {unfit}, not {value!r}.") from None
+        return value
+
+    return look
+
+
+MaxCost: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--max-cost", metavar="USD", callback=checked(cost), help="Dollars it may cost, or none."),
+]
+MaxTokens: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--max-tokens", metavar="N", callback=checked(tokens), help="Tokens it may use, like 200k, or none."),
+]
+MaxTime: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--max-time", metavar="TIME", callback=checked(time), help="Time it may work, like 15m, or none."),
+]
+Record: TypeAlias = Annotated[
+    Path | None, typer.Option("--record", metavar="FILE", help="Write down what the models say.", show_default=False)
+]
+Replay: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--replay",
+        metavar="FILE",
+        help="Answer from such a file: no model is asked, no key is needed.",
+        show_default=False,
+    ),
+]

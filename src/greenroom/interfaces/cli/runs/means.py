@@ -1,0 +1,59 @@
+"""What models are asked with, loaded when somebody asks for it: whoever only looks at the log does not wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from greenroom.core.ports.model import Model, Models
+from greenroom.interfaces.cli.asked.orders import Caps, Tape
+from greenroom.interfaces.cli.loading import load
+from greenroom.testing.scripted import ScriptedModel
+
+if TYPE_CHECKING:
+    from greenroom.app.provisions import Provisions
+
+
+class Means:
+    """One per invocation. It is also the models that a team of this process asks."""
+
+    def __init__(self) -> None:
+        self._made: Provisions | None = None
+
+    @property
+    def provisions(self) -> Provisions:
+        """Settings, models and recordings."""
+        if self._made is None:
+            make = cast("Callable[[], Provisions]", load("runs.provisioning", "provisions"))
+            self._made = make()
+        return self._made
+
+    def named(self, name: str) -> Model:
+        """The model of this name."""
+        return self.provisions.named(name)
+
+    def around(self, script: ScriptedModel) -> Models:
+        """A script, recorded or replayed if that was asked for."""
+        return script if self._made is None else self._made.around(script)
+
+    def tape(self, tape: Tape) -> None:
+        """Record or replay, if that was asked for."""
+        if tape.record is not None or tape.replay is not None:
+            self.provisions.tape(tape.record, tape.replay)
+
+    def cap(self, caps: Caps) -> None:
+        """What was said about limits."""
+        self.provisions.give({"limits.cost": caps.cost, "limits.tokens": caps.tokens, "limits.time": caps.time})
+
+    def leftover(self) -> str:
+        """A sentence about what a recording held in vain; empty when there is nothing to say."""
+        unused = self._made.unused() if self._made is not None else None
+        if unused is None:
+            return ""
+        some = "1 answer" if unused.count == 1 else f"{unused.count} answers"
+        return f"Never asked for: {some} in {unused.file} ({', '.join(unused.models)})."
+
+    async def close(self) -> None:
+        """Let go of what was made."""
+        if self._made is not None:
+            await self._made.close()

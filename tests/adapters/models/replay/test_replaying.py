@@ -1,0 +1,236 @@
+"""Recordings are played back, and what is not in them is said at once."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from greenroom.adapters.models.replay import Cassette, Recorder, ReplayModel
+from greenroom.adapters.models.replay.nearest import nearest, short, shown
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.model import ChatMessage, Failed, Finished, ModelCard, ModelEvent, ModelRequest, TextDelta
+from greenroom.testing.conformance.models import answered, asking, text_of
+from tests.adapters.models.replay.players import Player
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "tape.jsonl"
+
+
+async def record(path: Path, *requests: tuple[ModelRequest, str]) -> None:
+    """Record these answers to these requests."""
+    with Recorder(path, overwrite=True) as recorder:
+        for request, answer in requests:
+            player = Player({request.messages[-1].content: [TextDelta(text=answer), Finished()]})
+            await answered(recorder.wrap(player), request)
+
+
+def cut_off(path: Path, count: int) -> None:
+    """As a crash would leave it."""
+    path.write_bytes(path.read_bytes()[:-count])
+
+
+async def ask(model: ReplayModel, request: ModelRequest) -> str:
+    """The answer's text, or why there is none."""
+    events = await answered(model, request)
+    return events[-1].why if isinstance(events[-1], Failed) else text_of(events)
+
+
+async def failed(model: ReplayModel, request: ModelRequest) -> Failed:
+    (event,) = await answered(model, request)
+    assert isinstance(event, Failed)
+    return event
+
+
+def again(request: ModelRequest, attempt: int) -> ModelRequest:
+    return evolve(request, purpose=evolve(request.purpose, attempt=attempt))
+
+
+async def test_equal_requests_get_their_answers_in_the_order_of_the_file(path: Path) -> None:
+    await record(path, (asking(), "one"), (asking("other"), "x"), (asking(), "two"))
+    model = ReplayModel(path)
+    assert [await ask(model, asking(step=f"a#{n}")) for n in (1, 2)] == ["one", "two"]
+    assert await ask(model, asking()) == "The recording 'tape.jsonl' has this request 2 ×, and it is asked once more."
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+@given(order=st.permutations(range(12)))
+def test_different_requests_may_come_in_any_order(path: Path, order: list[int]) -> None:
+    async def play() -> None:
+        await record(path, *((asking(f"q{n}"), f"a{n}") for n in range(12)))
+        model = ReplayModel(path)
+        assert await asyncio.gather(*(ask(model, asking(f"q{n}")) for n in order)) == [f"a{n}" for n in order]
+        assert model.unused() == ()
+
+    asyncio.run(play())
+
+
+async def test_a_step_that_is_tried_again_gets_its_own_answers_again(path: Path) -> None:
+    await record(path, *((asking(), f"answer {n}") for n in range(4)))
+    model = ReplayModel(path)
+    mine, other = asking(step="a#1"), asking(step="b#1")
+    assert [await ask(model, mine), await ask(model, other), await ask(model, mine)] == [
+        f"answer {n}" for n in range(3)
+    ]
+    assert [await ask(model, again(mine, 2)) for _ in range(3)] == ["answer 0", "answer 2", "answer 3"]
+    assert await ask(model, again(mine, 3)) == "answer 0"
+    assert await ask(model, again(other, 2)) == "answer 1"
+    assert "once more" in await ask(model, asking(step="c#1"))
+
+
+async def test_what_was_never_asked_for_is_listed(path: Path) -> None:
+    await record(path, (asking("a"), "1"), (asking("b"), "2"), (asking("c"), "3"))
+    model = ReplayModel(path)
+    await ask(model, asking("b"))
+    assert [str(tape.request["messages"])[-10:] for tape in model.unused()] == [
+        str(tape.request["messages"])[-10:] for tape in (Cassette(path).unused()[0], Cassette(path).unused()[2])
+    ]
+    assert len(model.unused()) == 2
+
+
+async def test_a_recording_at_its_end_says_so(path: Path) -> None:
+    await record(path, (asking(), "one"))
+    model = ReplayModel(path)
+    await ask(model, asking())
+    fault = await failed(model, asking("other"))
+    assert fault.why == "The recording 'tape.jsonl' is exhausted: each of its 1 answers has been given."
+    assert (fault.kind, fault.verdict, fault.said) == ("request", "stop", "")
+
+
+async def test_a_request_that_was_not_recorded_is_compared_with_the_nearest(path: Path) -> None:
+    await record(path, *((asking(f"This is question number {n}"), "") for n in range(9)))
+    fault = await failed(ReplayModel(path), asking("This is question number 3 changed"))
+    assert fault.why == "The recording 'tape.jsonl' has no answer to this request. Record it again, or undo the change."
+    assert fault.said.splitlines() == [
+        "--- recorded",
+        "+++ asked",
+        "@@ -1,3 +1,3 @@",
+        "   Be brief.",
+        " user:",
+        "-  This is question number 3",
+        "+  This is question number 3 changed",
+    ]
+
+
+async def test_a_conversation_of_the_same_length_is_nearer(path: Path) -> None:
+    longer = evolve(asking(), messages=(*asking("Hello").messages, ChatMessage(role="user", content="more")))
+    await record(path, (longer, "1"), (asking("Something else altogether"), "2"))
+    said = (await failed(ReplayModel(path), asking("Hello"))).said
+    assert "-  Something else altogether" in said
+
+
+async def test_another_model_is_part_of_the_difference(path: Path) -> None:
+    await record(path, (asking(), "1"))
+    said = (await failed(ReplayModel(path, name="p:new"), asking())).said
+    assert "-model: test:player\n+model: p:new" in said
+
+
+async def test_a_miss_in_a_large_recording_is_found_soon(path: Path) -> None:
+    history = tuple(ChatMessage(role="user", content=f"line {n}\n" * 20) for n in range(40))
+    talks = [evolve(asking(), messages=(*history, ChatMessage(role="user", content=f"q{n}"))) for n in range(1000)]
+    await record(path, *((talk, "a") for talk in talks))
+    model = ReplayModel(path)
+    start = time.perf_counter()
+    fault = await failed(model, evolve(asking(), messages=(*history, ChatMessage(role="user", content="q77!"))))
+    assert time.perf_counter() - start < 5
+    assert "-  q77\n+  q77!" in fault.said
+
+
+def test_all_parts_of_a_request_are_shown() -> None:
+    request = {
+        "model": "p:m",
+        "schema": {"a": 1},
+        "settings": {"max_output": 1},
+        "tools": [{"name": "add"}],
+        "messages": [{"role": "assistant", "content": "a\nb", "reasoning": "hm", "calls": [{"id": "call 1"}]}, 7],
+    }
+    assert shown(request) == [
+        "model: p:m",
+        'settings: {"max_output":1}',
+        'schema: {"a":1}',
+        'tool: {"name":"add"}',
+        "assistant:",
+        "  a",
+        "  b",
+        "  reasoning: hm",
+        '  calls: [{"id":"call 1"}]',
+        "7",
+    ]
+    assert nearest(request, []) == ""
+    assert nearest({"model": "x"}, [{"model": "y"}]).endswith("-model: y\n+model: x")
+
+
+def test_a_long_line_is_cut() -> None:
+    assert short("x" * 400) == "x" * 400
+    assert short("x" * 1000).endswith("… (1000 characters)")
+
+
+async def test_it_costs_nothing_and_has_a_card(path: Path) -> None:
+    await record(path, (asking(), "1"))
+    assert ReplayModel(path).price(10**6, 10**6) == 0
+    assert ReplayModel(path).card == ModelCard()
+    assert ReplayModel(path, card=ModelCard(window=5)).card.window == 5
+    assert ReplayModel(str(path)).name == "test:player"
+
+
+async def test_models_share_a_cassette(path: Path) -> None:
+    await record(path, (asking(), "1"), (asking(), "2"))
+    cassette = Cassette(path)
+    assert cassette.models == ("test:player",)
+    assert [await ask(ReplayModel(cassette), asking(step=f"a#{n}")) for n in (1, 2)] == ["1", "2"]
+
+
+# ------------------------------------------------------------------------------------------------- files
+
+
+def test_an_empty_recording_can_be_played(path: Path) -> None:
+    path.write_text('{"cassette":1}\n')
+    assert ReplayModel(path).name == "replay:empty"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is no recording"),
+        ("{}\n", "is no recording"),
+        ('{"cassette":"x"}\n', "is no recording"),
+        ("my thesis\n", "is no recording: its first line is not {"),
+        ('{"cassette":2}\n', "is a recording of version 2; this Greenroom reads 1. Update it."),
+        ('{"cassette":1}\nnonsense\n', "Line 2 of the recording .* cannot be read: JSON is malformed"),
+        ('{"cassette":1}\n\n{}\n', "Line 3 .* missing required field `key`"),
+        ('{"cassette":1}\n{"key":"k","request":{}}\n', "Line 2 .* has no end"),
+        ('{"cassette":1}\n{"key":"k","request":{},"events":[{"t":"song"}]}\n', "the kind 'song' is unknown"),
+        ('{"cassette":1}\n{"key":"k","request":{},"events":[{"t":"text"}]}\n', "missing required field `text`"),
+        ('{"cassette":1}\n{"key"\n{"key":"k","request":{},"finish":{}}', "Line 2"),
+    ],
+)
+def test_a_file_that_cannot_be_played_says_why(path: Path, text: str, why: str) -> None:
+    path.write_text(text)
+    with pytest.raises(WorldFault, match=why):
+        ReplayModel(path)
+
+
+def test_a_file_that_is_not_there_says_so(path: Path) -> None:
+    with pytest.raises(WorldFault, match="cannot be read: No such file or directory"):
+        ReplayModel(path)
+
+
+async def test_a_last_line_that_is_cut_off_is_left_out(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    await record(path, (asking("a"), "1"), (asking("b"), "2"))
+    cut_off(path, 20)
+    model = ReplayModel(path)
+    assert "the last line is cut off and is left out" in caplog.text
+    assert await ask(model, asking("a")) == "1"
+    assert isinstance((await answered(model, asking("b")))[-1], Failed)
+
+
+async def test_a_last_line_without_its_end_is_read(path: Path) -> None:
+    await record(path, (asking("a"), "1"))
+    cut_off(path, 1)
+    events: list[ModelEvent] = await answered(ReplayModel(path), asking("a"))
+    assert text_of(events) == "1"

@@ -1,0 +1,161 @@
+"""A vendor: its SDK, its connections, its key."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+
+import httpx2
+import pytest
+from pydantic_ai.models import Model
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.providers import Provider
+
+from greenroom.adapters.models.vendors import vendor as room
+from greenroom.adapters.models.vendors.extra import missing
+from greenroom.adapters.models.vendors.model import VendorModel
+from greenroom.adapters.models.vendors.vendor import Vendor
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.model import Failed
+from greenroom.testing.conformance.models import answered
+from tests.adapters.models.vendors import claude
+from tests.adapters.models.vendors.claude import plain
+from tests.adapters.models.vendors.talk import ASKING
+from tests.adapters.models.vendors.wire import Wire
+
+
+def test_importing_greenroom_imports_no_sdk() -> None:
+    code = (
+        "import sys, greenroom, greenroom.adapters.models.vendors.extra, greenroom.adapters.models.openai.model;"
+        "print([name for name in ('pydantic_ai', 'anthropic', 'google.genai', 'pydantic') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_an_sdk_that_is_not_installed_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def infer(_: str) -> None:
+        raise ImportError("Please install `anthropic`")
+
+    monkeypatch.setattr(room, "infer_provider_class", infer)
+    with pytest.raises(WorldFault) as caught:
+        Vendor("anthropic")
+    assert str(caught.value) == (
+        "anthropic needs the extra that brings it: "
+        "`uv tool install 'greenroom[vendors]'` or `pip install 'greenroom[vendors]'`."
+    )
+
+
+def test_an_sdk_that_the_extra_does_not_bring_is_named_too() -> None:
+    assert str(missing("bedrock:claude")) == (
+        "bedrock:claude needs the extra that brings it: "
+        "`uv tool install 'greenroom[vendors]' --with 'pydantic-ai-slim[bedrock]'` or "
+        "`pip install 'greenroom[vendors]' 'pydantic-ai-slim[bedrock]'`."
+    )
+
+
+def test_a_provider_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(WorldFault, match="There is no SDK for 'nobody'"):
+        Vendor("nobody")
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(WorldFault, match="is no address"):
+        Vendor("anthropic", base_url="localhost")
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google"])
+async def test_without_a_key_nothing_is_sent(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    failed = (await answered(VendorModel(Vendor(provider), "some-model"), ASKING))[-1]
+    assert isinstance(failed, Failed)
+    assert failed.kind == "auth"
+    assert "there is no key" in failed.why
+
+
+async def test_a_new_key_is_used_from_the_next_request_on() -> None:
+    keys = iter(["first-key", "second-key"])
+    key = next(keys)
+    async with Wire(lambda _: plain()) as wire:
+        vendor = Vendor("anthropic", key=lambda: key, base_url=wire.base_url)
+        model = VendorModel(vendor, claude.MODEL)
+        await answered(model, ASKING)
+        await answered(model, ASKING)
+        key = next(keys)
+        await answered(model, ASKING)
+        await model.close()
+    assert [asked.headers["Authorization"] for asked in wire.asked] == [
+        "Bearer first-key",
+        "Bearer first-key",
+        "Bearer second-key",
+    ]
+
+
+async def test_models_of_a_vendor_share_its_connections_and_a_closed_one_opens_them_again() -> None:
+    async with Wire(lambda _: plain()) as wire:
+        vendor = Vendor("anthropic", key=lambda: "some-key", base_url=wire.base_url)
+        strong, fast = VendorModel(vendor, "claude-sonnet-5"), VendorModel(vendor, claude.MODEL)
+        await answered(strong, ASKING)
+        client = vendor._client
+        await answered(fast, ASKING)
+        assert vendor._client is client
+        await strong.close()
+        await fast.close()
+        assert client is not None
+        assert client.is_closed
+        await answered(fast, ASKING)
+        await fast.close()
+    assert [asked.body["model"] for asked in wire.asked] == ["claude-sonnet-5", claude.MODEL, claude.MODEL]
+
+
+def test_another_event_loop_gets_connections_of_its_own() -> None:
+    vendor = Vendor("anthropic", key=lambda: "some-key")
+
+    async def made() -> tuple[Model, httpx2.AsyncClient | None]:
+        return vendor.model(claude.MODEL), vendor._client
+
+    first, its = asyncio.run(made())
+    second, others = asyncio.run(made())
+    assert first is not second
+    assert its is not others
+    asyncio.run(vendor.close())
+    assert others is not None
+    assert not others.is_closed, "the loop of its connections is gone: nobody can close them any more"
+
+
+async def test_whoever_listens_nowhere_is_an_address_to_check() -> None:
+    async with Wire(lambda _: plain()) as wire:
+        gone = wire.base_url
+    model = VendorModel(Vendor("anthropic", key=lambda: "some-key", base_url=gone), claude.MODEL)
+    failed = (await answered(model, ASKING))[-1]
+    await model.close()
+    assert isinstance(failed, Failed)
+    assert failed.kind == "address"
+    assert failed.why.startswith(f"anthropic:{claude.MODEL} does not answer at {gone}: nothing listens there")
+    assert failed.why.endswith("Check base_url in the settings (`greenroom config show`).")
+
+
+async def test_bedrock_is_told_how_long_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, object] = {}
+    made = TestModel()
+
+    def connect(**given: object) -> None:
+        told.update(given)
+
+    def infer(name: str, provider_factory: Callable[[str], Provider[object]]) -> Model:
+        provider_factory(name)
+        return made
+
+    monkeypatch.setattr(room, "sdk_of", lambda _: connect)
+    monkeypatch.setattr(room, "infer_model", infer)
+    assert Vendor("bedrock", idle=60.0).model("anthropic.claude") is made
+    assert told == {"api_key": None, "aws_read_timeout": 60.0, "aws_connect_timeout": 15.0}
+
+
+async def test_other_vendors_get_their_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, object] = {}
+    monkeypatch.setattr(room, "sdk_of", lambda _: told.update)
+    monkeypatch.setattr(room, "infer_model", lambda *_, **__: None)
+    Vendor("cohere", key=lambda: "some-key").model("command")
+    assert told == {"api_key": "some-key"}

@@ -1,0 +1,122 @@
+"""Every provider fault in the middle of a run: no step is lost, none is done twice, and a person hears one sentence."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from greenroom.abilities.skills.converse import Converse
+from greenroom.adapters.models.gate import Gate
+from greenroom.adapters.models.openai.endpoint import Endpoint
+from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.pricing import FREE
+from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.model import VERDICTS, Model
+from greenroom.core.rules.intents import AddTask, QueueSteps, ResumeTask
+from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.step import Step, StepInterrupted, StepQueued, Work
+from greenroom.core.state.task import Task
+from greenroom.testing.fake_openai import FAULTS, Answer, FakeOpenAI, Fault
+from tests.adapters.models.openai.test_faults import CASES, KINDS
+
+ANN, T1 = AgentId("ann"), TaskId("t1")
+GOOD = Answer(text="All is well.")
+CALLS = frozenset(name for name, fault in FAULTS.items() if fault.usable and fault.answer.calls)
+
+
+class One:
+    """The only model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def named(self, _: str) -> Model:
+        """That one."""
+        return self._model
+
+
+class Asked:
+    """A team of one that is asked one question."""
+
+    def __init__(self, runtime: Runtime, team: TeamId, server: FakeOpenAI) -> None:
+        self.runtime, self.team, self.server = runtime, team, server
+
+    async def steps(self) -> list[Step]:
+        """All steps that ended."""
+        return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
+
+
+async def no_sleep(_: float) -> None:
+    """Waiting takes no time here."""
+
+
+@asynccontextmanager
+async def asked(script: list[Fault | Answer], *, streaming: bool, retries: int = 3) -> AsyncIterator[Asked]:
+    """Ask, with a provider that does this."""
+    async with FakeOpenAI(script) as server:
+        endpoint = Endpoint("fake", server.base_url, idle=0.25)
+        plain = OpenAICompatible(endpoint, "m", price=FREE.most, cost=FREE.of, longest=0.6)
+        model = Retrying(plain, Gate(sleep=no_sleep), Patience(retries=retries), sleep=no_sleep)
+        kit = Kit(abilities=Abilities([Converse(One(model), solo=True)]))
+        runtime = Runtime(MemoryLog(), kits={"ask": lambda _: kit})
+        spec = AgentSpec(name="Ann", llm_config={"streaming": streaming})
+        try:
+            team = await runtime.create("ask", [(ANN, spec)], kit="ask")
+            await runtime.start(team)
+            work = Work(type="skill", executor="converse", text_content="Is all well?")
+            task = AddTask(name="ask", intention="Is all well?", manager=ANN, group=(ANN,), driver="manager")
+            await runtime.ask(team, task, QueueSteps(agent_id=ANN, works=(work,), task_id=T1))
+            yield Asked(runtime, team, server)
+        finally:
+            await runtime.close()
+            await endpoint.close()
+
+
+async def finished(here: Asked) -> Task:
+    """The task, which must have ended well."""
+    assert (await here.runtime.wait(here.team, T1)).word == "finished"
+    (task,) = await here.runtime.ended_tasks(here.team)
+    return task
+
+
+@pytest.mark.parametrize(("fault", "streaming"), CASES)
+async def test_a_fault_costs_no_step_and_doubles_none(fault: Fault, streaming: bool) -> None:
+    if fault.name in CALLS:
+        pytest.skip("an answer with calls of tools that this team has not")
+    verdict = {str(kind): str(word) for kind, word in VERDICTS.items()}.get(KINDS.get(fault.name, ""), "answer")
+    async with asked([fault, GOOD], streaming=streaming) as here:
+        standing = await here.runtime.wait(here.team, T1)
+        if verdict == "ask":
+            assert standing.word == "provider"
+            assert "fake:m" in standing.why
+            assert "\n" not in standing.why
+            assert await here.steps() == [], "the question still stands"
+            await here.runtime.ask(here.team, ResumeTask(task_id=T1))
+        if verdict == "stop":
+            (step,) = await here.steps()
+            assert (step.state, "fake:m" in step.error) == ("failed", True)
+            return
+        task = await finished(here)
+        assert task.summary == ("All is well." if verdict != "answer" else "Hello from the fake server.")
+        (step,) = await here.steps()
+        assert step.state == "finished"
+        events = [told.event async for told in here.runtime.events(here.team)]
+        assert sum(isinstance(event, StepQueued) for event in events) == 1
+        assert here.server.asked == (1 if verdict == "answer" else 2)
+        assert sum(isinstance(event, StepInterrupted) for event in events) == step.attempt - 1
+
+
+async def test_a_provider_that_never_recovers_pauses_the_task_and_says_why() -> None:
+    script: list[Fault | Answer] = [FAULTS["overloaded"]] * 4 + [FAULTS["reset_in_text"]] * 4 + [GOOD]
+    async with asked(script, streaming=True) as here:
+        for words in ("is overloaded (HTTP 529): Overloaded.", "was lost"):
+            standing = await here.runtime.wait(here.team, T1)
+            assert standing.word == "provider"
+            assert words in standing.why
+            await here.runtime.ask(here.team, ResumeTask(task_id=T1))
+        assert (await finished(here)).summary == "All is well."

@@ -1,0 +1,238 @@
+"""Settings from all sides: which one holds, and where it comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.app.settings.layers import DEFAULT, Origin, Part, merged, project_folder
+from greenroom.app.settings.schema import Caps, Retry, Settings
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import WorldFault
+from tests.app.settings.places import Place, written
+
+FULL = """
+version = 1
+model = "main"
+strong = "openai:gpt-5.5"
+language = "zh"
+
+[groups.main]
+models = ["openai:gpt-5.5", "corp:big"]
+
+[providers.corp]
+base_url = "https://models.corp.example/v1"
+key_env = "CORP_KEY"
+headers = { "X-Team" = "tea" }
+timeout = "2m"
+requests_per_minute = 60
+
+[prices."corp:big"]
+input = 1
+output = 2.5
+
+[retry]
+attempts = 5
+
+[limits]
+cost = 2
+tokens = "200k"
+time = "15m"
+"""
+
+
+def test_nothing_is_needed(place: Place) -> None:
+    loaded = place.load()
+    assert loaded.settings == Settings()
+    assert (loaded.settings.limits, loaded.settings.retry) == (
+        Caps(cost=5.0),
+        Retry(attempts=3, delay=1.0, total=300.0),
+    )
+    assert loaded.origin("limits.cost") == DEFAULT
+    assert str(DEFAULT) == "default"
+
+
+def test_all_that_can_be_set_is_read(place: Place) -> None:
+    path = place.user(FULL)
+    loaded = place.load()
+    settings = loaded.settings
+    assert settings.groups["main"].models == ("openai:gpt-5.5", "corp:big")
+    corp = settings.providers["corp"]
+    assert (corp.base_url, corp.key_env, corp.timeout) == ("https://models.corp.example/v1", "CORP_KEY", 120.0)
+    assert (corp.requests_per_minute, corp.max_parallel, corp.wire) == (60, 64, None)
+    assert corp.headers == {"X-Team": "tea"}
+    assert (settings.prices["corp:big"].output, settings.prices["corp:big"].cached) == (2.5, None)
+    assert settings.retry == Retry(attempts=5)
+    assert settings.limits.limits == Limits(money=2_000_000, tokens=200_000, millis=900_000)
+    assert settings.language == "zh"
+    assert str(loaded.origin("retry.attempts")) == f"user: {path}"
+    assert loaded.origin("retry.delay") == DEFAULT
+
+
+def test_flags_win_over_environment_over_local_over_project_over_user(place: Place) -> None:
+    user = place.user("[limits]\ncost = 9\n")
+    assert place.load().settings.limits.cost == 9
+    shared = place.shared("[limits]\ncost = 2\n")
+    assert place.load().origin("limits.cost") == Origin(layer="project", source=str(shared))
+    local = place.local("[limits]\ncost = 3\ntokens = 7\n")
+    assert place.load().origin("limits.cost") == Origin(layer="local", source=str(local))
+    environ = {"GREENROOM_MAX_COST": "4"}
+    loaded = place.load(environ=environ)
+    assert (loaded.settings.limits.cost, str(loaded.origin("limits.cost"))) == (4, "environment: $GREENROOM_MAX_COST")
+    loaded = place.load(environ=environ, limits__cost="5", model=None)
+    assert (loaded.settings.limits.cost, str(loaded.origin("limits.cost"))) == (5, "flag: --max-cost")
+    assert (loaded.settings.limits.tokens, loaded.origin("limits.tokens").layer) == (7, "local")
+    assert user.exists()
+
+
+def test_every_variable_sets_its_value(place: Place) -> None:
+    environ = {
+        "GREENROOM_MODEL": "strong",
+        "GREENROOM_STRONG": "openai:gpt-5.5",
+        "GREENROOM_FAST": "ollama:qwen3:8b",
+        "GREENROOM_MAX_COST": "none",
+        "GREENROOM_MAX_TOKENS": "2m",
+        "GREENROOM_MAX_TIME": "90s",
+        "GREENROOM_LANGUAGE": "zh",
+    }
+    settings = place.load(environ=environ).settings
+    assert settings == Settings(
+        model="strong",
+        strong="openai:gpt-5.5",
+        fast="ollama:qwen3:8b",
+        limits=Caps(cost=None, tokens=2_000_000, time=90.0),
+        language="zh",
+    )
+    assert settings.limits.limits == Limits(tokens=2_000_000, millis=90_000)
+
+
+def test_no_cap_and_a_cap_of_zero_are_two_things(place: Place) -> None:
+    place.user("[limits]\ncost = 0\n")
+    assert place.load().settings.limits.limits == Limits(money=0)
+    assert place.load(limits__cost="none").settings.limits.limits == Limits()
+
+
+def test_tables_merge_and_lists_replace(place: Place) -> None:
+    place.user(
+        '[groups.a]\nmodels = ["openai:x", "openai:y"]\n[groups.b]\nmodels = ["openai:z"]\n'
+        '[providers.openai]\nheaders = { A = "1" }\nmax_parallel = 3\n'
+    )
+    place.shared('[groups.a]\nmodels = ["groq:x"]\n[providers.openai]\ntimeout = 5\n')
+    loaded = place.load()
+    assert {name: group.models for name, group in loaded.settings.groups.items()} == {
+        "a": ("groq:x",),
+        "b": ("openai:z",),
+    }
+    openai = loaded.settings.providers["openai"]
+    assert (openai.headers, openai.max_parallel, openai.timeout) == ({"A": "1"}, 3, 5.0)
+    assert loaded.origin("providers.openai.timeout").layer == "project"
+
+
+def test_headers_of_two_layers_come_together() -> None:
+    first = Part(origin=Origin(layer="user"), raw={"providers": {"x": {"headers": {"A": "1", "B": "1"}}}})
+    second = Part(origin=Origin(layer="flag"), raw={"providers": {"x": {"headers": {"B": "2"}}}})
+    raw, origins = merged([first, second])
+    assert raw == {"providers": {"x": {"headers": {"A": "1", "B": "2"}}}}
+    assert origins["providers.x.headers"].layer == "flag"
+
+
+COSTS = st.one_of(st.none(), st.integers(min_value=0, max_value=99))
+
+
+@given(st.lists(st.tuples(COSTS, COSTS), max_size=6))
+def test_of_many_layers_the_last_that_says_something_holds(said: list[tuple[int | None, int | None]]) -> None:
+    names = ("cost", "tokens")
+    parts = [
+        Part(
+            origin=Origin(layer="flag", source=str(index)),
+            raw={"limits": {name: one for name, one in zip(names, values, strict=True) if one is not None}},
+        )
+        for index, values in enumerate(said)
+    ]
+    raw, origins = merged(parts)
+    for place, name in enumerate(names):
+        last = [(index, values[place]) for index, values in enumerate(said) if values[place] is not None][-1:]
+        held = raw.get("limits", {})
+        assert isinstance(held, dict)
+        assert [(int(origins[f"limits.{name}"].source), held[name])] if name in held else last == []
+
+
+# --------------------------------------------------------------------------------------------------- where it is
+
+
+def test_a_project_is_found_from_below_up_to_the_root_of_its_repository(place: Place) -> None:
+    place.shared('language = "zh"\n')
+    below = place.project / "src" / "deep"
+    below.mkdir(parents=True)
+    assert place.load(cwd=below).settings.language == "zh"
+    inner = place.project / "vendored"
+    (inner / ".git").mkdir(parents=True)
+    assert place.load(cwd=inner).settings.language == "en"
+
+
+def test_the_search_ends_at_home(place: Place) -> None:
+    written(place.home.parent / ".greenroom" / "config.toml", 'language = "zh"\n')
+    elsewhere = place.home / "notes"
+    elsewhere.mkdir()
+    assert place.load(cwd=elsewhere).settings.language == "en"
+    assert project_folder(elsewhere, None) == place.home.parent
+
+
+def test_what_strangers_left_in_a_shared_folder_is_not_the_projects(place: Place) -> None:
+    shared = place.home / "tmp"
+    written(shared / ".greenroom" / "config.toml", 'language = "zh"\n')
+    mine = shared / "mine"
+    mine.mkdir()
+    assert place.load(cwd=mine).settings.language == "zh"
+    shared.chmod(0o1777)
+    assert place.load(cwd=mine).settings.language == "en"
+
+
+def test_a_local_file_alone_makes_a_project(place: Place) -> None:
+    place.local('language = "zh"\n')
+    assert place.load().origin("language").layer == "local"
+
+
+def test_folders_that_cannot_be_seen_are_passed_over(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hidden(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", hidden)
+    monkeypatch.setattr(Path, "exists", hidden)
+    assert project_folder(place.project, None) is None
+
+
+def test_the_users_file_can_be_named(place: Place, tmp_path: Path) -> None:
+    place.user('language = "en"\n')
+    path = written(tmp_path / "other.toml", 'language = "zh"\n')
+    loaded = place.load(environ={"GREENROOM_CONFIG": str(path)})
+    assert (loaded.settings.language, loaded.origin("language").source) == ("zh", str(path))
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"GREENROOM_CONFIG": ""}, r"\$GREENROOM_CONFIG is set but empty"),
+        ({"GREENROOM_CONFIG": "/no/such.toml"}, r"names '/no/such.toml', which is not there"),
+        ({"GREENROOM_MODEL": " "}, r"\$GREENROOM_MODEL is set but empty. Give it a value, or unset it"),
+        (
+            {"GREENROOM_MAX_COST": "much"},
+            r"\$GREENROOM_MAX_COST: `limits.cost` must be a number of dollars .* not 'much'",
+        ),
+        ({"GREENROOM_LANGUAGE": "de"}, r"\$GREENROOM_LANGUAGE: `language` must be one of 'en', 'zh', not 'de'"),
+        ({"GREENROOM_MODEL": "gpt-4o"}, r"environment: \$GREENROOM_MODEL: `model`: 'gpt-4o' names no provider"),
+    ],
+)
+def test_a_variable_that_cannot_be_used_is_named(place: Place, environ: dict[str, str], words: str) -> None:
+    with pytest.raises(WorldFault, match=words):
+        place.load(environ=environ)
+
+
+def test_a_flag_that_cannot_be_used_is_named(place: Place) -> None:
+    with pytest.raises(WorldFault, match=r"--max-time: `limits.time` must be a time like .*, not 'soon'"):
+        place.load(limits__time="soon")
+    with pytest.raises(WorldFault, match=r"--modle: there is no setting `modle`. Did you mean `model`\?"):
+        place.load(modle="x")

@@ -1,0 +1,66 @@
+"""A provider for the tests: a fake one, over real HTTP, in a thread beside the test."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from greenroom.testing.fake_openai import FakeOpenAI
+from greenroom.testing.fake_openai.scripts import Script
+from tests.e2e.terminal import PATIENCE
+
+KEY = "sk-test-0123456789abcdef"
+
+
+class Beside(FakeOpenAI):
+    """A fake server whose loop runs in another thread."""
+
+    def __init__(self, script: Script, *, api_key: str) -> None:
+        super().__init__(script, api_key=api_key)
+        self.loop = asyncio.new_event_loop()
+
+    def wait_for(self, in_flight: int) -> None:
+        """Wait until so many requests are being served."""
+        asyncio.run_coroutine_threadsafe(self.until(in_flight), self.loop).result(PATIENCE)
+
+
+@contextmanager
+def provider(script: Script, *, api_key: str = KEY) -> Iterator[Beside]:
+    """A provider that serves this script to those who have the key."""
+    server, ready, over = Beside(script, api_key=api_key), threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with server:
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=server.loop.run_until_complete, args=(serve(),), daemon=True)
+    thread.start()
+    try:
+        assert ready.wait(PATIENCE)
+        yield server
+    finally:
+        server.loop.call_soon_threadsafe(over.set)
+        thread.join(PATIENCE)
+        server.loop.close()
+
+
+def reached(server: FakeOpenAI, key: str = KEY) -> dict[str, str]:
+    """The environment of somebody who asks it."""
+    return {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": server.base_url}
+
+
+def settings(home: Path, text: str) -> Path:
+    """The settings of the person whose home this is."""
+    path = home / "config" / "greenroom" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+QUICK = "[retry]\ndelay = 0.01\n"
+"""So that nobody waits long before they are asked again."""
+
+PRICED = '[prices."openai:gpt-5.5"]\ninput = 1.0\noutput = 10.0\n'
+"""A fake on this machine would cost nothing."""

@@ -1,0 +1,215 @@
+"""One question to a model, through the real door: the answer, what it costs, and all that may be in the way."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer, FakeOpenAI, fault
+from tests.e2e.provider import KEY, PRICED, QUICK, provider, reached, settings
+from tests.e2e.terminal import NOBODY, Running, greenroom
+from tests.e2e.test_terminal import on_a_terminal
+
+BLUE = "Because [bold]light[/bold] scatters.\n\tBlue most of all."
+USED = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+
+
+def asked(fake: FakeOpenAI) -> list[str]:
+    """The last thing that was said in each request."""
+    found = []
+    for seen in fake.requests:
+        messages = seen.body["messages"]
+        assert isinstance(messages, list)
+        found.append(str(messages[-1]["content"]))
+    return found
+
+
+def test_the_answer_is_on_stdout_and_nothing_else(tmp_path: Path) -> None:
+    with provider(Answer(text=BLUE)) as fake:
+        ended = greenroom(tmp_path, "ask", "Why", "is the sky blue?", **reached(fake))
+    assert (ended.code, ended.out) == (0, f"{BLUE}\n")
+    assert "openai:gpt-5.5 · at most $5\n" in ended.err
+    assert asked(fake) == ["Why is the sky blue?"]
+
+
+@pytest.mark.parametrize("words", [(), ("-",)])
+def test_a_question_may_be_piped(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with provider(Answer(text="Yes.")) as fake:
+        ended = greenroom(tmp_path, "ask", "-q", *words, stdin="Is it?\nReally?\n", **reached(fake))
+    assert (ended.code, ended.out, ended.err) == (0, "Yes.\n", "")
+    assert asked(fake) == ["Is it?\nReally?"]
+
+
+def test_a_program_gets_the_answer_with_what_it_cost(tmp_path: Path) -> None:
+    settings(tmp_path, PRICED)
+    with provider(Answer(text="Yes.", usage=USED)) as fake:
+        told = greenroom(tmp_path, "ask", "Is it?", "--output-format", "json", **reached(fake)).json
+        lines = greenroom(tmp_path, "ask", "Is it?", "--output-format", "stream-json", **reached(fake)).lines
+    assert (told["answer"], told["status"], told["tokens"], told["cost"]) == ("Yes.", "finished", 1100, 0.002)
+    assert (lines[0]["type"], lines[0]["model"], lines[-1]["answer"]) == ("init", "openai:gpt-5.5", "Yes.")
+
+
+def test_a_terminal_sees_the_answer_as_it_comes_and_only_once(tmp_path: Path) -> None:
+    thought = Answer(text="Blue \x1b[2J\x07is it.", reasoning="Hm, let me see.", pace=0.05)
+    with provider(thought) as fake:
+        seen = on_a_terminal(tmp_path, "ask", "Why?", **reached(fake))
+        everything = on_a_terminal(tmp_path, "ask", "-v", "Why?", **reached(fake))
+    assert seen.count("is it.") == 1
+    assert "Blue [2Jis it." in seen, "a model does not steer the terminal"
+    assert "Hm, " not in seen
+    assert "Hm, " in everything
+    assert everything.index("Hm, ") < everything.index("Blue [2J")
+
+
+def test_what_was_cut_off_is_said_to_be_void_and_asked_again(tmp_path: Path) -> None:
+    settings(tmp_path, QUICK)
+    with provider([fault("rate_bare"), fault("reset_in_text"), Answer(text="All of it.")]) as fake:
+        seen = on_a_terminal(tmp_path, "ask", "Why?", **reached(fake))
+    assert "gets too many requests (HTTP 429)" in seen
+    assert "asked again" in seen
+    assert "What was said so far is void." in seen
+    assert seen.count("All of it.") == 1
+
+
+def test_a_wrong_key_is_said_in_the_providers_words_and_mended_by_resuming(tmp_path: Path) -> None:
+    with provider(Answer(text="Here I am.")) as fake:
+        words = ("ask", "Who?", "-m", "openai:fake", "--max-cost", "none")
+        wrong = greenroom(tmp_path, *words, **reached(fake, "sk-wrong-key-123456"))
+        assert (wrong.code, wrong.out) == (4, "")
+        assert "Incorrect API key provided. Check the key: `greenroom init` stores a new one." in wrong.err
+        assert wrong.err.splitlines()[-1] == "When that is mended, go on with: greenroom resume last"
+        assert KEY not in wrong.err
+        assert "sk-wrong" not in wrong.err
+        unset = greenroom(tmp_path, "resume", "last", OPENAI_BASE_URL="https://api.openai.com/v1")
+        assert unset.code == 3
+        assert "There is no key for 'openai'." in unset.err
+        right = greenroom(tmp_path, "resume", "last", **reached(fake))
+    assert (right.code, right.out) == (0, "Here I am.\n")
+    assert [seen.body["model"] for seen in fake.requests] == ["fake", "fake"], "resumed with the same model"
+
+
+def test_a_quiet_failure_still_says_why(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path, "ask", "-q", "Who?", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=NOBODY)
+    assert (ended.code, ended.out) == (4, "")
+    assert ended.err.startswith("t1 provider: openai:gpt-5.5 has no chat completions at ")
+
+
+def test_a_role_and_a_group_can_be_asked(tmp_path: Path) -> None:
+    settings(tmp_path, '[groups.pair]\nmodels = ["openai:broken", "openai:sound"]\n')
+    with provider({"gpt-5.4-mini": "hello", "sound": Answer(text="I stand in.")}) as fake:
+        assert "openai:gpt-5.4-mini" in greenroom(tmp_path, "ask", "-m", "fast", "Who?", **reached(fake)).err
+        ended = greenroom(tmp_path, "ask", "-m", "pair", "--max-cost", "none", "Who?", **reached(fake))
+    assert (ended.code, ended.out) == (0, "I stand in.\n")
+    assert "openai:broken does not know this model" in ended.err
+    assert "openai:sound" in greenroom(tmp_path, "cost", "last", "--by", "model").out
+
+
+def test_a_provider_that_is_down_is_named_with_its_address(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path, "ask", "Who?", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=NOBODY)
+    assert ended.code == 4
+    assert "nothing listens there" in ended.err
+    assert NOBODY in ended.err
+
+
+def test_a_request_that_no_provider_understands_fails_the_task(tmp_path: Path) -> None:
+    with provider(fault("bad_request")) as fake:
+        ended = greenroom(tmp_path, "ask", "Who?", **reached(fake))
+    assert ended.code == 1
+    assert "t1 failed: openai:gpt-5.5 " in ended.err
+    assert "failed" in greenroom(tmp_path, "tasks").out
+
+
+def test_a_limit_has_its_own_code_and_more_can_be_allowed(tmp_path: Path) -> None:
+    with provider(Answer(text="At last.")) as fake:
+        little = greenroom(tmp_path, "ask", "Who?", "--max-tokens", "10", **reached(fake))
+        assert little.code == 5
+        assert "more tokens than the limit of 'team' leaves" in little.err
+        assert little.err.splitlines()[-1] == "Allow more: greenroom resume last --max-tokens N"
+        assert fake.asked == 0, "nothing was sent"
+        again = greenroom(tmp_path, "resume", "last", "--max-tokens", "100k", **reached(fake))
+    assert (again.code, again.out) == (0, "At last.\n")
+
+
+def test_money_is_capped_before_it_is_spent(tmp_path: Path) -> None:
+    settings(tmp_path, PRICED)
+    with provider(Answer(text="Dear.")) as fake:
+        ended = greenroom(tmp_path, "ask", "Who?", "--max-cost", "0.0001", **reached(fake))
+    assert (ended.code, fake.asked) == (5, 0)
+    assert "at most $0.0001" in ended.err
+
+
+def test_a_model_without_a_price_is_refused_under_a_cap_with_what_to_do(tmp_path: Path) -> None:
+    words = ("ask", "-m", "mine:thing", "Who?")
+    settings(tmp_path, '[providers.mine]\nbase_url = "https://models.invalid/v1"\nkey_env = "MINE"\n')
+    ended = greenroom(tmp_path, *words, MINE=KEY)
+    assert ended.code == 3
+    assert "No price is known for mine:thing" in ended.err
+    assert "--max-cost none" in ended.err
+    assert '[prices."mine:thing"]\ninput = 1.0\noutput = 4.0\n' in ended.err
+    assert greenroom(tmp_path, "tasks", "--output-format", "json").json["tasks"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "code", "sentence"),
+    [
+        (("hi",), {}, 3, "No model is set, and no key was found"),
+        (("hi",), {}, 3, "`greenroom demo` needs none"),
+        (("-m", "gpt-5.5", "hi"), {"OPENAI_API_KEY": KEY}, 3, "Write `openai:gpt-5.5`."),
+        (("-m", "opnai:gpt-5.5", "hi"), {"OPENAI_API_KEY": KEY}, 3, "Did you mean `openai`?"),
+        (("-m", "deepseek:x", "hi"), {"OPENAI_API_KEY": KEY}, 3, "There is no key for 'deepseek'."),
+        (("--max-cost", "dear", "hi"), {}, 2, "must be a number of dollars"),
+        (("--max-time", "soon", "hi"), {}, 2, "must be a time like"),
+        (("--max-tokens", "1.5", "hi"), {}, 2, "must be a whole number of tokens"),
+        (("",), {"OPENAI_API_KEY": KEY}, 2, "There is no question."),
+        ((), {"OPENAI_API_KEY": KEY}, 2, "There is no question."),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_one_sentence(
+    tmp_path: Path, words: tuple[str, ...], more: dict[str, str], code: int, sentence: str
+) -> None:
+    ended = greenroom(tmp_path, "ask", *words, stdin="", **more)
+    assert ended.code == code
+    assert sentence in ended.err
+    assert ended.out == ""
+
+
+def test_bytes_that_are_no_text_are_no_question(tmp_path: Path) -> None:
+    with Running(tmp_path, "ask", "caf\udce9") as asking:
+        ended = asking.end()
+    assert ended.code == 2
+    assert "bytes that are no text" in ended.err
+
+
+def test_a_local_server_is_found_where_there_is_no_key(tmp_path: Path) -> None:
+    with provider(Answer(text="Local."), api_key="") as fake:
+        ended = greenroom(tmp_path, "ask", "Who?", OLLAMA_HOST=fake.base_url)
+        assert (ended.code, ended.out) == (0, "Local.\n")
+    assert "ollama:fake" in ended.err
+
+
+def test_an_interrupted_answer_goes_on_and_is_counted(tmp_path: Path) -> None:
+    settings(tmp_path, PRICED)
+    slow = Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)
+    with provider([slow, Answer(text="Whole.", usage=USED)]) as fake:
+        with Running(tmp_path, "ask", "Count.", **reached(fake)) as asking:
+            fake.wait_for(in_flight=1)
+            asking.send(signal.SIGINT)
+            stopped = asking.end()
+        assert stopped.code == 130
+        assert "Stopped. Go on with: greenroom resume" in stopped.err
+        ended = greenroom(tmp_path, "resume", "last", **reached(fake))
+        assert (ended.code, ended.out) == (0, "Whole.\n")
+    cost = greenroom(tmp_path, "cost")
+    assert "Includes 1 interrupted call counted at its reservation." in cost.err
+    assert greenroom(tmp_path, "cost", "--output-format", "json").json["reserved_calls"] == 1
+
+
+def test_a_broken_settings_file_keeps_nobody_from_looking(tmp_path: Path) -> None:
+    greenroom(tmp_path, "demo", "--pace", "0", "-q")
+    path = settings(tmp_path, 'modle = "openai:gpt-5.5"\n')
+    for words in (("tasks",), ("show", "last"), ("events", "last"), ("cost",), ("demo", "--pace", "0", "-q")):
+        assert greenroom(tmp_path, *words).code == 0, words
+    for words in (("ask", "hi"), ("config", "show"), ("models", "list"), ("doctor",)):
+        ended = greenroom(tmp_path, *words, OPENAI_API_KEY=KEY)
+        assert ended.code == 3, words
+        assert f"{path}: there is no setting `modle`. Did you mean `model`?" in ended.err + ended.out

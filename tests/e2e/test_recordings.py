@@ -1,0 +1,90 @@
+"""Recordings through the real door: made, played without a key, and what is said when they do not fit."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer
+from tests.e2e.provider import KEY, provider, reached
+from tests.e2e.terminal import greenroom
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of one question."""
+    place = tmp_path_factory.mktemp("recorded")
+    with provider(Answer(text="Blue.")) as fake:
+        words = ("ask", "-q", "Which colour?", "--record", str(place / "a.jsonl"))
+        assert greenroom(place / "home", *words, **reached(fake)).out == "Blue.\n"
+    return place / "a.jsonl"
+
+
+def test_a_recording_is_for_its_owner_only_and_holds_no_key(recording: Path) -> None:
+    assert stat.S_IMODE(recording.stat().st_mode) == 0o600
+    assert KEY not in recording.read_text()
+
+
+def test_a_recorded_answer_is_given_again_without_a_key(tmp_path: Path, recording: Path) -> None:
+    ended = greenroom(tmp_path, "ask", "Which colour?", "--replay", str(recording))
+    assert (ended.code, ended.out) == (0, "Blue.\n")
+    assert "openai:gpt-5.5 · at most $5 · from a recording" in ended.err
+    assert "Never asked for" not in ended.err
+
+
+def test_another_question_fails_with_the_difference(tmp_path: Path, recording: Path) -> None:
+    ended = greenroom(tmp_path, "ask", "Which size?", "--replay", str(recording))
+    assert (ended.code, ended.out) == (1, "")
+    for line in ("-  Which colour?", "+  Which size?", "has no answer to this request", "Never asked for: 1 answer in"):
+        assert line in ended.err
+
+
+def test_a_stopped_team_can_go_on_from_a_recording(tmp_path: Path, recording: Path) -> None:
+    stopped = greenroom(
+        tmp_path, "ask", "Which colour?", "--max-tokens", "1", "-m", "openai:gpt-5.5", OPENAI_API_KEY=KEY
+    )
+    assert stopped.code == 5
+    ended = greenroom(tmp_path, "resume", "last", "--max-tokens", "none", "--replay", str(recording))
+    assert (ended.code, ended.out) == (0, "Blue.\n")
+
+
+def test_the_demo_can_be_recorded_and_played_again(tmp_path: Path) -> None:
+    file = str(tmp_path / "demo.jsonl")
+    first = greenroom(tmp_path, "demo", "--pace", "0", "-q", "--record", file)
+    again = greenroom(tmp_path, "demo", "--pace", "0", "--replay", file)
+    assert (first.code, again.code) == (0, 0)
+    assert again.out == first.out
+    assert "Never asked for" not in again.err
+
+
+def test_a_demo_that_is_killed_cannot_be_recorded(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path, "demo", "--crash", "--record", str(tmp_path / "x.jsonl"))
+    assert ended.code == 2
+    assert "cannot be recorded" in ended.err
+
+
+def test_an_existing_file_is_never_overwritten(tmp_path: Path, recording: Path) -> None:
+    before = recording.read_bytes()
+    ended = greenroom(tmp_path, "ask", "hi", "--record", str(recording), OPENAI_API_KEY=KEY)
+    assert ended.code == 3
+    assert "already. Record to another file, or delete it first." in ended.err
+    assert recording.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(None, "cannot be read: No such file or directory"), ("my diary\n", "is no recording")],
+)
+def test_a_file_that_is_no_recording_is_said_so(tmp_path: Path, content: str | None, sentence: str) -> None:
+    path = tmp_path / "file"
+    if content is not None:
+        path.write_text(content)
+    ended = greenroom(tmp_path, "ask", "hi", "--replay", str(path))
+    assert ended.code == 3
+    assert sentence in ended.err
+
+
+def test_where_nothing_was_said_no_recording_is_left(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path, "ask", "hi", "--record", str(tmp_path / "new.jsonl"))
+    assert ended.code == 3
+    assert not (tmp_path / "new.jsonl").exists()

@@ -1,0 +1,294 @@
+"""From nothing to a model that answers: `init`, `models`, `config`, through the real door."""
+
+import os
+import pty
+import select
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer, Call
+from tests.e2e.provider import KEY, PRICED, provider, reached, settings
+from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
+
+USED = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder of one's own, under version control."""
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+def typed(project: Path, home: Path, answers: Sequence[tuple[str, str]], **more: str) -> tuple[int, str]:
+    """What `greenroom init` shows on a terminal, and its code. Each answer waits for its question."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*GREENROOM, "init"],
+        env=environment(home, TERM="xterm-256color", NO_COLOR="1", **more),
+        cwd=project,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    left, seen, asked, deadline = list(answers), "", 0, time.monotonic() + PATIENCE
+    try:
+        while time.monotonic() < deadline and (more_seen := read(master)) is not None:
+            seen += more_seen
+            if left and left[0][0] in seen[asked:]:
+                asked = len(seen)
+                answer(process, master, left.pop(0)[1])
+        return process.wait(PATIENCE), seen
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+
+def read(terminal: int) -> str | None:
+    """What has come, if anything has; None when the last one who held the terminal has gone."""
+    try:
+        return os.read(terminal, 65536).decode() if select.select([terminal], [], [], 0.1)[0] else ""
+    except OSError:
+        return None
+
+
+def answer(process: subprocess.Popen[bytes], terminal: int, text: str) -> None:
+    """Type it. Ctrl-C is a signal: a shell would have made this the terminal of the process."""
+    if text == "\x03":
+        process.send_signal(signal.SIGINT)
+    else:
+        os.write(terminal, text.encode())
+
+
+# ------------------------------------------------------------------------------------------------------------ init
+
+
+def test_a_key_in_the_environment_is_found_and_never_written_down(tmp_path: Path, project: Path) -> None:
+    ended = greenroom(tmp_path, "init", "--yes", cwd=str(project), OPENAI_API_KEY=KEY)
+    assert (ended.code, ended.out) == (0, "Next: greenroom models check\n")
+    assert "✓ openai: a key in $OPENAI_API_KEY" in ended.err
+    written = (project / ".greenroom" / "config.toml").read_text()
+    assert 'strong = "openai:gpt-5.5"\n' in written
+    assert KEY not in written
+    assert "!config.toml" in (project / ".greenroom" / ".gitignore").read_text()
+    assert not (tmp_path / "config").exists()
+
+
+def test_what_is_there_is_kept(tmp_path: Path, project: Path) -> None:
+    own = project / ".greenroom" / "config.toml"
+    own.parent.mkdir()
+    own.write_text('model = "ollama:mine"\n')
+    ended = greenroom(tmp_path, "init", "--yes", cwd=str(project), OPENAI_API_KEY=KEY)
+    assert ended.code == 0
+    assert "is there already and stays as it is" in ended.err
+    assert own.read_text() == 'model = "ollama:mine"\n'
+
+
+def test_a_script_pipes_its_key_in(tmp_path: Path, project: Path) -> None:
+    words = ("init", "--provider", "deepseek", "--key-stdin", "--user", "--output-format", "json")
+    told = greenroom(tmp_path, *words, stdin=f"{KEY}\n", cwd=str(project)).json
+    keys = tmp_path / "config" / "greenroom" / "keys.toml"
+    assert (told["status"], told["keys"]) == ("written", str(keys))
+    assert stat.S_IMODE(keys.stat().st_mode) == 0o600
+    assert KEY in keys.read_text()
+    assert 'fast = "deepseek:deepseek-v4-flash"' in (tmp_path / "config" / "greenroom" / "config.toml").read_text()
+    assert not (project / ".greenroom").exists()
+
+
+def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path, project: Path) -> None:
+    answers = [("Number [1]:", "1\r"), ("not shown", f"{KEY}\r"), ("Strong model", "\r"), ("Fast model", "gpt-mini\r")]
+    code, seen = typed(project, tmp_path, answers)
+    assert code == 0, seen
+    assert KEY not in seen
+    assert KEY in (tmp_path / "config" / "greenroom" / "keys.toml").read_text()
+    assert 'fast = "openai:gpt-mini"' in (project / ".greenroom" / "config.toml").read_text()
+    assert seen.rstrip().endswith("Next: greenroom models check")
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
+@pytest.mark.parametrize("place", ["Number [1]:", "not shown", "Strong model"])
+def test_who_leaves_half_way_leaves_nothing_behind(tmp_path: Path, project: Path, key: str, place: str) -> None:
+    answers = [("Number [1]:", "1\r"), ("not shown", f"{KEY}\r"), ("Strong model", "\r")]
+    until = [place == question for question, _ in answers].index(True)
+    code, seen = typed(project, tmp_path, [*answers[:until], (place, key)])
+    assert code == 130, seen
+    assert "Nothing was written." in seen
+    assert not (project / ".greenroom").exists()
+    assert not (tmp_path / "config").exists()
+
+
+def test_a_person_is_asked_before_their_settings_are_replaced(tmp_path: Path, project: Path) -> None:
+    own = project / ".greenroom" / "config.toml"
+    own.parent.mkdir()
+    own.write_text('model = "ollama:mine"\n')
+    answers = [("Strong model", "\r"), ("Fast model", "\r"), ("Replace it?", "yes\r")]
+    code, seen = typed(project, tmp_path, answers, OPENAI_API_KEY=KEY)
+    assert code == 0, seen
+    assert (own.parent / "config.toml.old").read_text() == 'model = "ollama:mine"\n'
+    assert 'strong = "openai:gpt-5.5"' in own.read_text()
+
+
+def test_a_server_of_this_machine_is_found_with_its_models(tmp_path: Path, project: Path) -> None:
+    with provider({"qwen3:8b": "hello", "tiny": "hello"}, api_key="") as fake:
+        ended = greenroom(tmp_path, "init", "--yes", cwd=str(project), OLLAMA_HOST=fake.base_url)
+    assert ended.code == 0
+    assert f"ollama: a server at {fake.base_url} with qwen3:8b, tiny" in ended.err
+    assert 'strong = "ollama:qwen3:8b"' in (project / ".greenroom" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "code", "sentence"),
+    [
+        ((), "", 2, "stdin is no terminal"),
+        (("--yes",), "", 3, "There is no key in the environment and no model server"),
+        (("--yes", "--provider", "opnai"), "", 3, "Did you mean `openai`?"),
+        (("--yes", "--provider", "openai"), "", 3, "There is no key for 'openai'."),
+        (("--yes", "--model", "gpt-5.5"), "", 3, "Write `openai:gpt-5.5`."),
+        (("--provider", "openai", "--model", "xai:grok-4.5"), "", 3, "is no model of 'openai'"),
+        (("--provider", "openai", "--key-stdin"), "\n", 2, "No key came on stdin."),
+        (("--key-stdin",), "sk-1\n", 2, "Whose key is it?"),
+        (("--provider", "openai", "--key-stdin"), "two words\n", 3, "is no key"),
+        (("--provider", "azure", "--key-stdin"), f"{KEY}\n", 3, "Which model of 'azure'?"),
+    ],
+)
+def test_what_init_cannot_do_is_said_and_nothing_is_written(
+    tmp_path: Path, project: Path, words: tuple[str, ...], stdin: str, code: int, sentence: str
+) -> None:
+    ended = greenroom(tmp_path, "init", *words, stdin=stdin, cwd=str(project))
+    assert (ended.code, ended.out) == (code, "")
+    assert sentence in ended.err
+    assert not (project / ".greenroom").exists()
+
+
+def test_a_project_that_cannot_be_written_is_said(tmp_path: Path, project: Path) -> None:
+    (project / ".greenroom").write_text("a file where a folder should be")
+    ended = greenroom(tmp_path, "init", "--yes", cwd=str(project), OPENAI_API_KEY=KEY)
+    assert ended.code == 3
+    assert "cannot be written" in ended.err
+
+
+# ---------------------------------------------------------------------------------------------------------- models
+
+
+def test_models_are_listed_as_their_endpoint_names_them(tmp_path: Path) -> None:
+    with provider({"gpt-5.5": "hello", "gpt-oss-20b": "hello"}) as fake:
+        told = greenroom(tmp_path, "models", "list", **reached(fake))
+        row = greenroom(tmp_path, "models", "list", "openai", "--output-format", "json", **reached(fake)).json["models"]
+    assert told.code == 0
+    assert "272,000  yes              5.00 / 30.00  $OPENAI_API_KEY" in told.out
+    assert "openai:gpt-oss-20b" in told.out
+    assert isinstance(row, list)
+    assert row[0] == {
+        "name": "openai:gpt-5.5",
+        "window": 272_000,
+        "tools": True,
+        "input_price": 5.0,
+        "output_price": 30.0,
+        "key": "$OPENAI_API_KEY",
+    }
+
+
+def test_where_nobody_lists_models_the_catalog_proposes_some(tmp_path: Path) -> None:
+    with provider("hello") as fake:
+        wrong = greenroom(tmp_path, "models", "list", **reached(fake, "sk-wrong"))
+    down = greenroom(tmp_path, "models", "list", "openai", OPENAI_API_KEY=KEY, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    for ended in (wrong, down):
+        assert ended.code == 0
+        assert "openai:gpt-5.5" in ended.out
+        assert "did not list its models" in ended.err
+    assert greenroom(tmp_path, "models", "list").code == 3
+
+
+def test_a_model_is_checked_in_three_ways(tmp_path: Path) -> None:
+    settings(tmp_path, PRICED)
+    call = Call(name="add", arguments={"a": 2, "b": 3})
+    script = [Answer(text="Green.", usage=USED), Answer(text="Green.", usage=USED), Answer(calls=(call,), usage=USED)]
+    with provider([*script, *script]) as fake:
+        told = greenroom(tmp_path, "models", "check", **reached(fake))
+        fields = greenroom(tmp_path, "models", "check", "--output-format", "json", **reached(fake)).json
+    assert told.code == 0
+    assert "three tiny calls, at most $0.0095." in told.err
+    assert [line.split()[-1] for line in told.out.splitlines()[1:]] == ["$0.0002"] * 3
+    assert "Ask it: greenroom ask --model openai:gpt-5.5" in told.err
+    trials = fields["trials"]
+    assert isinstance(trials, list)
+    assert [(one["call"], one["works"], one["tokens"]) for one in trials] == [
+        ("streamed", True, 110),
+        ("whole", True, 110),
+        ("tool", True, 110),
+    ]
+    assert [seen.body.get("stream") for seen in fake.requests[:3]] == [True, None, True]
+
+
+def test_a_model_that_calls_no_tools_is_found_out(tmp_path: Path) -> None:
+    with provider("hello") as fake:
+        told = greenroom(tmp_path, "models", "check", "openai:fake", **reached(fake))
+    assert told.code == 0
+    assert "It answered without calling the tool." in told.out
+
+
+def test_a_model_that_does_not_answer_has_the_providers_code(tmp_path: Path) -> None:
+    with provider("hello") as fake:
+        told = greenroom(tmp_path, "models", "check", **reached(fake, "sk-wrong-key-0000"))
+    assert (told.code, fake.asked) == (4, 0)
+    assert "Incorrect API key provided." in told.out
+    assert "with a tool" not in told.out, "what cannot work is not tried"
+
+
+# ---------------------------------------------------------------------------------------------------------- config
+
+
+def test_every_setting_says_where_it_comes_from(tmp_path: Path, project: Path) -> None:
+    own = settings(tmp_path, f'fast = "openai:small"\n[providers.openai]\nkey = "{KEY}"\n')
+    own.chmod(0o600)
+    shared = project / ".greenroom" / "config.toml"
+    shared.parent.mkdir()
+    shared.write_text('strong = "openai:large"\n')
+    told = greenroom(tmp_path, "config", "show", cwd=str(project), GREENROOM_MAX_COST="2")
+    lines = {line.split()[0]: line for line in told.out.splitlines()}
+    assert "environment: $GREENROOM_MAX_COST" in lines["limits.cost"]
+    assert lines["limits.tokens"].split()[-1] == "default"
+    assert "user: " in lines["fast"]
+    assert "project: " in lines["strong"]
+    assert KEY not in told.out
+    assert "****cdef" in lines["providers.openai.key"]
+    rows = greenroom(tmp_path, "config", "show", "--output-format", "json", cwd=str(project)).json["settings"]
+    assert isinstance(rows, list)
+    assert {"key": "language", "value": "en", "from": "default"} in rows
+
+
+def test_the_files_that_are_looked_at_are_named(tmp_path: Path, project: Path) -> None:
+    greenroom(tmp_path, "init", "--yes", cwd=str(project), OPENAI_API_KEY=KEY)
+    told = greenroom(tmp_path, "config", "path", "--output-format", "json", cwd=str(project)).json["files"]
+    assert isinstance(told, list)
+    assert [(one["what"], one["there"]) for one in told] == [
+        ("user", False),
+        ("project", True),
+        ("local", False),
+        ("keys", False),
+    ]
+    assert told[1]["path"] == str(project / ".greenroom" / "config.toml")
+
+
+def test_the_doctor_names_the_model_that_would_be_asked(tmp_path: Path) -> None:
+    assert "✓ model     openai:gpt-5.5" in greenroom(tmp_path, "doctor", OPENAI_API_KEY=KEY).out
+    without = greenroom(tmp_path, "doctor")
+    assert without.code == 0
+    assert "! model     No model is set" in without.out
+
+
+def test_a_family_of_commands_lists_its_own(tmp_path: Path) -> None:
+    told = greenroom(tmp_path, "models", "--help")
+    assert told.code == 0
+    assert "list" in told.out
+    assert "check" in told.out
+    assert greenroom(tmp_path, "models").code == 2
+    assert greenroom(tmp_path, "models", "lst").code == 2
