@@ -45,6 +45,9 @@ def test_a_program_gets_the_answer_with_what_it_cost(tmp_path: Path) -> None:
     with provider(Answer(text="Yes.", usage=USED)) as fake:
         told = greenroom(tmp_path, "ask", "Is it?", "--output-format", "json", **reached(fake)).json
         lines = greenroom(tmp_path, "ask", "Is it?", "--output-format", "stream-json", **reached(fake)).lines
+        pieces = [line for line in lines if line["type"] == "delta"]
+        assert "".join(str(line.get("text", "")) for line in pieces) == lines[-1]["answer"]
+        assert all("version" not in line for line in pieces), "what is not yet a fact has no version"
     assert (told["answer"], told["status"], told["tokens"], told["cost"]) == ("Yes.", "finished", 1100, 0.002)
     assert (lines[0]["type"], lines[0]["model"], lines[-1]["answer"]) == ("init", "openai:gpt-5.5", "Yes.")
 

@@ -101,7 +101,14 @@ class Provisions:
             saved = tuple(saved_keys().values())
         except WorldFault:
             saved = ()  # a key file that cannot be read has given nobody a key
-        return (*secrets_in(self._environ), *saved)
+        try:
+            told = tuple(self.loaded.settings.providers.values())
+        except WorldFault:
+            told = ()  # settings that cannot be read have given nobody a key either
+        own = [one.key.reveal() for one in told if one.key is not None]
+        named = [self._environ.get(one.key_env, "") for one in told if one.key_env]
+        headers = [value for one in told for value in one.headers.values()]
+        return tuple(value for value in (*secrets_in(self._environ), *saved, *own, *named, *headers) if value)
 
     # ---------------------------------------------------------------------------------------------------- models
 

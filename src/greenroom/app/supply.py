@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol
@@ -15,6 +15,7 @@ from greenroom.adapters.models.gate import Gate
 from greenroom.adapters.models.group import Group
 from greenroom.adapters.models.openai.endpoint import Endpoint, is_local
 from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.platforms.registry import PlatformRegistry
 from greenroom.adapters.models.pricing import Price, Rates, price_of
 from greenroom.adapters.models.replay.recording import Recorder
 from greenroom.adapters.models.retrying import Patience, Retrying
@@ -69,6 +70,8 @@ class Supply:
         self._vendors: dict[str, Closable] = {}
         self._gates: dict[str, Gate] = {}
         self._made: dict[str, Model] = {}
+        self._platforms: PlatformRegistry | None = None
+        self._own: frozenset[str] = frozenset()
 
     @classmethod
     def here(cls, **flags: object) -> Supply:
@@ -109,7 +112,7 @@ class Supply:
             return told
         if role and settings.model and role not in settings.model:
             main = self.meaning(settings.model)[0]
-            known = providers().get(split(main, settings.providers)[0])
+            known = providers().get(split(main, self._known)[0])
             proposed = (known.fast if role == "fast" else known.strong) if known is not None else ""
             return f"{known.name}:{proposed}" if known is not None and proposed else main
         return self._at_hand(role or "strong")
@@ -135,12 +138,15 @@ class Supply:
     def _retrying(self, name: str) -> Model:
         retry = self._settings.retry
         patience = Patience(retries=retry.attempts, delay=retry.delay, total=retry.total)
-        provider, _ = split(name, self._settings.providers)
+        provider, _ = split(name, self._known)
         return Retrying(self.bare(name), self._gate(provider), patience)
 
     def bare(self, name: str) -> Model:
         """The model itself, which is asked once and no more: for checks."""
-        provider, model = split(name, self._settings.providers)
+        provider, model = split(name, self._known)
+        own = self.platforms.create_platform(provider, model) if provider in self._own else None
+        if own is not None:
+            return own.model
         known = providers().get(provider) or Provider(name=provider)
         told = self._settings.providers.get(provider, ProviderSettings())
         if (told.wire or known.wire) == "pydantic_ai":
@@ -150,6 +156,23 @@ class Supply:
         return OpenAICompatible(
             endpoint, model, card=card_of(model), price=price.most, cost=price.of, longest=told.timeout
         )
+
+    @property
+    def platforms(self) -> PlatformRegistry:
+        """All platforms: the providers, and what the user's folder and installed packages add (AG's registry)."""
+        if self._platforms is None:
+            groups = {name: group.models for name, group in self._settings.groups.items()}
+            normal = self._settings.model if ":" in self._settings.model else ""
+            self._platforms = PlatformRegistry(
+                lambda provider, model: self.named(f"{provider}:{model}"), normal=normal, groups=groups
+            )
+            self._own = frozenset(self._platforms.scan()) - frozenset(self._settings.providers)
+        return self._platforms
+
+    @property
+    def _known(self) -> Collection[str]:
+        """Providers beyond the catalog: of the settings, and the user's own platforms."""
+        return (*self._settings.providers, *self.platforms.names())
 
     def _of_vendor(self, known: Provider, model: str, told: ProviderSettings) -> Model:
         """A model that speaks another language. What reads it takes seconds to import, so only whoever asks pays."""
@@ -195,14 +218,8 @@ class Supply:
             key=key.reveal if key is not None else str,
             headers=told.headers,
             idle=min(told.timeout, SILENCE),
+            connections=told.max_parallel,
         )
-
-    async def warm(self, name: str) -> None:
-        """Make the connections that a model will need; whether that works is seen when it is asked."""
-        for member in () if self._replay is not None else self.meaning(name):
-            endpoint = self._endpoints.get(split(member, self._settings.providers)[0])
-            if endpoint is not None:
-                await endpoint.warm()
 
     def _gate(self, provider: str) -> Gate:
         gate = self._gates.get(provider)
@@ -213,11 +230,10 @@ class Supply:
 
     def price(self, name: str) -> Price:
         """The price of one model."""
-        provider, model = split(name, self._settings.providers)
+        provider, model = split(name, self._known)
         known = providers().get(provider)
-        # A known provider behind an address of this machine is a proxy of somebody's, and costs what it costs.
-        local = known.local if known is not None else self.endpoint(provider).local
-        return price_of(provider, model, local=local, own=self._rates)
+        # Free is only what is known to run here: behind an address of this machine may be a proxy to somebody dear.
+        return price_of(provider, model, local=known is not None and known.local, own=self._rates)
 
     async def close(self) -> None:
         """Let all connections go, and end the recording."""

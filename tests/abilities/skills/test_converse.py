@@ -15,6 +15,7 @@ from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.model import (
     Failed,
+    FaultKind,
     Finished,
     Model,
     ModelCard,
@@ -30,7 +31,7 @@ from greenroom.core.ports.model import (
 )
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.agent import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms, Work
+from greenroom.core.state.step import Step, StepInterrupted, StepType, Terms, Work
 from greenroom.core.state.world import World
 
 ANN, T1 = AgentId("ann"), TaskId("t1")
@@ -162,6 +163,7 @@ async def test_what_came_before_a_retry_is_void() -> None:
     assert (step.result or {})["text"] == "Done."
 
 
+@pytest.mark.req("AF-27")
 async def test_pieces_are_seen_while_they_come() -> None:
     seen: list[ModelEvent] = []
     async with team(Playing(DONE)) as here:
@@ -215,7 +217,6 @@ async def test_a_stream_without_an_end_is_no_answer() -> None:
 ODD = {"temperature": True, "effort": "max", "streaming": "no", "max_output": -1}
 
 
-@pytest.mark.req("AF-7", "AF-8", "AF-10")
 @pytest.mark.parametrize(
     ("config", "temperature", "effort", "streaming", "most"),
     [
@@ -242,3 +243,45 @@ async def test_a_plain_answer_ends_the_task_of_an_agent_that_works_alone() -> No
         await here.ask()
         (task,) = await here.runtime.ended_tasks(here.team)
     assert (task.state, task.summary) == ("finished", "Done.")
+
+
+@pytest.mark.parametrize("kind", ["overloaded", "server", "rate"])
+async def test_an_answer_that_broke_off_is_paid_for_whatever_broke_it(kind: FaultKind) -> None:
+    broken = (TextDelta(text="Hal"), Failed(kind=kind, why=f"fake:m: {kind}.", again=True))
+    refused = (Failed(kind=kind, why=f"fake:m: {kind}."),)
+    for answer, costs in ((broken, True), (refused, False)):
+        async with team(Playing(answer, DONE)) as here:
+            await here.ask()
+            events = [told.event async for told in here.runtime.events(here.team)]
+        (cut_off,) = [event for event in events if isinstance(event, StepInterrupted)]
+        assert (cut_off.spent.money > 0) is costs
+
+
+async def test_an_answer_that_a_filter_took_away_is_a_refusal() -> None:
+    async with team(Playing((Finished(reason="filter", said="content_filter"),))) as here:
+        (step,) = await here.ask()
+    assert (step.state, step.error) == ("failed", "fake:m refuses to answer this (content_filter).")
+
+
+async def test_two_teams_with_one_kit_do_not_hear_each_other() -> None:
+    model = Playing(DONE)
+    kit = Kit(abilities=Abilities([Converse(model)]))
+    runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
+    task = AddTask(name="t", intention="t", manager=ANN, group=(ANN,), driver="manager")
+    for secret in ("ALICE", "BOB"):
+        name = await runtime.create("test", [(ANN, AgentSpec(name="Ann"))], kit="test", begin=(task,))
+        await runtime.start(name)
+        here = Team(runtime, name)
+        await here.ask(f"I am {secret}.")
+        await here.ask("Who am I?")
+    await runtime.close()
+    assert not any("ALICE" in one.content for one in model.asked[-1].messages)
+
+
+async def test_what_an_agent_was_told_between_stays_in_its_talk() -> None:
+    model = Playing((ToolCall(call_id="c1", name="ghost", arguments={}), Finished(reason="calls")), DONE)
+    async with team(model) as here:
+        await here.ask()
+        await here.ask("And now?")
+    before, after = model.asked[-2].messages, model.asked[-1].messages
+    assert [one.content for one in after[: len(before)]] == [one.content for one in before]

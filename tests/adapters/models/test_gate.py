@@ -59,6 +59,19 @@ async def test_an_open_gate_costs_no_waiting() -> None:
     assert time.naps == []
 
 
+async def test_when_all_leave_at_once_the_gate_stands_open() -> None:
+    gate, go = Gate(parallel=1), asyncio.Event()
+    said: list[str] = []
+    tasks = [asyncio.create_task(turn(gate, str(n), said, go)) for n in range(5)]
+    await settle()
+    for task in tasks:
+        task.cancel()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(one, asyncio.CancelledError) for one in ended)
+    await asyncio.wait_for(turn(gate, "later", said), 5)
+    assert said == ["0", "later"]
+
+
 @pytest.mark.parametrize("when", ["in the line", "just let in", "inside"])
 async def test_whoever_leaves_takes_nobodys_place(when: str) -> None:
     gate, go = Gate(parallel=1), asyncio.Event()

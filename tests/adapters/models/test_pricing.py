@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.adapters.models.pricing import FREE, Flat, Price, Rates, Tiered, Unknown, price_of
+from greenroom.adapters.models import pricing
+from greenroom.adapters.models.pricing import FREE, Flat, Price, Rates, Unknown, Varying, price_of
 from greenroom.core.ports.model import Usage
 
 COUNTS = st.integers(min_value=0, max_value=10**6)
@@ -19,12 +20,19 @@ def test_a_known_model_costs_what_its_provider_says() -> None:
 
 def test_a_price_that_grows_with_the_request_is_bounded_by_its_dearest_step() -> None:
     price = price_of("google", "gemini-2.5-pro", local=False, own={})
-    assert isinstance(price, Tiered)
+    assert isinstance(price, Varying)
     low, high = Usage(input=100_000, output=1000), Usage(input=300_000, output=1000)
     assert price.of(low) * 2 < price.of(high)
     for usage in (low, high):
         assert price.of(usage) <= price.most(usage.input, usage.output)
     assert price.of(Usage(input=1, money=7)) == 7
+
+
+def test_a_price_that_changes_with_the_hour_is_bounded_by_its_dearest_one() -> None:
+    price = price_of("deepseek", "deepseek-chat", local=False, own={})
+    usage = Usage(input=100_000, output=10_000)
+    worst = max(pricing._worked_out("deepseek", "deepseek-chat", usage, hour) for hour in pricing._HOURS)
+    assert (price.most(usage.input, usage.output) or 0) >= worst
 
 
 def test_what_a_person_says_a_model_costs_is_what_it_costs() -> None:

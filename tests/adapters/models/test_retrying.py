@@ -98,6 +98,18 @@ async def test_the_tries_of_a_step_are_counted_over_its_attempts_and_anew_after_
         assert [end.again for end in ends if isinstance(end, Failed)] == [True, True, True, False]
 
 
+async def test_the_time_of_all_attempts_together_has_an_end_too() -> None:
+    model, time = Played([fault("cut_off")]), Time()
+    retrying = made(model, time)
+    first = (await events(retrying))[-1]
+    assert isinstance(first, Failed)
+    assert first.again
+    time.now += 400
+    second = (await events(retrying, 2))[-1]
+    assert isinstance(second, Failed)
+    assert not second.again, "300 seconds are over"
+
+
 async def test_a_provider_that_wants_to_be_left_alone_is_left_alone_by_everybody() -> None:
     time = Time()
     gate = Gate(clock=time, sleep=time.sleep)

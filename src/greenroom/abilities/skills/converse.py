@@ -62,10 +62,12 @@ class Converse:
     async def run(self, bench: Bench) -> Outcome:
         """Ask the model and read what it wants."""
         model = self._model(bench.agent.spec)
-        transcript = self._transcripts.of(bench.step.thread_id, await bench.history())
+        team = bench.world.team.team_id
+        transcript = self._transcripts.of(team, bench.step.thread_id, await bench.history())
+        newest = _newest(bench, transcript)
         request = ModelRequest(
             purpose=_purpose(bench, transcript),
-            messages=_messages(bench, transcript),
+            messages=_messages(bench, transcript, newest),
             tools=self._tools_of(bench.agent.spec),
             max_output=_most(model, bench.agent.spec),
             **_wishes(bench.agent.spec),
@@ -77,7 +79,7 @@ class Converse:
         thread = bench.world.threads.get(bench.step.thread_id)
         alone = thread is None or thread.open_steps <= 1
         return Outcome(
-            result=reply.kept(),
+            result=reply.kept(None if newest == bench.step.work.text_content else newest),
             spent=bench.step.reserved if reply.spent is None else reply.spent,
             intents=(*consequences(bench.step, reply, alone=alone), *self._end(bench, reply)),
         )
@@ -135,20 +137,24 @@ def _purpose(bench: Bench, transcript: Transcript) -> Purpose:
         step=step.step_id,
         thread=step.thread_id,
         turn=transcript.turns + 1,
+        team=bench.world.team.team_id,
         answering=step.answers is not None,
         attempt=step.attempt,
     )
 
 
-def _messages(bench: Bench, transcript: Transcript) -> tuple[ChatMessage, ...]:
-    """Who the agent is, what was said, and what is new. After a tool's result nothing needs to be said."""
-    said = transcript.messages
+def _newest(bench: Bench, transcript: Transcript) -> str:
+    """What is new. After a tool's result nothing needs to be said."""
     thread = bench.world.threads.get(bench.step.thread_id)
     newest = "\n".join((bench.step.work.text_content, *(thread.notices if thread else ()))).strip()
-    if not newest and (not said or said[-1].role == "assistant"):
-        newest = "Go on."
+    said = transcript.messages
+    return "Go on." if not newest and (not said or said[-1].role == "assistant") else newest
+
+
+def _messages(bench: Bench, transcript: Transcript, newest: str) -> tuple[ChatMessage, ...]:
+    """Who the agent is, what was said, and what is new."""
     last = (ChatMessage(role="user", content=newest),) if newest else ()
-    return (_introduction(bench.agent.spec), *said, *last)
+    return (_introduction(bench.agent.spec), *transcript.messages, *last)
 
 
 @lru_cache(maxsize=1024)

@@ -68,9 +68,14 @@ class Reply:
         """What it cost; None when nobody said."""
         return None if self.usage is None else self.usage.spent
 
-    def kept(self) -> Data:
-        """The reply as the log has it: what is not there takes no room."""
+    def kept(self, asked: str | None = None) -> Data:
+        """The reply as the log has it: what is not there takes no room. `asked` is the question, if its step has none.
+
+        So the next request tells of this one word for word.
+        """
         found: dict[str, object] = {"text": self.text, "calls": [_kept(call) for call in self.calls]}
+        if asked is not None:
+            found["asked"] = asked
         if self.reasoning:
             found["reasoning"] = self.reasoning
         if self.opaque:
@@ -87,28 +92,29 @@ def _kept(call: ToolCall) -> dict[str, object]:
     if call.unread:
         found["unread"] = call.unread
     if call.extra is not None:
-        found["extra"] = call.extra
+        found["extra"] = {"provider": call.extra.provider, "data": call.extra.data}
     return found
 
 
 async def listen(bench: Bench, model: Model, request: ModelRequest) -> Reply:
     """Ask, and read the whole answer; `ModelFault` for one that is no use, `ProviderFault` when there is none."""
-    reply = Reply()
+    reply, heard = Reply(), False
     async with Listening(model.stream(request)) as events:
         async for event in events:
             bench.show(event)
             if isinstance(event, Retried):
                 reply = Reply()
             elif isinstance(event, Failed):
-                raise _fault(event, reply.spent)
+                raise _fault(event, reply.spent, heard=heard)
             else:
+                heard = True
                 reply.take(event)
     return _whole(reply, model, request)
 
 
-def _fault(failed: Failed, spent: Amounts | None) -> ModelFault | ProviderFault:
-    """What the request has cost nobody knows, unless the provider said or such a failure is free."""
-    if spent is None and failed.free:
+def _fault(failed: Failed, spent: Amounts | None, *, heard: bool) -> ModelFault | ProviderFault:
+    """What the request has cost nobody knows, unless the provider said, or nothing of an answer ever came."""
+    if spent is None and failed.free and not heard:
         spent = Amounts()
     if failed.verdict == "stop":
         return ModelFault(failed.why, spent=spent)
@@ -122,6 +128,8 @@ def _whole(reply: Reply, model: Model, request: ModelRequest) -> Reply:
     if finished.reason == "length":
         why = f"{model.name} stopped before its answer was complete: it may write {request.max_output} tokens at once."
         raise ModelFault(why, spent=reply.spent)
+    if finished.reason == "filter" and not reply.text and not reply.calls:
+        raise ModelFault(f"{model.name} refuses to answer this ({finished.said}).", spent=reply.spent)
     if not reply.text and not reply.calls:
         logging.getLogger(__name__).warning("%s answered nothing to %s", model.name, request.purpose.step)
     return reply

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from greenroom.core.base.ids import ThreadId
+from greenroom.core.base.ids import TeamId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ChatMessage, Opaque, ToolCall
 from greenroom.core.state.step import Step
@@ -56,10 +56,11 @@ class Transcripts:
     """The transcripts of all threads. A cache: everything in it can be read again."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[ThreadId, Transcript] = OrderedDict()
+        self._kept: OrderedDict[tuple[TeamId, ThreadId], Transcript] = OrderedDict()
 
-    def of(self, thread: ThreadId, history: Sequence[Step]) -> Transcript:
-        """The thread's transcript, up to now."""
+    def of(self, team: TeamId, name: ThreadId, history: Sequence[Step]) -> Transcript:
+        """The thread's transcript, up to now. A skill may serve several teams, whose threads are called alike."""
+        thread = (team, name)
         found = self._kept.get(thread)
         if found is None or not found.fits(history):
             found = self._kept[thread] = Transcript()
@@ -77,7 +78,7 @@ def told(step: Step) -> list[ChatMessage]:
     if step.work.type == "tool":
         content = step.error or str(result.get("output", result))
         return [ChatMessage(role="tool", content=content, call_id=step.work.call_id)]
-    question = step.work.text_content
+    question = str(result.get("asked", step.work.text_content))
     found = [ChatMessage(role="user", content=question)] if question else []
     if step.result is None and step.state != "finished":
         return found  # nothing was answered: an error of ours is not what the model said
@@ -88,12 +89,16 @@ def told(step: Step) -> list[ChatMessage]:
             content=str(result.get("text", "")),
             calls=calls,
             reasoning=str(result.get("reasoning", "")),
-            opaque=tuple(Opaque(provider=str(one["provider"]), data=one["data"]) for one in _items(result, "opaque")),
+            opaque=tuple(_opaque(one) for one in _items(result, "opaque")),
         )
     )
     # Tools are steps of their own and answer for themselves; what the house does itself is answered here.
     answers = [(one, UNREAD if one.unread else TAKEN) for one in calls if one.unread or one.name in OWN]
     return [*found, *(ChatMessage(role="tool", content=text, call_id=one.call_id) for one, text in answers)]
+
+
+def _opaque(kept: dict[str, Any]) -> Opaque:
+    return Opaque(provider=str(kept["provider"]), data=kept["data"])
 
 
 def calls_of(result: Data) -> tuple[ToolCall, ...]:
@@ -104,7 +109,7 @@ def calls_of(result: Data) -> tuple[ToolCall, ...]:
             name=str(one["name"]),
             arguments=one["arguments"],
             unread=str(one.get("unread", "")),
-            extra=one.get("extra"),
+            extra=_opaque(one["extra"]) if "extra" in one else None,
         )
         for one in _items(result, "calls")
     )

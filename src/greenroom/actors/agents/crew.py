@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from greenroom.actors.agents.ahead import foreseen, likely_next
@@ -23,6 +24,7 @@ from greenroom.core.ports.executor import Abilities, Outcome, fair, sound
 from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.model import ModelEvent
 from greenroom.core.ports.submit import Submit
+from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.intents import FinishStep, Intent, ReleaseStep, StartStep
 from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
@@ -85,14 +87,12 @@ class Crew:
                 yield start, agent
 
     def wake(self, agents: Iterable[AgentId]) -> None:
-        """Let these look whether they have something to do."""
-        if self._closing:
-            return
+        """Let these look whether they have something to do. When all ends, that is only to let go of what has begun."""
         world = self._look()
         for agent in agents:
             if agent in self._actors:
                 self._woken.add(agent)
-            elif _begun(world, agent) is not None or next_step(world, agent) is not None:
+            elif _begun(world, agent) is not None or (not self._closing and next_step(world, agent) is not None):
                 self._actors[agent] = asyncio.create_task(self._act(agent), name=f"actor {agent}")
 
     @property
@@ -105,6 +105,8 @@ class Crew:
         self._closing = True
         for step in tuple(self._effects):
             self._end(step)
+        with suppress(WorldFault):
+            await self._submit.submit(by=SYSTEM)  # what is being written now may begin something: let it be seen
         for _ in range(PATIENCE):
             if not self._actors:
                 return
@@ -122,13 +124,13 @@ class Crew:
     async def _act(self, agent: AgentId) -> None:
         """An actor's top loop."""
         try:
-            while not self._closing:
+            while True:
                 self._woken.discard(agent)
                 begun = _begun(self._look(), agent)
                 if begun is not None:
                     await self._go_on(begun)
                     continue
-                step = next_step(self._look(), agent)
+                step = next_step(self._look(), agent) if not self._closing else None
                 if step is not None and await self._run(step):
                     continue
                 if agent not in self._woken:
@@ -190,7 +192,8 @@ class Crew:
     async def _attempt(self, step: Step) -> StepId | None:
         """Run one attempt and hand it in; returns the step that was started with it, if any."""
         ends = step.state == "cancelling" or self._closing
-        outcome = _released(step, "stopped") if ends else await self._effect(step)
+        untouched = evolve(_released(step, "stopped"), spent=NOTHING, ran=False)
+        outcome = untouched if ends else await self._effect(step)
         if isinstance(outcome, ReleaseStep):
             await self._submit.submit(outcome, by=step.agent_id)
             return None

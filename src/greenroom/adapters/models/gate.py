@@ -74,14 +74,15 @@ class Gate:
         except asyncio.CancelledError:
             if mine.done() and not mine.cancelled():
                 self._inside -= 1  # it was let in and went away at the same moment
-            else:
-                self._line.remove(mine)
             self._let_in()
             raise
 
     def _let_in(self) -> None:
         """Let in whoever is first, as many as may; when only time is in the way, look again later."""
         while self._line and not self._full:
+            if self._line[0].done():
+                self._line.popleft()  # it went away
+                continue
             wait = self._wait()
             if wait > 0:
                 if self._shutting is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Final, Protocol
@@ -77,21 +78,25 @@ class Unknown:
         return usage.money
 
 
-class Tiered:
-    """A price that depends on how long the request is: genai-prices works it out for each call."""
+class Varying:
+    """A price that depends on the length of the request or the time of day: genai-prices works it out for each call."""
 
     def __init__(self, provider: str, model: str, most: Rates) -> None:
         self._asked = (provider, model)
         self._most = Flat(most)
 
     def most(self, read: int, written: int) -> int:
-        """As if every request were in the dearest tier."""
+        """As if every request were long, and at the dearest hour."""
         return self._most.most(read, written)
 
     def of(self, usage: Usage) -> int:
         """What the provider says it took, else what its tokens cost together."""
         return _worked_out(*self._asked, usage) if usage.money is None else usage.money
 
+
+_TODAY: Final = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+_HOURS: Final = tuple(_TODAY + timedelta(hours=hour) for hour in range(0, 24, 2))
+"""Some are cheaper at night."""
 
 FREE: Final = Flat(Rates(input=0, output=0))
 
@@ -107,19 +112,25 @@ def price_of(provider: str, model: str, *, local: bool, own: Mapping[str, Rates]
 @cache
 def _known(provider: str, model: str) -> Price:
     with contextlib.suppress(LookupError):
-        low, high = _rates(provider, model, 0), _rates(provider, model, MILLION)
-        return Flat(low) if low == high else Tiered(provider, model, high)
+        found = [_rates(provider, model, size, hour) for size in (0, MILLION) for hour in _HOURS]
+        most = Rates(
+            input=max(one.input for one in found),
+            output=max(one.output for one in found),
+            cached=max(one.cached or 0 for one in found),
+            written=max(one.written or 0 for one in found),
+        )
+        return Flat(most) if all(one == most for one in found) else Varying(provider, model, most)
     return Unknown()
 
 
-def _rates(provider: str, model: str, read: int) -> Rates:
+def _rates(provider: str, model: str, read: int, at: datetime) -> Rates:
     """What a million tokens of each kind add to a request that has read so many already: dearer for a long one."""
 
     def adds(**counts: int) -> int:
         more = {**counts, "input": read + counts.get("input", 0)}
-        return _worked_out(provider, model, Usage(**more)) - before
+        return _worked_out(provider, model, Usage(**more), at) - before
 
-    before = _worked_out(provider, model, Usage(input=read))
+    before = _worked_out(provider, model, Usage(input=read), at)
     size = MILLION if read else MILLION // 1000  # so small that it is in the cheapest tier
     each = MILLION // size
     return Rates(
@@ -130,7 +141,7 @@ def _rates(provider: str, model: str, read: int) -> Rates:
     )
 
 
-def _worked_out(provider: str, model: str, usage: Usage) -> int:
+def _worked_out(provider: str, model: str, usage: Usage, at: datetime | None = None) -> int:
     """Millionths of a dollar, as genai-prices has it. `LookupError` when it does not know the model."""
     import genai_prices
 
@@ -140,8 +151,8 @@ def _worked_out(provider: str, model: str, usage: Usage) -> int:
         cache_read_tokens=usage.cached,
         cache_write_tokens=usage.written,
     )
-    total = genai_prices.calc_price(counted, model_ref=model, provider_id=provider).total_price
-    return -int(-total * Decimal(MILLION) // 1)
+    price = genai_prices.calc_price(counted, model_ref=model, provider_id=provider, genai_request_timestamp=at)
+    return -int(-price.total_price * Decimal(MILLION) // 1)
 
 
 def _up(amount: int) -> int:

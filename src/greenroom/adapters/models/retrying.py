@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
 
 from greenroom.adapters.models.gate import Gate
 from greenroom.adapters.models.passing import Passed
@@ -22,6 +23,10 @@ class Patience:
     delay: float = 1.0
     longest: float = 60.0
     total: float = 300.0
+
+
+REMEMBERED: Final = 1024
+"""Steps that are about to be begun anew."""
 
 
 class Retrying:
@@ -47,7 +52,7 @@ class Retrying:
         self._clock = clock
         self._sleep = sleep
         self._chance = chance
-        self._tried: dict[StepId, int] = {}
+        self._tried: dict[tuple[str, StepId], tuple[int, float]] = {}
 
     @property
     def name(self) -> str:
@@ -65,7 +70,8 @@ class Retrying:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask until there is an answer, it is of no use, or it has taken too long."""
-        begun, attempt = self._clock(), self._tried.pop(request.purpose.step, 0)
+        who = (request.purpose.team, request.purpose.step)
+        attempt, begun = self._tried.pop(who, (0, self._clock()))
         while True:
             attempt += 1
             passed = Passed()
@@ -84,9 +90,15 @@ class Retrying:
             yield Retried(attempt=attempt + 1, wait=wait, failed=failed)
             await self._sleep(wait)
             if passed.costs:
-                self._tried[request.purpose.step] = attempt
+                self._remember(who, attempt, begun)
                 yield evolve(failed, again=True)
                 return
+
+    def _remember(self, who: tuple[str, StepId], attempt: int, begun: float) -> None:
+        """Count on when the step begins anew. One that never does is forgotten in time."""
+        self._tried[who] = (attempt, begun)
+        if len(self._tried) > REMEMBERED:
+            del self._tried[next(iter(self._tried))]
 
     def _pause(self, failed: Failed, attempts: int, spent: float) -> float | None:
         """Seconds until the next attempt; None when there is none."""

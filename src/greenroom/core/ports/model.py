@@ -28,22 +28,9 @@ class Purpose:
     step: StepId
     thread: ThreadId
     turn: int
+    team: str = ""
     answering: bool = False
     attempt: int = 1
-
-
-@record
-class ToolCall:
-    """A whole native tool call. `unread` is what came where its arguments should be, if that is no JSON object.
-
-    `extra` is the provider's own and goes back to it as it came.
-    """
-
-    call_id: str
-    name: str
-    arguments: Data
-    unread: str = ""
-    extra: Data | None = None
 
 
 @record
@@ -52,6 +39,20 @@ class Opaque:
 
     provider: str
     data: Data
+
+
+@record
+class ToolCall:
+    """A whole native tool call. `unread` is what came where its arguments should be, if that is no JSON object.
+
+    `extra` is what its provider added, and goes back with it.
+    """
+
+    call_id: str
+    name: str
+    arguments: Data
+    unread: str = ""
+    extra: Opaque | None = None
 
 
 @record

@@ -141,7 +141,7 @@ def release_step(draft: Draft, intent: ReleaseStep, by: str) -> Verdict:
     if isinstance(step, Rejected):
         return step
     told = intent.spent if intent.spent is not None and intent.spent.lowest >= 0 else step.reserved
-    _give_up(draft, step, intent.why, evolve(told, millis=_worked(step, draft.now)))
+    _give_up(draft, step, intent.why, evolve(told, millis=_worked(step, draft.now)), ran=intent.ran)
     after_end(draft, step)
     task = draft.world.tasks.get(step.task_id)
     if intent.pause and task is not None and task.runs:
@@ -149,9 +149,9 @@ def release_step(draft: Draft, intent: ReleaseStep, by: str) -> Verdict:
     return None
 
 
-def _give_up(draft: Draft, step: Step, why: str, spent: Amounts) -> None:
-    """End an attempt without a result, as its effect class asks."""
-    effect = step.terms.effect if step.terms else "pure"
+def _give_up(draft: Draft, step: Step, why: str, spent: Amounts, *, ran: bool = True) -> None:
+    """End an attempt without a result, as its effect class asks; one that never began has touched nothing."""
+    effect = step.terms.effect if step.terms and ran else "pure"
     then = step.then if step.state == "cancelling" else None
     tool = to_fill(draft.world, step)
     if then == "out_of_time":

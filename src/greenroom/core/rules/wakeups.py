@@ -37,7 +37,7 @@ def _own(_: World, event: StepQueued | StepChanged | StepBlocked | StepUnblocked
     return (agent_of(event.step_id),)
 
 
-def _over(world: World, event: StepEnded | StepInterrupted) -> tuple[AgentId, ...]:
+def _over(world: World, event: StepEnded | StepInterrupted | StepStarted) -> tuple[AgentId, ...]:
     return (agent_of(event.step_id), *_hungry(world, event)) if world.hungry else (agent_of(event.step_id),)
 
 
@@ -69,7 +69,7 @@ _LOOKS: Final[dict[type, Callable[[World, Any], Iterable[AgentId]]]] = {
     StepChanged: _own,
     StepBlocked: _own,
     StepUnblocked: _own,
-    StepStarted: _hungry,
+    StepStarted: _over,
     StepEnded: _over,
     StepInterrupted: _over,
     LimitsSet: _hungry,

@@ -265,8 +265,8 @@ StepEvent = (
 
 
 def length(work: Work, result: Data | None, error: str) -> int:
-    """The characters that a step adds to its conversation: what it was told, and what came of it as it is written."""
-    return len(work.text_content) + len(error) + (0 if result is None else written(result))
+    """The bytes that a step adds to its conversation: what it was told, and what came of it as it is written."""
+    return len(work.text_content.encode()) + len(error.encode()) + (0 if result is None else written(result))
 
 
 def lacks_instruction(work: Work) -> bool:

@@ -78,6 +78,8 @@ class _Batch:
 class Synchroniser:
     """One per owned team. `world` and `version` are what is committed; nobody sees anything else.
 
+    But for `foresee`, which may say what follows from a commit that is being made (docs/decisions/0009).
+
     `stopped` says why nothing more is written: somebody else owns the team, or the store is broken.
     """
 
@@ -234,7 +236,7 @@ class Synchroniser:
                 if not isinstance(decided, Rejected):
                     batch.add(decided, self.version)
             except Exception:
-                logging.getLogger(__name__).debug("%s was not foreseen well", type(intent).__name__, exc_info=True)
+                logging.getLogger(__name__).warning("%s was not foreseen well", type(intent).__name__, exc_info=True)
 
     async def _append(self, batch: _Batch) -> int:
         self._batches += 1

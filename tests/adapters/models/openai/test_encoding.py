@@ -72,7 +72,9 @@ def test_settings_are_said_as_the_model_wants_to_hear_them() -> None:
 
 
 def test_a_call_and_its_result_name_each_other() -> None:
-    call = ToolCall(call_id="c1", name="add", arguments={"a": 1}, extra={"google": {"sig": "x"}})
+    call = ToolCall(
+        call_id="c1", name="add", arguments={"a": 1}, extra=Opaque(provider="fake", data={"google": {"sig": "x"}})
+    )
     asked, answered = said(
         ChatMessage(role="assistant", content="", calls=(call,)), ChatMessage(role="tool", content="2", call_id="c1")
     )
@@ -86,6 +88,12 @@ def test_a_call_and_its_result_name_each_other() -> None:
         }
     ]
     assert answered == {"role": "tool", "content": "2", "tool_call_id": "c1"}
+
+
+def test_what_another_provider_added_to_a_call_is_dropped() -> None:
+    call = ToolCall(call_id="c1", name="add", arguments={}, extra=Opaque(provider="google", data={"sig": "x"}))
+    (asked,) = said(ChatMessage(role="assistant", content="", calls=(call,)))
+    assert "extra_content" not in asked["tool_calls"][0]
 
 
 def test_what_could_not_be_read_is_not_given_back() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core.ports.model import Failed, Finished, Usage
+from greenroom.core.ports.model import Failed, Finished, Opaque, Usage
 from tests.adapters.models.openai.answers import JSON, SSE, Heard, body, calls, delta, heard, part, sse
 
 STREAM = sse(
@@ -144,6 +144,7 @@ def test_thoughts_have_many_names(thought: dict[str, object]) -> None:
     [
         ("<think>a < b, so </thi no</think>\n\nYes <think> stays", "a < b, so </thi no", "Yes <think> stays"),
         ("\n <thinking>hmm</thinking>Yes", "hmm", "Yes"),
+        ("<reasoning>hmm</reasoning>Yes", "hmm", "Yes"),
         ("<think></think>Yes", "", "Yes"),
         ("<thin ice>", "", "<thin ice>"),
         ("<thi", "", "<thi"),
@@ -210,6 +211,10 @@ ADD = ("c1", "add", {"a": 1})
             [part(0, "x", "add", '{"a":1}'), part(0, "y", "add", '{"a":2}')],
             [("x", "add", {"a": 1}), ("y", "add", {"a": 2})],
         ),
+        (
+            [part(0, "", "add", '{"a":1}'), part(0, "", "mul", "{}")],
+            [("call_1", "add", {"a": 1}), ("call_2", "mul", {})],
+        ),
         ([part(None, "x", "add", '{"a":1}'), part(None, "y", "mul", "{}")], [("x", "add", {"a": 1}), ("y", "mul", {})]),
         ([part(0, "x", "add", '{"a":1}'), part(1, "x", "mul", "{}")], [("x", "add", {"a": 1}), ("call_2", "mul", {})]),
         (
@@ -233,6 +238,7 @@ ADD = ("c1", "add", {"a": 1})
         "empty id",
         "no ids",
         "all at index 0",
+        "all at index 0 without ids",
         "two without index",
         "the same id twice",
         "interleaved",
@@ -261,7 +267,7 @@ def test_arguments_that_are_no_object_are_kept_and_never_run(arguments: str) -> 
 def test_what_a_vendor_adds_to_a_call_is_kept() -> None:
     extra = {"google": {"thought_signature": "sig"}}
     (call,) = heard([sse(calls({**part(0, "c1", "add", "{}"), "extra_content": extra}), delta("stop"))]).calls
-    assert call.extra == extra
+    assert call.extra == Opaque(provider="fake", data=extra)
 
 
 def test_a_thousand_calls_are_too_many() -> None:
@@ -295,6 +301,25 @@ def test_the_text_of_a_completion_and_a_message_in_a_stream_are_read() -> None:
     old = {"choices": [{"index": 0, "text": "Hi", "finish_reason": "stop"}]}
     odd = {"choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}]}
     assert heard([sse(old)]).text == heard([sse(odd)]).text == "Hi"
+
+
+def test_what_is_said_twice_in_a_chunk_or_at_the_end_is_said_once() -> None:
+    together = {"choices": [{"index": 0, "text": "Hi", "delta": {"content": "Hi"}, "finish_reason": None}]}
+    whole = {
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}],
+    }
+    assert heard([sse(together, whole)]).text == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("network_error", "server"), ("insufficient_system_resource", "overloaded"), ("abort", "server")],
+)
+def test_an_answer_that_was_given_up_is_none(said: str, kind: str) -> None:
+    end = heard([sse(delta(content="Ha"), delta(said))]).end
+    assert isinstance(end, Failed)
+    assert (end.kind, end.verdict) == (kind, "retry")
 
 
 def test_other_choices_and_odd_chunks_are_no_part_of_the_answer() -> None:

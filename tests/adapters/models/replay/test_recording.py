@@ -37,7 +37,7 @@ SAID: list[ModelEvent] = [
     TextDelta(text="He"),
     TextDelta(text="llo\r\n"),
     Opaque(provider="p", data={"signature": "x"}),
-    ToolCall(call_id="c9", name="add", arguments={"a": {"b": 1}}, extra={"e": True}),
+    ToolCall(call_id="c9", name="add", arguments={"a": {"b": 1}}, extra=Opaque(provider="p", data={"e": True})),
     ToolCall(call_id="c8", name="add", arguments={}, unread="{"),
     Usage(input=10, output=5, money=7),
     Finished(reason="calls", said="tool_calls", model="m-1", response_id="r"),

@@ -234,3 +234,15 @@ async def test_a_last_line_without_its_end_is_read(path: Path) -> None:
     cut_off(path, 1)
     events: list[ModelEvent] = await answered(ReplayModel(path), asking("a"))
     assert text_of(events) == "1"
+
+
+async def test_a_step_whose_answer_broke_off_gets_the_next_one_when_it_is_tried_again(path: Path) -> None:
+    broken: list[ModelEvent] = [TextDelta(text="Hal"), Failed(kind="network", why="lost", again=True)]
+    whole: list[ModelEvent] = [TextDelta(text="Hello"), Finished()]
+    with Recorder(path) as recorder:
+        for said in (broken, whole):
+            await answered(recorder.wrap(Player({"hi": said})), asking())
+    model = ReplayModel(path)
+    assert (await answered(model, asking()))[-1] == broken[-1]
+    for attempt in (2, 3):
+        assert await ask(model, again(asking(), attempt)) == "Hello", "and that one as often as it is asked"

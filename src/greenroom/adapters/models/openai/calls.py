@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec import DecodeError, json
 
-from greenroom.core.ports.model import ToolCall
+from greenroom.core.ports.model import Opaque, ToolCall
 
 
 class _Parts:
@@ -24,7 +24,8 @@ class _Parts:
 class Calls:
     """Takes deltas in whichever shape, gives whole calls at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
         self._parts: list[_Parts] = []
         self._places: dict[int, _Parts] = {}
 
@@ -64,7 +65,7 @@ class Calls:
         index, call_id = delta.get("index"), _text(delta.get("id"))
         place = index if isinstance(index, int) else None
         known = self._places.get(place) if place is not None else self._by_id(call_id, name)
-        if known is None or (call_id and known.call_id and call_id != known.call_id and name):
+        if known is None or (name and _is_another(known, call_id, delta)):
             known = _Parts()
             self._parts.append(known)
         if place is not None:
@@ -86,7 +87,17 @@ class Calls:
                 call_id = f"call_{number}"
             used.add(call_id)
             arguments, unread = _read(parts)
-            yield ToolCall(call_id=call_id, name=parts.name, arguments=arguments, unread=unread, extra=parts.extra)
+            extra = None if parts.extra is None else Opaque(provider=self._provider, data=parts.extra)
+            yield ToolCall(call_id=call_id, name=parts.name, arguments=arguments, unread=unread, extra=extra)
+
+
+def _is_another(known: _Parts, call_id: str, delta: Mapping[str, object]) -> bool:
+    """Whether a call at the index of a known one is a new one: it has another id, or that one is whole already."""
+    if call_id and known.call_id:
+        return call_id != known.call_id
+    function = delta.get("function")
+    more = isinstance(function, dict) and bool(function.get("arguments"))
+    return more and bool(known.name and (known.whole or "".join(known.arguments).strip())) and not _read(known)[1]
 
 
 def _text(value: object) -> str:

@@ -69,7 +69,7 @@ def message(one: ChatMessage, *, provider: str, card: ModelCard) -> bytes:
     found: dict[str, object] = {"role": one.role, "content": _content(one, card)}
     if one.calls:
         found["content"] = one.content or None
-        found["tool_calls"] = [_call(call) for call in one.calls]
+        found["tool_calls"] = [_call(call, provider) for call in one.calls]
     if one.role == "tool":
         found["tool_call_id"] = one.call_id or ""
     for part in one.opaque:
@@ -78,15 +78,15 @@ def message(one: ChatMessage, *, provider: str, card: ModelCard) -> bytes:
     return encode(found)
 
 
-def _call(call: ToolCall) -> dict[str, object]:
+def _call(call: ToolCall, provider: str) -> dict[str, object]:
     # What could not be read is not given back either: servers that parse it would refuse the whole conversation.
     found: dict[str, object] = {
         "id": call.call_id,
         "type": "function",
         "function": {"name": call.name, "arguments": encode(call.arguments).decode()},
     }
-    if call.extra is not None:
-        found["extra_content"] = call.extra
+    if call.extra is not None and call.extra.provider == provider:
+        found["extra_content"] = call.extra.data
     return found
 
 

@@ -6,7 +6,7 @@ import asyncio
 import io
 import ipaddress
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -76,14 +76,6 @@ class Endpoint:
     def _authorization(self) -> dict[str, str] | None:
         key = self.key()
         return {"Authorization": f"Bearer {key}"} if key else None
-
-    async def warm(self) -> None:
-        """Make a connection before it is needed, so that the first question does not wait for it."""
-        with suppress(aiohttp.ClientError, OSError, ValueError):
-            async with self.session().get(
-                f"{self.base_url}/models", headers=self._authorization(), allow_redirects=False
-            ) as response:
-                await response.content.read(LARGE)
 
     async def models(self) -> list[str]:
         """The models that the endpoint says it has."""

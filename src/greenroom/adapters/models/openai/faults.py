@@ -57,7 +57,7 @@ _WORDS: Final[Mapping[FaultKind, tuple[str, ...]]] = {
         r"not a valid model|no endpoints found|pull(ing)? it first",
     ),
     "rate": (r"rate[_ ]?limit|too many requests|requests per|tokens per|throttl|resource_exhausted",),
-    "overloaded": (r"overloaded|capacity|try again later|temporarily unavailable|server is busy",),
+    "overloaded": (r"overloaded|capacity|try again later|temporarily unavailable|server is busy|system_resource",),
     "filter": (r"content[_ ](filter|policy|management)|data_inspection_failed|safety|moderation",),
 }
 """In this order: the first that is found in code, type or words decides, whatever the status says."""

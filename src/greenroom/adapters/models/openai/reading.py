@@ -38,9 +38,12 @@ _REASONS: Final[Mapping[str, FinishReason]] = {
     "safety": "filter",
     "refusal": "filter",
     "sensitive": "filter",
-    "insufficient_system_resource": "length",
 }
 """All others (stop, eos, end_turn, stop_sequence, …) mean that it said what it wanted."""
+
+
+BROKEN: Final = frozenset({"network_error", "insufficient_system_resource", "abort", "failed", "model_error"})
+"""Words for an end that is none: the answer was given up."""
 
 
 class Complaint(Exception):
@@ -66,8 +69,9 @@ class Reading:
         self._provider = provider
         self.most = most
         self._left = most
+        self._in_pieces = False
         self._thinking = Thinking()
-        self._calls = Calls()
+        self._calls = Calls(provider)
         self._details: list[object] = []
         self._thoughts: list[str] = []
         self._thought_name = ""
@@ -95,14 +99,19 @@ class Reading:
 
     def _choice(self, choice: Mapping[str, object]) -> Iterator[ModelEvent]:
         said = choice.get("finish_reason") or choice.get("stop_reason")
-        for name in ("delta", "message"):
-            message = choice.get(name)
-            if isinstance(message, dict):
-                yield from self._message(message)
-        text = choice.get("text")
-        if isinstance(text, str):
+        delta, message, text = choice.get("delta"), choice.get("message"), choice.get("text")
+        if isinstance(delta, dict):
+            self._in_pieces = True
+            yield from self._message(delta)
+        elif self._in_pieces:
+            pass  # some say everything once more at the end
+        elif isinstance(message, dict):
+            yield from self._message(message)
+        elif isinstance(text, str):
             yield from self._content(text)
         if isinstance(said, str) and said and not self.said:
+            if said.lower() in BROKEN:
+                raise Complaint({"error": {"message": f"the answer ended with {said!r}", "code": said}})
             self.said = said
             self.begun = True
 

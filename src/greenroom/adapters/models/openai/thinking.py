@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-TAGS: Final = ("<think>", "<thinking>")
+TAGS: Final = ("<think>", "<thinking>", "<reasoning>")
 
 
 class Piece(NamedTuple):

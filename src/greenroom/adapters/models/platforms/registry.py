@@ -155,7 +155,7 @@ class PlatformRegistry:
                 raise WorldFault(f"There is no model group {group!r}. There are: {there}.")
             name = members[0]
         if not name:
-            raise WorldFault("No model is set. Set one, for instance with: greenroom config set model openai:gpt-5.5")
+            raise WorldFault("No model is set. `greenroom init` sets one up.")
         return split(name, also=self._classes)
 
 

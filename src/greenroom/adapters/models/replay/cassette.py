@@ -128,7 +128,7 @@ class Cassette:
         self.path = Path(path)
         self._tapes = read(self.path)
         self._waiting: dict[str, deque[int]] = {}
-        self._served: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        self._served: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
         for number, tape in enumerate(self._tapes):
             self._waiting.setdefault(tape.key, deque()).append(number)
 
@@ -142,10 +142,10 @@ class Cassette:
         return tuple(self._tapes[number] for number in sorted(n for left in self._waiting.values() for n in left))
 
     def take(self, key: str, purpose: Purpose) -> Tape | None:
-        """The tape for this request: for a step that is tried again the one it had, or else the next unused one."""
-        had = self._served.setdefault((purpose.step, key), [])
+        """The tape for this request: for a step that is tried again the answer it had, or else the next unused tape."""
+        had = self._served.setdefault((purpose.team, purpose.step, key), [])
         for place, (number, attempt) in enumerate(had):
-            if attempt < purpose.attempt:
+            if attempt < purpose.attempt and self._tapes[number].finish is not None:
                 had[place] = (number, purpose.attempt)
                 return self._tapes[number]
         left = self._waiting.get(key)

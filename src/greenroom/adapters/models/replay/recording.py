@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -18,7 +17,7 @@ from greenroom.adapters.models.replay.cassette import FIRST_LINE, TAGS, Tape, is
 from greenroom.adapters.models.replay.redaction import Redaction
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, as_dict, encode
-from greenroom.core.ports.model import Failed, Finished, Model, ModelCard, ModelEvent, ModelRequest, Usage
+from greenroom.core.ports.model import Failed, Finished, Listening, Model, ModelCard, ModelEvent, ModelRequest, Usage
 
 ONLY_OURS: Final = 0o600
 IN_PIECES: Final = ("text", "reasoning")
@@ -112,7 +111,7 @@ class RecordingModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The model's own events. What ends them is written down before it is given on: many stop reading there."""
         heard: list[ModelEvent] = []
-        async with _closed_after(self._model.stream(request)) as events:
+        async with Listening(self._model.stream(request)) as events:
             async for event in events:
                 heard.append(event)
                 if isinstance(event, Finished | Failed):
@@ -146,13 +145,3 @@ def redacted(heard: Iterable[ModelEvent], redaction: Redaction) -> list[Data]:
         for place, piece in zip(places, pieces, strict=True):
             said[place] = {"t": tag, "text": piece}
     return said
-
-
-@asynccontextmanager
-async def _closed_after(events: AsyncIterator[ModelEvent]) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-    """A stream that ends when we do."""
-    try:
-        yield events
-    finally:
-        if isinstance(events, AsyncGenerator):
-            await events.aclose()

@@ -159,7 +159,7 @@ class Reading:
             yield kept
 
     def _whole_calls(self) -> Iterator[ToolCall]:
-        calls = Calls()
+        calls = Calls(self._provider)
         for index, part in enumerate(self._whole.parts):
             if isinstance(part, ToolCallPart):
                 function = {"name": part.tool_name, "arguments": part.args}

@@ -59,7 +59,8 @@ class PrepareEffect:
 class ReleaseStep:
     """The attempt ended without a result and its effect is dead. Unless told, what was reserved counts as spent.
 
-    With `pause` its task pauses, because nothing will get better until somebody does something.
+    With `pause` its task pauses, because nothing will get better until somebody does something. Without `ran` its
+    effect never began, so it is in no doubt.
     """
 
     step_id: StepId
@@ -67,6 +68,7 @@ class ReleaseStep:
     why: str = "interrupted"
     spent: Amounts | None = None
     pause: bool = False
+    ran: bool = True
 
 
 @record

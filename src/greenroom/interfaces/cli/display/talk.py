@@ -62,6 +62,8 @@ class Talk(Lines):
 
     def piece(self, step: Step, event: ModelEvent) -> None:
         """What the model says, thinks, or why it is asked again."""
+        if self._out.format == "stream-json":
+            self._tell(step, event)
         match event:
             case TextDelta(text=text):
                 self._speak(text)
@@ -76,6 +78,18 @@ class Talk(Lines):
                 self._wait()
             case _:
                 super().piece(step, event)
+
+    def _tell(self, step: Step, event: ModelEvent) -> None:
+        """The same for programs: no fact of the log, so it has no version."""
+        match event:
+            case TextDelta(text=text):
+                self._out.item("delta", {"step_id": step.step_id, "text": text})
+            case ReasoningDelta(text=text):
+                self._out.item("delta", {"step_id": step.step_id, "reasoning": text})
+            case Retried():
+                self._out.item("retried", {"step_id": step.step_id, "wait": event.wait, "why": event.failed.why})
+            case _:
+                pass
 
     def end(self) -> None:
         """Nobody waits any more."""
