@@ -292,3 +292,11 @@ def test_a_family_of_commands_lists_its_own(tmp_path: Path) -> None:
     assert "check" in told.out
     assert greenroom(tmp_path, "models").code == 2
     assert greenroom(tmp_path, "models", "lst").code == 2
+
+
+def test_a_check_that_may_cost_more_than_the_cap_is_not_made(tmp_path: Path) -> None:
+    with provider(Answer(text="Hi.")) as fake:
+        refused = greenroom(tmp_path, "models", "check", GREENROOM_MAX_COST="0", **reached(fake))
+    assert refused.code == 3
+    assert "your cap is $0" in refused.err
+    assert fake.requests == []

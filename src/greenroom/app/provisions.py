@@ -138,7 +138,7 @@ class Provisions:
         if self._replay is not None:
             return self._replay.named(name).name
         behind = self.supply.meaning(name)
-        return behind[0] if len(behind) == 1 else name
+        return behind[0] if len(behind) == 1 else self.supply.settled(name)
 
     async def close(self) -> None:
         """Let the connections go; a recording without an answer in it is taken away again."""

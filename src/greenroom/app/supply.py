@@ -89,13 +89,17 @@ class Supply:
 
     def meaning(self, name: str) -> tuple[str, ...]:
         """What a name stands for: the `provider:model` names behind it, the main one first."""
-        settings, seen = self._settings, name
+        seen = self.settled(name)
+        if seen not in self._settings.groups:
+            return (seen,)
+        return tuple(one for member in self._settings.groups[seen].models for one in self._member(member, seen))
+
+    def settled(self, name: str) -> str:
+        """The model or group that a role, or no name at all, stands for today."""
+        seen = name
         for _ in range(DEEPEST):
-            if seen in settings.groups:
-                members = settings.groups[seen].models
-                return tuple(one for member in members for one in self._member(member, seen))
-            if seen not in ("", "strong", "fast"):
-                return (seen,)
+            if seen in self._settings.groups or seen not in ("", "strong", "fast"):
+                return seen
             seen = self._role(seen)
         raise WorldFault(f"The model {name!r} stands for itself in a circle. `greenroom config show` shows how.")
 
@@ -132,7 +136,7 @@ class Supply:
     def _make(self, name: str) -> Model:
         members = self.meaning(name)
         models = [self._retrying(member) for member in members]
-        model: Model = models[0] if len(models) == 1 else Group(name, models)
+        model: Model = models[0] if len(models) == 1 else Group(self.settled(name), models)
         return model if self._recorder is None else self._recorder.wrap(model)
 
     def _retrying(self, name: str) -> Model:

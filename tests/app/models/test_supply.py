@@ -119,6 +119,7 @@ async def test_a_group_and_a_server_of_ones_own_need_no_more_than_their_names() 
         here = supply(settings, {})
         model = here.named("")
         assert isinstance(model, Group)
+        assert (model.name, here.settled("")) == ("duo", "duo")
         end = (await answered(model, asking()))[-1]
         await here.close()
     assert isinstance(end, Finished)

@@ -33,6 +33,7 @@ class Heard:
     calls: list[ToolCall] = field(default_factory=list)
     opaque: list[Opaque] = field(default_factory=list)
     usage: Usage | None = None
+    counted: Usage | None = None
     end: Finished | Failed | None = None
     complete: bool = False
 
@@ -83,6 +84,7 @@ def heard(pieces: Iterable[bytes], headers: dict[str, str] = SSE, most: int = 10
     except TooMuch as error:
         found.end = faults.fault("too_large", str(error))
     found.usage = reading.usage
+    found.counted = reading.counted
     if body.failed:
         return found
     found.complete = reading.complete

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from greenroom.adapters.models.openai.endpoint import Endpoint, is_local
 from greenroom.adapters.models.openai.faults import Faults, waiting
@@ -134,7 +136,7 @@ async def test_the_provider_is_heard_in_its_own_words(name: str, words: str) -> 
 
 
 async def test_a_key_that_a_provider_repeats_is_not_shown() -> None:
-    failed = Faults("fake:m", "http://x", "sk-very-secret").complained({"error": {"message": "bad: sk-very-secret"}})
+    failed = Faults("fake:m", "http://x", ["sk-very-secret"]).complained({"error": {"message": "bad: sk-very-secret"}})
     assert "sk-very-secret" not in failed.why + failed.said
 
 
@@ -162,7 +164,11 @@ async def test_how_long_to_wait_is_told_in_many_ways(name: str, least: float, mo
         ({}, "Please try again in 6m0s.", 360.0),
         ({}, "Please try again in 20ms.", 0.02),
         ({}, "Please retry after 12 seconds.", 12.0),
-        ({}, "try again in 1.2.3s", 0.0),
+        ({}, "try again in 5 minutes", 300.0),
+        ({}, "Please try again in 10m2.5s.", 602.5),
+        ({}, "try again in 2 hours", 3600.0),
+        ({}, "try again in . Thanks", None),
+        ({}, "please wait 30 seconds", 30.0),
         ({}, "try again later", None),
         ({"Retry-After": "999999"}, "", 3600.0),
         ({"Retry-After": "-5"}, "", None),
@@ -204,6 +210,76 @@ IN_CHOICE = {"finish_reason": "error", "error": {"code": 429, "message": "slow d
 def test_errors_come_in_many_wrappings(body: object, kind: str, said: str) -> None:
     failed = Faults("fake:m", "http://x").complained(body)
     assert (failed.kind, failed.said) == (kind, said)
+
+
+GROQ = "Rate limit reached on tokens per minute. Need more? Upgrade at https://console.groq.com/settings/billing"
+GEMINI = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota, check billing."}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (429, {"message": GROQ, "code": "rate_limit_exceeded"}, "rate"),
+        (429, GEMINI, "rate"),
+        (429, {"message": "Too many tokens, please wait before trying again."}, "rate"),
+        (429, {"message": "You exceeded your current quota.", "code": "insufficient_quota"}, "credit"),
+        (400, {"message": "Invalid schema for function 'send_payment'"}, "request"),
+        (400, {"message": "This model does not support image input: images are not supported"}, "request"),
+        (400, {"message": "Your credit balance is too low"}, "credit"),
+    ],
+)
+def test_waiting_is_told_apart_from_paying(status: int, error: dict[str, object], kind: str) -> None:
+    assert Faults("fake:m", "http://x").complained({"error": error}, status=status).kind == kind
+
+
+def test_a_secret_is_taken_out_before_the_words_are_cut() -> None:
+    secret = "sk-very-secret"
+    failed = Faults("fake:m", "http://x", [secret]).complained({"error": {"message": "x" * 390 + " " + secret}})
+    assert "sk-very" not in failed.why
+    assert "sk-very" not in Faults("f", "http://x", [secret]).answered(500, {}, f"no {secret}".encode()).why
+
+
+DEEP = b"[" * 30_000
+DEEP_CHUNK = b'data: {"a":' + DEEP + b"\n\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (200, "text/event-stream", DEEP_CHUNK),
+        (200, "application/json", b'{"a":' + DEEP),
+        (400, "application/json", DEEP),
+        (200, "text/event-stream", b'data: {"error":{"message":"x","code":"\xc2\xb2"}}\n\n'),
+        (200, "text/event-stream", b'data: {"error":{"message":"try again in . Thanks"}}\n\n'),
+        (200, "text/event-stream", b'data: {"x_groq":{"error":"over capacity"},"choices":[]}\n\n'),
+        (200, "text/event-stream", b"data: " + b"x" * 9_000_000),
+    ],
+)
+async def test_nothing_that_a_provider_sends_makes_the_stream_raise(status: int, kind: str, body: bytes) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status, body=body, content_type=kind)
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", answer)
+    async with TestServer(app) as server:
+        model = OpenAICompatible(Endpoint("fake", str(server.make_url("/v1"))), "m")
+        found = await events(model, asking())
+        await model.close()
+    assert isinstance(found[-1], Failed)
+
+
+def test_an_address_keeps_its_query_at_the_end() -> None:
+    azure = Endpoint("azure", "https://x.openai.azure.com/openai/deployments/d?api-version=2024-10-21")
+    assert azure.address == ("https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21")
+
+
+async def test_a_key_that_cannot_be_sent_is_a_matter_of_the_key() -> None:
+    async with FakeOpenAI(Answer(text="Hi.")) as server:
+        model = OpenAICompatible(Endpoint("fake", server.base_url, key=lambda: "sk-two\nlines"), "m")
+        end = (await events(model, asking()))[-1]
+        await model.close()
+    assert isinstance(end, Failed)
+    assert (end.kind, "sk-two" in end.why) == ("auth", False)
 
 
 def test_words_that_would_harm_a_terminal_or_never_end_are_cut() -> None:

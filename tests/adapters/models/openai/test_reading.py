@@ -98,6 +98,7 @@ def test_an_end_that_is_never_told_is_seen_by_what_comes_after_it(stream: bytes,
         ("tool_calls", "calls"),
         ("function_call", "calls"),
         ("content_filter", "filter"),
+        ("RECITATION", "filter"),
         ("SAFETY", "filter"),
     ],
 )
@@ -216,6 +217,10 @@ ADD = ("c1", "add", {"a": 1})
             [("call_1", "add", {"a": 1}), ("call_2", "mul", {})],
         ),
         ([part(None, "x", "add", '{"a":1}'), part(None, "y", "mul", "{}")], [("x", "add", {"a": 1}), ("y", "mul", {})]),
+        (
+            [part(None, "x", "add", '{"a":1}'), part(None, "x", "mul", "{}")],
+            [("x", "add", {"a": 1}), ("call_2", "mul", {})],
+        ),
         ([part(0, "x", "add", '{"a":1}'), part(1, "x", "mul", "{}")], [("x", "add", {"a": 1}), ("call_2", "mul", {})]),
         (
             [part(1, "b", "mul", "{"), part(0, "a", "add", '{"a":1}'), part(1, None, None, "}")],
@@ -240,6 +245,7 @@ ADD = ("c1", "add", {"a": 1})
         "all at index 0",
         "all at index 0 without ids",
         "two without index",
+        "the same id and two names",
         "the same id twice",
         "interleaved",
     ],
@@ -364,6 +370,20 @@ def test_other_choices_and_odd_chunks_are_no_part_of_the_answer() -> None:
             Usage(input=110, output=4, cached=100, written=7),
         ),
         ({"prompt_tokens": 9, "completion_tokens": 4, "cost": 0.00012345}, Usage(input=9, output=4, money=124)),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 100}},
+            Usage(input=9, output=105, thought=100),
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 4,
+                "cost": 0.001,
+                "is_byok": True,
+                "cost_details": {"upstream_inference_cost": 0.002},
+            },
+            Usage(input=9, output=4, money=3000),
+        ),
         ({"prompt_tokens": 9.0, "completion_tokens": None, "cost": "x"}, Usage(input=9, output=0)),
     ],
 )
@@ -383,9 +403,28 @@ def test_usage_comes_in_the_choice_under_groqs_name_in_every_chunk_or_as_timings
     assert heard([sse(delta(content="Hi"), timed)]).usage == Usage(input=9, output=4, cached=2)
 
 
-@pytest.mark.parametrize("usage", [{}, {"prompt_tokens": -1}, {"prompt_tokens": True}, {"prompt_tokens": "9"}, [], 7])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": -1},
+        {"prompt_tokens": True},
+        {"prompt_tokens": "9"},
+        [],
+        7,
+    ],
+)
 def test_what_is_no_count_is_no_usage(usage: object) -> None:
     assert heard([body(content="Hi", usage=usage)], JSON).usage is None
+
+
+def test_counts_that_shrink_or_cannot_be_are_not_believed() -> None:
+    good, zeros = {"prompt_tokens": 9, "completion_tokens": 4}, {"prompt_tokens": 0, "completion_tokens": 0}
+    found = heard([sse(delta(content="Hi"), {"choices": [], "usage": good}, {"choices": [], "usage": zeros})])
+    assert found.usage == Usage(input=9, output=4)
+    silent = heard([sse(delta(content="Hi"), delta("stop"), {"choices": [], "usage": {"prompt_tokens": 9}})])
+    assert silent.counted is None, "text of no tokens"
 
 
 def test_nothing_here_remembers_the_answer_before() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,9 @@ async def test_a_step_whose_answer_broke_off_gets_the_next_one_when_it_is_tried_
     assert (await answered(model, asking()))[-1] == broken[-1]
     for attempt in (2, 3):
         assert await ask(model, again(asking(), attempt)) == "Hello", "and that one as often as it is asked"
+
+
+@pytest.mark.parametrize("use", [Cassette, Recorder])
+def test_a_device_is_no_recording(use: Callable[[str], object]) -> None:
+    with pytest.raises(WorldFault, match="is no ordinary file"):
+        use("/dev/zero")

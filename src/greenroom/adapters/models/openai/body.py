@@ -15,6 +15,9 @@ from greenroom.core.ports.model import Failed, ModelEvent
 PAGE: Final = 64 * 1024
 """Bytes of something that is no answer that are looked at."""
 
+BYTES_PER_CHARACTER: Final = 32
+"""What an answer may weigh on its way, for each character that it may have: every word of a stream is wrapped."""
+
 DONE: Final = b"[DONE]"
 _SSE: Final = (b"data:", b"event:", b":", b"id:", b"retry:")
 
@@ -55,12 +58,12 @@ class Body:
 
     def feed(self, piece: bytes) -> list[ModelEvent]:
         """What is known now."""
+        self._size += len(piece)
+        if self._size > BYTES_PER_CHARACTER * self._reading.most + PAGE:
+            raise TooMuch(f"more than {self._size:,} bytes")
         if self._events is not None:
             return self._read(self._events.feed(piece))
         self._pieces.append(piece)
-        self._size += len(piece)
-        if self._size > 8 * self._reading.most + PAGE:
-            raise TooMuch(f"more than {self._size} bytes")
         return []
 
     def end(self) -> list[ModelEvent]:
@@ -97,7 +100,7 @@ class Body:
             return []
         try:
             chunk: object = _decode(data)
-        except (DecodeError, UnicodeDecodeError):
+        except (DecodeError, UnicodeDecodeError, RecursionError):
             said = data[:120].decode(errors="replace")
             if sent.name == "error":
                 raise Complaint({"error": said}) from None
@@ -111,7 +114,7 @@ class Body:
     def _whole(self, data: bytes) -> list[ModelEvent]:
         try:
             body: object = _decode(data.removeprefix(BOM))
-        except (DecodeError, UnicodeDecodeError):
+        except (DecodeError, UnicodeDecodeError, RecursionError):
             return self._fails(self._faults.answered(200, self._response.headers, data[:PAGE]))
         if not isinstance(body, dict):
             said = data[:120].decode(errors="replace")

@@ -65,7 +65,7 @@ class Calls:
         index, call_id = delta.get("index"), _text(delta.get("id"))
         place = index if isinstance(index, int) else None
         known = self._places.get(place) if place is not None else self._by_id(call_id, name)
-        if known is None or (name and _is_another(known, call_id, delta)):
+        if known is None or (name and _is_another(known, name, call_id, delta)):
             known = _Parts()
             self._parts.append(known)
         if place is not None:
@@ -91,13 +91,14 @@ class Calls:
             yield ToolCall(call_id=call_id, name=parts.name, arguments=arguments, unread=unread, extra=extra)
 
 
-def _is_another(known: _Parts, call_id: str, delta: Mapping[str, object]) -> bool:
-    """Whether a call at the index of a known one is a new one: it has another id, or that one is whole already."""
-    if call_id and known.call_id:
-        return call_id != known.call_id
+def _is_another(known: _Parts, name: str, call_id: str, delta: Mapping[str, object]) -> bool:
+    """Whether a call in the place of a known one is a new one: it has another id, or that one is whole already."""
+    if call_id and known.call_id and call_id != known.call_id:
+        return True
+    whole = bool(known.name and (known.whole or "".join(known.arguments).strip())) and not _read(known)[1]
     function = delta.get("function")
     more = isinstance(function, dict) and bool(function.get("arguments"))
-    return more and bool(known.name and (known.whole or "".join(known.arguments).strip())) and not _read(known)[1]
+    return whole and more and (name != known.name or not call_id)
 
 
 def _text(value: object) -> str:
@@ -113,7 +114,7 @@ def _read(parts: _Parts) -> tuple[Mapping[str, object], str]:
         return {}, ""
     try:
         found = json.decode(text)
-    except (DecodeError, UnicodeEncodeError):
+    except (DecodeError, UnicodeEncodeError, RecursionError):
         return {}, text
     if isinstance(found, str):
         return _read_again(found, text)
@@ -124,6 +125,6 @@ def _read_again(inner: str, text: str) -> tuple[Mapping[str, object], str]:
     """Some encode their arguments twice."""
     try:
         found = json.decode(inner)
-    except (DecodeError, UnicodeEncodeError):
+    except (DecodeError, UnicodeEncodeError, RecursionError):
         return {}, text
     return (found, "") if isinstance(found, dict) else ({}, text)

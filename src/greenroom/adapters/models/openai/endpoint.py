@@ -41,7 +41,7 @@ class Endpoint:
     ) -> None:
         self.provider = provider
         self.base_url = base_url.rstrip("/")
-        self.address = f"{self.base_url}/chat/completions"
+        self.address = below(base_url, "chat/completions")
         self.key = key
         self.local = is_local(base_url)
         self._headers = {"Content-Type": "application/json", **(headers or {})}
@@ -73,6 +73,10 @@ class Endpoint:
         data = body if len(body) < LARGE else io.BytesIO(body)
         return self.session().post(self._url, data=data, headers=self._authorization(), allow_redirects=False)
 
+    def secrets(self) -> tuple[str, ...]:
+        """What nobody else may read: the key, and what the settings add to every request."""
+        return (self.key(), *(value for name, value in self._headers.items() if name != "Content-Type"))
+
     def _authorization(self) -> dict[str, str] | None:
         key = self.key()
         return {"Authorization": f"Bearer {key}"} if key else None
@@ -80,7 +84,7 @@ class Endpoint:
     async def models(self) -> list[str]:
         """The models that the endpoint says it has."""
         async with self.session().get(
-            f"{self.base_url}/models", headers=self._authorization(), allow_redirects=False
+            below(self.base_url, "models"), headers=self._authorization(), allow_redirects=False
         ) as response:
             body: object = await response.json(content_type=None)
         items = body.get("data") if isinstance(body, dict) else body
@@ -92,6 +96,12 @@ class Endpoint:
         session, self._session = self._session, None
         if session is not None and not session.closed:
             await session.close()
+
+
+def below(base_url: str, path: str) -> str:
+    """An address below the base address; a query (Azure's api-version) stays at its end."""
+    parts = urlsplit(base_url)
+    return parts._replace(path=f"{parts.path.rstrip('/')}/{path}").geturl()
 
 
 def is_local(base_url: str) -> bool:

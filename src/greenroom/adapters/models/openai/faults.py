@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Final
 
@@ -44,8 +44,8 @@ _WORDS: Final[Mapping[FaultKind, tuple[str, ...]]] = {
         r"reduce (the|your) (length|prompt|input)|token limit|range of input length",
     ),
     "credit": (
-        r"insufficient[_ ](quota|balance|credit|funds)|exceeded your current quota|billing|payment",
-        r"arrearage|more credits|out of credits|余额",
+        r"insufficient[_ ](quota|balance|credit|funds)|exceeded your current quota|credit balance",
+        r"arrearage|more credits|out of credits|billing_hard_limit|余额",
     ),
     "auth": (
         r"invalid[_ ](api[_ ]key|authentication|token)|incorrect api key|unauthori[sz]ed|authentication",
@@ -53,7 +53,7 @@ _WORDS: Final[Mapping[FaultKind, tuple[str, ...]]] = {
     ),
     "model": (
         r"model[_ ]not[_ ]found|model_not_exist|no such model|(unknown|invalid|unsupported) model",
-        r"model .{0,80}(not (exist|found|supported|available)|does not exist|is not found)",
+        r"model .{0,80}(not (exist|found|available)|does not exist|is not found)",
         r"not a valid model|no endpoints found|pull(ing)? it first",
     ),
     "rate": (r"rate[_ ]?limit|too many requests|requests per|tokens per|throttl|resource_exhausted",),
@@ -63,6 +63,10 @@ _WORDS: Final[Mapping[FaultKind, tuple[str, ...]]] = {
 """In this order: the first that is found in code, type or words decides, whatever the status says."""
 
 _BY_WORDS: Final = tuple((kind, re.compile("|".join(words), re.IGNORECASE)) for kind, words in _WORDS.items())
+_NO_CREDIT: Final = re.compile(
+    r"insufficient[_ ](quota|balance|credit|funds)|credit balance|arrearage|余额", re.IGNORECASE
+)
+_RATE: Final = re.compile(r"rate_limit|resource_exhausted|per (minute|day)|(try again|retry|wait) ", re.IGNORECASE)
 _ASKING_MAY_HELP: Final = frozenset({500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 
 _WHAT: Final[Mapping[FaultKind, str]] = {
@@ -95,21 +99,33 @@ _NOW: Final[Mapping[FaultKind, str]] = {
 }
 
 
-class Faults:
-    """Makes faults for one endpoint. `secret` never appears in one."""
+SHORTEST_SECRET: Final = 8
+"""Characters. What is shorter is no secret, and taking it out would make nonsense of the words."""
 
-    def __init__(self, who: str, url: str, secret: str = "", *, idle: float = 0.0, longest: float = 0.0) -> None:
+
+class Faults:
+    """Makes faults for one endpoint. None of its `secrets` ever appears in one."""
+
+    def __init__(
+        self, who: str, url: str, secrets: Iterable[str] = (), *, idle: float = 0.0, longest: float = 0.0
+    ) -> None:
         self._who = who
         self._url = url
-        self._secret = secret
+        self._secrets = [one for one in secrets if len(one) >= SHORTEST_SECRET]
         self._idle = idle
         self._longest = longest
+
+    def masked(self, text: str) -> str:
+        """The text without our secrets: some providers repeat what they were sent."""
+        for secret in self._secrets:
+            text = text.replace(secret, "****")
+        return text
 
     def fault(
         self, kind: FaultKind, said: str = "", *, status: int | None = None, retry_after: float | None = None
     ) -> Failed:
         """A fault of this kind, in one sentence."""
-        said = said.replace(self._secret, "****") if len(self._secret) > 7 else said
+        said = self.masked(said)
         what = _WHAT[kind].format(who=self._who, url=self._url)
         what = what[0].upper() + what[1:] if what.startswith("the ") else what
         code = f" (HTTP {status})" if status is not None and status != 200 else ""
@@ -123,9 +139,9 @@ class Faults:
     def answered(self, status: int, headers: Mapping[str, str], body: bytes) -> Failed:
         """A response that is no answer: by its status, and by what it says."""
         if 300 <= status < 400:
-            where = headers.get("Location", "somewhere else")
+            where = self.masked(headers.get("Location", "somewhere else"))
             return self.fault("address", f"it sends us on to {where[:200]}", status=status)
-        text = body.decode(errors="replace").strip()
+        text = self.masked(body.decode(errors="replace").strip())
         told = _json(text)
         if told is None or status < 400:
             page = "<" in text[:200]
@@ -139,7 +155,7 @@ class Faults:
         self, body: object, *, status: int | None = None, headers: Mapping[str, str] | None = None
     ) -> Failed:
         """An error object, with whichever status or in the middle of an answer."""
-        said, code = words_in(body), code_in(body)
+        said, code = words_in(body, self.masked), code_in(body)
         http = status if status is not None and status >= 400 else status_in(body)
         kind = _of(http, f"{code} {said}")
         return self.fault(kind, said, status=status, retry_after=waiting(headers or {}, f"{said} {_delay(body)}"))
@@ -161,8 +177,10 @@ class Faults:
                 packed = "decode" in str(error)
                 said = "it is not packed as it says" if packed else "it broke off in the middle of the answer"
                 return self.fault("malformed" if packed else "network", said)
+            case ValueError():
+                return self.fault("auth", "the key, or a header of the settings, holds what cannot be sent")
             case _:
-                return self.fault("network", str(error) or type(error).__name__)
+                return self.fault("network", self.masked(str(error)) or type(error).__name__)
 
     def _unreached(self, error: aiohttp.ClientConnectorError, *, local: bool) -> Failed:
         cause = error.os_error.strerror or error.os_error
@@ -174,7 +192,7 @@ class Faults:
 def _json(text: str) -> object:
     try:
         found: object = json.decode(text)
-    except (DecodeError, UnicodeEncodeError):
+    except (DecodeError, UnicodeEncodeError, RecursionError):
         return None
     return found
 
@@ -188,6 +206,9 @@ def _of(status: int | None, words: str) -> FaultKind:
     by_status: FaultKind = "server" if status is None else _of_status(status)
     if status in (401, 402):
         return by_status
+    if status == 429:
+        # Many name their billing page when they mean that one should wait.
+        return "credit" if _NO_CREDIT.search(words) and not _RATE.search(words) else "rate"
     for kind, pattern in _BY_WORDS:
         if pattern.search(words) and (status not in _ASKING_MAY_HELP or kind in ("rate", "overloaded")):
             return "model" if by_status == "address" and kind == "model" else kind
@@ -202,18 +223,20 @@ def _delay(body: object) -> str:
 
 
 _TRY_AGAIN: Final = re.compile(
-    r"(?:try again|retry)(?: again)? (?:in|after) (?:(\d+)m(?!s))?\s*([\d.]+)?\s*(ms|s|seconds?)?", re.IGNORECASE
+    r"(?:try again|retry|wait)(?: again)? (?:(?:in|after|for) )?((?:\d+(?:\.\d+)?\s*[a-z]*[\s,]*)+)", re.IGNORECASE
 )
+_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s|$|\s)", re.IGNORECASE)
+_SECONDS: Final = {"ms": 0.001, "milli": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 def waiting(headers: Mapping[str, str], words: str) -> float | None:
     """How many seconds the provider wants us to wait, if it says so."""
     found = _in_header(headers)
-    if found is None:
-        said = _TRY_AGAIN.search(words)
-        if said and (said.group(1) or said.group(2)):
-            rest = float(said.group(2) or 0) if (said.group(2) or "0").count(".") < 2 else 0.0
-            found = float(said.group(1) or 0) * 60 + (rest / 1000 if said.group(3) == "ms" else rest)
+    if found is None and (said := _TRY_AGAIN.search(words)):
+        spans = _SPAN.findall(said.group(1))
+        found = (
+            sum(float(number) * _SECONDS.get(unit.lower().strip(), 1.0) for number, unit in spans) if spans else None
+        )
     return None if found is None else min(max(found, 0.0), LONGEST_WAIT)
 
 

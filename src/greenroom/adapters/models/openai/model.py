@@ -55,18 +55,14 @@ class OpenAICompatible:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask, and read the answer as it comes."""
         endpoint = self._endpoint
-        faults = Faults(self.name, endpoint.address, endpoint.key(), idle=endpoint.idle, longest=self._longest)
+        faults = Faults(self.name, endpoint.address, endpoint.secrets(), idle=endpoint.idle, longest=self._longest)
         reading = Reading(endpoint.provider, request.max_output * CHARS_PER_TOKEN + 4096)
         try:
             async with Listening(self._asked(request, reading, faults)) as events:
                 async for event in events:
                     yield event
-        except Complaint as error:
-            yield faults.complained(error.said)
-        except TooMuch as error:
-            yield faults.fault("too_large", str(error))
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            yield faults.raised(error, local=endpoint.local)
+        except (Complaint, TooMuch, aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
+            yield _fault(error, faults, local=endpoint.local)
 
     async def _asked(self, request: ModelRequest, reading: Reading, faults: Faults) -> AsyncIterator[ModelEvent]:
         sent = self._encoding.body(request)
@@ -87,7 +83,7 @@ class OpenAICompatible:
         await self._endpoint.close()
 
     def _ended(self, request: ModelRequest, reading: Reading, faults: Faults, size: int) -> Iterator[ModelEvent]:
-        usage, failed = reading.usage, self._failed(request, reading, faults, size)
+        usage, failed = reading.counted, self._failed(request, reading, faults, size)
         if failed is None:
             yield from reading.rest()
         if usage is not None:
@@ -104,3 +100,16 @@ class OpenAICompatible:
         if 0 < told < size / BYTES_PER_TOKEN and told < 0.8 * (words := words_of(request)):
             return faults.fault("truncated", f"it counted {told} tokens where at least {words} were sent")
         return None
+
+
+def _fault(error: Exception, faults: Faults, *, local: bool) -> Failed:
+    """What went wrong, whatever it was."""
+    match error:
+        case Complaint():
+            return faults.complained(error.said)
+        case TooMuch():
+            return faults.fault("too_large", str(error))
+        case RecursionError():
+            return faults.fault("malformed", "it is nested too deeply")
+        case _:
+            return faults.raised(error, local=local)

@@ -38,11 +38,16 @@ _REASONS: Final[Mapping[str, FinishReason]] = {
     "safety": "filter",
     "refusal": "filter",
     "sensitive": "filter",
+    "recitation": "filter",
+    "prohibited_content": "filter",
+    "blocklist": "filter",
 }
 """All others (stop, eos, end_turn, stop_sequence, …) mean that it said what it wanted."""
 
 
-BROKEN: Final = frozenset({"network_error", "insufficient_system_resource", "abort", "failed", "model_error"})
+BROKEN: Final = frozenset(
+    {"network_error", "insufficient_system_resource", "abort", "failed", "model_error", "malformed_function_call"}
+)
 """Words for an end that is none: the answer was given up."""
 
 
@@ -89,13 +94,24 @@ class Reading:
             raise Complaint(chunk)
         if not self._id:
             self._model, self._id = _text(chunk.get("model")), _text(chunk.get("id"))
-        self.usage = usages.found_in(chunk) or self.usage
+        self._count(usages.found_in(chunk))
         choices = chunk.get("choices")
         found: list[ModelEvent] = []
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("index") in (None, 0):
                 found += self._choice(choice)
         return found
+
+    def _count(self, told: Usage | None) -> None:
+        """Counts grow while an answer comes; one that is smaller than before is a mistake."""
+        if told is not None and (self.usage is None or told.spent.tokens >= self.usage.spent.tokens):
+            self.usage = told
+
+    @property
+    def counted(self) -> Usage | None:
+        """What the answer took, unless that cannot be: text of no tokens is not counted."""
+        silent = self._left == self.most
+        return self.usage if self.usage is not None and (self.usage.output or silent) else None
 
     def _choice(self, choice: Mapping[str, object]) -> Iterator[ModelEvent]:
         said = choice.get("finish_reason") or choice.get("stop_reason")

@@ -29,9 +29,12 @@ def read(told: Mapping[str, object]) -> Usage | None:
     if all(one is None for one in known):
         return None
     read_, written, total = (one or 0 for one in known)
+    if not read_ + written + total:
+        return None  # nothing costs nothing: whoever says so has not counted
     thought = _detail(told, ("completion_tokens_details", "output_tokens_details"), ("reasoning_tokens",))
-    # Some do not count what was thought as written: then only the total tells.
-    written = max(written, total - read_)
+    thought = thought or number(told.get("reasoning_tokens")) or 0
+    # Some do not count what was thought as written: then only the total tells, or that it is more than all.
+    written = max(written + thought if thought > written else written, total - read_)
     cached = _count(told, CACHED) or _detail(told, DETAILS, CACHED)
     stored = _count(told, WRITTEN) or _detail(told, DETAILS, WRITTEN)
     if cached + stored > read_:
@@ -41,8 +44,8 @@ def read(told: Mapping[str, object]) -> Usage | None:
         output=written,
         cached=cached,
         written=stored,
-        thought=min(written, thought or number(told.get("reasoning_tokens")) or 0),
-        money=_money(told.get("cost")),
+        thought=thought,
+        money=_cost(told),
     )
 
 
@@ -77,6 +80,13 @@ def _detail(told: Mapping[str, object], holders: tuple[str, ...], names: tuple[s
         if isinstance(details, dict):
             return _count(details, names) or 0
     return 0
+
+
+def _cost(told: Mapping[str, object]) -> int | None:
+    """What OpenRouter says it took, and what it made the user's own provider take."""
+    taken, details = _money(told.get("cost")), told.get("cost_details")
+    beyond = _money(details.get("upstream_inference_cost")) if isinstance(details, dict) and told.get("is_byok") else 0
+    return None if taken is None else taken + (beyond or 0)
 
 
 def _money(cost: object) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import DecodeError, json
@@ -21,6 +21,8 @@ _NAMES: Final = ("message", "detail", "error", "errors", "msg", "title", "status
 def complaint_in(body: Mapping[str, object]) -> bool:
     """Whether this is an error and no answer, though it may have come with status 200."""
     if "error" in body and (error := body["error"]) and not (isinstance(error, dict) and not any(error.values())):
+        return True
+    if "x_groq" in body and isinstance(groq := body["x_groq"], dict) and groq.get("error"):
         return True
     if "base_resp" in body and isinstance(status := body["base_resp"], dict):
         return status.get("status_code") not in (None, 0, "0")
@@ -49,7 +51,7 @@ def status_in(body: object) -> int | None:
     for holder in _holders(body):
         for name in ("code", "status", "status_code"):
             value = holder.get(name)
-            number = int(value) if isinstance(value, str) and value.isdigit() else value
+            number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
             if isinstance(number, int) and not isinstance(number, bool) and 400 <= number < 600:
                 return number
     return None
@@ -65,22 +67,22 @@ def _holders(body: object) -> list[Mapping[str, object]]:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     for holder in (body, first):
-        for name in ("error", "base_resp"):
+        for name in ("error", "base_resp", "x_groq"):
             inner = holder.get(name) if isinstance(holder, dict) else None
             if isinstance(inner, dict):
                 found.append(inner)
     return found
 
 
-def words_in(body: object) -> str:
-    """What it says, in one line; empty when it says nothing."""
+def words_in(body: object, clean: Callable[[str], str] = str) -> str:
+    """What it says, in one line; empty when it says nothing. `clean` takes out what nobody may read."""
     raw = _raw(body)
     said = next((said for holder in reversed(_holders(body)) if (said := _said(holder))), "")
     if not said and isinstance(body, str):
         said = body
     if raw and raw not in said:
         said = f"{said} ({raw})" if said else raw
-    return shortened(said)
+    return shortened(clean(said))
 
 
 def _raw(body: object) -> str:
@@ -91,7 +93,7 @@ def _raw(body: object) -> str:
         if isinstance(raw, str) and raw:
             try:
                 return words_in(json.decode(raw)) or raw
-            except (DecodeError, UnicodeEncodeError):
+            except (DecodeError, UnicodeEncodeError, RecursionError):
                 return raw
     return ""
 

@@ -83,13 +83,20 @@ def is_cassette(line: bytes) -> bool:
 def _version(line: bytes) -> int | None:
     try:
         found = decode(line, type=dict[str, object]).get("cassette")
-    except MsgspecError:
+    except (MsgspecError, RecursionError):
         return None
     return found if isinstance(found, int) else None
 
 
+def refuse_special(path: Path) -> None:
+    """A device or a pipe is no recording, and may never end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise WorldFault(f"{str(path)!r} is no ordinary file. Name one.")
+
+
 def read(path: Path) -> list[Tape]:
     """All tapes of a recording. `WorldFault` says in one sentence why it cannot be read."""
+    refuse_special(path)
     try:
         first, *lines = path.read_bytes().split(b"\n")
     except OSError as fault:
@@ -112,7 +119,7 @@ def _tapes(path: Path, lines: Sequence[bytes]) -> Iterator[Tape]:
         try:
             tape = decoder.decode(line)
             list(tape.played())
-        except (MsgspecError, WorldFault) as fault:
+        except (MsgspecError, RecursionError, WorldFault) as fault:
             # What has no line end was being written when its process died; the answer is lost, the others are whole.
             if number == len(lines) + 1:
                 logging.getLogger(__name__).warning("%s: the last line is cut off and is left out", path)

@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from msgspec.json import decode
 
 from greenroom.adapters.models.replay.canonical import canonical, cleaned, key
-from greenroom.adapters.models.replay.cassette import FIRST_LINE, TAGS, Tape, is_cassette
+from greenroom.adapters.models.replay.cassette import FIRST_LINE, TAGS, Tape, is_cassette, refuse_special
 from greenroom.adapters.models.replay.redaction import Redaction
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, as_dict, encode
@@ -68,6 +68,7 @@ class Recorder:
 
 def _opened(path: Path, *, overwrite: bool) -> int:
     """A file that only we can read, since a conversation may hold more than keys. Nothing else is ever overwritten."""
+    refuse_special(path)
     try:
         with path.open("rb") as old:
             first = old.readline()

@@ -105,6 +105,11 @@ async def models_check(desk: Desk, order: ModelsCheck) -> Exit:
     models = [provisions.supply.bare(name) for name in names]
     desk.out.begin(command="models check", models=list(names))
     desk.out.expect("trials")
+    cap, most = provisions.loaded.settings.limits.cost, sum(bound(model) or 0 for model in models)
+    if cap is not None and most > cap * MILLION:
+        raise WorldFault(
+            f"The check may cost {dollars(most)}, and your cap is ${cap:g}. Raise it with GREENROOM_MAX_COST."
+        )
     works = [await _checked(desk, model) for model in models]
     if any(works):
         desk.progress.note(f"\nAsk it: {command(desk, 'ask', '--model', names[works.index(True)], 'QUESTION')}")

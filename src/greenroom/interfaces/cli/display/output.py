@@ -24,8 +24,10 @@ WIDE = 160
 """Columns when nobody looks: a pipe does not cut lines."""
 
 
-STEERING: Final = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)))
-"""Characters that a terminal obeys instead of showing them; tabs and line ends are not among them."""
+STEERING: Final = dict.fromkeys(
+    (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+)
+"""Characters that a terminal obeys instead of showing them, also those that turn text; no tabs and line ends."""
 
 
 def harmless(text: str) -> str:
