@@ -1,0 +1,96 @@
+"""Tokens, wherever a provider counts them and whatever it calls them."""
+
+import pytest
+
+from greenroom.core.ports.model import Usage
+from tests.adapters.models.openai.answers import JSON, body, delta, heard, sse
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 4}, Usage(input=9, output=4)),
+        ({"input_tokens": 9, "output_tokens": 4}, Usage(input=9, output=4)),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}},
+            Usage(input=9, output=4, cached=5),
+        ),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 4, "prompt_cache_hit_tokens": 5},
+            Usage(input=9, output=4, cached=5),
+        ),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "cached_tokens": 5}, Usage(input=9, output=4, cached=5)),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 4, "completion_tokens_details": {"reasoning_tokens": 3}},
+            Usage(input=9, output=4, thought=3),
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 4,
+                "total_tokens": 20,
+                "completion_tokens_details": {"reasoning_tokens": 7},
+            },
+            Usage(input=9, output=11, thought=7),
+        ),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 20}, Usage(input=9, output=11)),
+        (
+            {"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 7},
+            Usage(input=110, output=4, cached=100, written=7),
+        ),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "cost": 0.00012345}, Usage(input=9, output=4, money=124)),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 100}},
+            Usage(input=9, output=105, thought=100),
+        ),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 4,
+                "cost": 0.001,
+                "is_byok": True,
+                "cost_details": {"upstream_inference_cost": 0.002},
+            },
+            Usage(input=9, output=4, money=3000),
+        ),
+        ({"prompt_tokens": 9.0, "completion_tokens": None, "cost": "x"}, Usage(input=9, output=0)),
+    ],
+)
+def test_tokens_are_counted_under_many_names(usage: dict[str, object], expected: Usage) -> None:
+    assert heard([body(content="Hi", usage=usage)], JSON).usage == expected
+    assert heard([sse(delta(content="Hi"), delta("stop"), {"choices": [], "usage": usage})]).usage == expected
+
+
+def test_usage_comes_in_the_choice_under_groqs_name_in_every_chunk_or_as_timings() -> None:
+    told = {"prompt_tokens": 9, "completion_tokens": 4}
+    end = delta("stop")
+    in_choice = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": told}]}
+    growing = [{**delta(content="H"), "usage": {"prompt_tokens": 9, "completion_tokens": n}} for n in (1, 2, 4)]
+    timed = {**end, "timings": {"prompt_n": 7, "cache_n": 2, "predicted_n": 4}}
+    for chunks in ([in_choice], [{**end, "x_groq": {"usage": told}}], [*growing, {**end, "usage": None}]):
+        assert heard([sse(delta(content="Hi"), *chunks)]).usage == Usage(input=9, output=4)
+    assert heard([sse(delta(content="Hi"), timed)]).usage == Usage(input=9, output=4, cached=2)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": -1},
+        {"prompt_tokens": True},
+        {"prompt_tokens": "9"},
+        [],
+        7,
+    ],
+)
+def test_what_is_no_count_is_no_usage(usage: object) -> None:
+    assert heard([body(content="Hi", usage=usage)], JSON).usage is None
+
+
+def test_counts_that_shrink_or_cannot_be_are_not_believed() -> None:
+    good, zeros = {"prompt_tokens": 9, "completion_tokens": 4}, {"prompt_tokens": 0, "completion_tokens": 0}
+    found = heard([sse(delta(content="Hi"), {"choices": [], "usage": good}, {"choices": [], "usage": zeros})])
+    assert found.usage == Usage(input=9, output=4)
+    silent = heard([sse(delta(content="Hi"), delta("stop"), {"choices": [], "usage": {"prompt_tokens": 9}})])
+    assert silent.counted is None, "text of no tokens"
