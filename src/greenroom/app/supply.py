@@ -15,7 +15,7 @@ from greenroom.adapters.models.gate import Gate
 from greenroom.adapters.models.group import Group
 from greenroom.adapters.models.openai.endpoint import Endpoint, is_local
 from greenroom.adapters.models.openai.model import OpenAICompatible
-from greenroom.adapters.models.platforms.registry import PlatformRegistry
+from greenroom.adapters.models.platforms.registry import PlatformRegistry, set_global_platform_registry
 from greenroom.adapters.models.pricing import Price, Rates, price_of
 from greenroom.adapters.models.replay.recording import Recorder
 from greenroom.adapters.models.retrying import Patience, Retrying
@@ -171,6 +171,7 @@ class Supply:
                 lambda provider, model: self.named(f"{provider}:{model}"), normal=normal, groups=groups
             )
             self._own = frozenset(self._platforms.scan()) - frozenset(self._settings.providers)
+            set_global_platform_registry(self._platforms)
         return self._platforms
 
     @property

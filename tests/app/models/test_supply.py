@@ -9,6 +9,7 @@ import pytest
 from greenroom.adapters.models.catalog.catalog import provider
 from greenroom.adapters.models.catalog.discovery import Server
 from greenroom.adapters.models.group import Group
+from greenroom.adapters.models.platforms.registry import get_global_platform_registry
 from greenroom.adapters.models.replay.recording import Recorder, RecordingModel
 from greenroom.adapters.models.replay.replaying import Playing
 from greenroom.app.settings.keys import keys_file, save_key
@@ -191,6 +192,7 @@ async def test_a_platform_in_the_users_folder_is_asked_by_its_name(tmp_path: Pat
     assert text_of(await answered(here.named(""), asking())) == "I am best."
     platform = here.platforms.get_normal_platform()
     assert platform is not None
+    assert get_global_platform_registry() is here.platforms
     assert await platform.chat_until_success("Who?") == "I am best."
     with pytest.raises(WorldFault, match="mine"):
         here.named("min:best")

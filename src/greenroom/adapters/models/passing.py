@@ -1,4 +1,4 @@
-"""Passing an answer on while it comes, up to the fault that ends it, if one does."""
+"""Models around models, and passing an answer on while it comes, up to the fault that ends it, if one does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from greenroom.core.ports.model import (
     Failed,
     Listening,
+    Model,
+    ModelCard,
     ModelEvent,
     Opaque,
     ReasoningDelta,
@@ -16,6 +18,27 @@ from greenroom.core.ports.model import (
 )
 
 _CONTENT = (TextDelta, ReasoningDelta, ToolCall, Opaque, Usage)
+
+
+class Around:
+    """A model around another one: it is called, knows and costs what that one does, and asks it in its own way."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The model's own."""
+        return self._model.name
+
+    @property
+    def card(self) -> ModelCard:
+        """The model's own."""
+        return self._model.card
+
+    def price(self, read: int, written: int) -> int | None:
+        """The model's own."""
+        return self._model.price(read, written)
 
 
 class Passed:

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.passing import Passed
+from greenroom.adapters.models.passing import Around, Passed
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.model import Failed, Listening, Model, ModelCard, ModelEvent, ModelRequest, Retried
+from greenroom.core.ports.model import Failed, Listening, Model, ModelEvent, ModelRequest, Retried
 
 
 @record
@@ -29,7 +29,7 @@ REMEMBERED: Final = 1024
 """Steps that are about to be begun anew."""
 
 
-class Retrying:
+class Retrying(Around):
     """A model that does not give up at once.
 
     Inside one step only what has cost nothing is repeated: the step has money for one answer. What may have cost
@@ -46,27 +46,13 @@ class Retrying:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._gate = gate
         self._patience = patience
         self._clock = clock
         self._sleep = sleep
         self._chance = chance
         self._tried: dict[tuple[str, StepId], tuple[int, float]] = {}
-
-    @property
-    def name(self) -> str:
-        """That of the model."""
-        return self._model.name
-
-    @property
-    def card(self) -> ModelCard:
-        """That of the model."""
-        return self._model.card
-
-    def price(self, read: int, written: int) -> int | None:
-        """That of the model."""
-        return self._model.price(read, written)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask until there is an answer, it is of no use, or it has taken too long."""

@@ -12,12 +12,13 @@ from typing import Final, Self
 from msgspec import to_builtins
 from msgspec.json import decode
 
+from greenroom.adapters.models.passing import Around
 from greenroom.adapters.models.replay.canonical import canonical, cleaned, key
 from greenroom.adapters.models.replay.cassette import FIRST_LINE, TAGS, Tape, is_cassette, refuse_special
 from greenroom.adapters.models.replay.redaction import Redaction
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, as_dict, encode
-from greenroom.core.ports.model import Failed, Finished, Listening, Model, ModelCard, ModelEvent, ModelRequest, Usage
+from greenroom.core.ports.model import Failed, Finished, Listening, Model, ModelEvent, ModelRequest, Usage
 
 ONLY_OURS: Final = 0o600
 IN_PIECES: Final = ("text", "reasoning")
@@ -88,26 +89,12 @@ def _opened(path: Path, *, overwrite: bool) -> int:
     return file
 
 
-class RecordingModel:
+class RecordingModel(Around):
     """A model whose answers are written down when they have ended. One that nobody waited for is not written."""
 
     def __init__(self, model: Model, recorder: Recorder) -> None:
-        self._model = model
+        super().__init__(model)
         self._recorder = recorder
-
-    @property
-    def name(self) -> str:
-        """The model's own."""
-        return self._model.name
-
-    @property
-    def card(self) -> ModelCard:
-        """The model's own."""
-        return self._model.card
-
-    def price(self, read: int, written: int) -> int | None:
-        """The model's own."""
-        return self._model.price(read, written)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The model's own events. What ends them is written down before it is given on: many stop reading there."""

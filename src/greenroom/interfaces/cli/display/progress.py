@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
@@ -10,17 +9,16 @@ import time
 from typing import Final, Protocol
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from greenroom.core.ports.model import Failed, ModelEvent, Retried
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.display.moving import Moving
 from greenroom.interfaces.cli.display.rows import colour, picture
 from greenroom.interfaces.cli.display.telling import Line, Teller
 
 MARKS: Final = {"✓": "green", "✗": "red", "?": "yellow", "!": "yellow", "→": "cyan", "◆": "bold blue", "✎": "magenta"}
-FRAMES: Final = 8
 
 
 class Progress(Protocol):
@@ -122,34 +120,15 @@ class Rows(Lines):
 
     def __init__(self, console: Console, *, everything: bool = False) -> None:
         super().__init__(console, everything=everything)
-        self._live: Live | None = None
-        self._ticker: asyncio.Task[None] | None = None
+        self._moving = Moving(self._console)
 
     def begin(self, teller: Teller) -> None:
         """Show the rows from now on."""
-        self._live = Live(
-            console=self._console,
-            get_renderable=lambda: picture(teller, self._trouble),
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-        )
-        self._live.start()
-        self._ticker = asyncio.get_running_loop().create_task(self._tick(self._live))
+        self._moving.begin(lambda: picture(teller, self._trouble))
 
     def end(self) -> None:
         """Take the rows away."""
-        if self._live is not None and self._ticker is not None:
-            self._ticker.cancel()
-            self._live.stop()
-            self._live = None
-
-    @staticmethod
-    async def _tick(live: Live) -> None:
-        """Draw in the thread that prints the lines: two threads would draw over each other."""
-        while True:
-            live.refresh()
-            await asyncio.sleep(1 / FRAMES)
+        self._moving.end()
 
 
 def retried(event: Retried) -> str:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from typing import Final
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from greenroom.core.ports.model import ModelEvent, ReasoningDelta, Retried, TextDelta
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.display.moving import Moving
 from greenroom.interfaces.cli.display.output import Output, harmless
 from greenroom.interfaces.cli.display.progress import Lines, retried
 from greenroom.interfaces.cli.display.rows import SPINNER
 from greenroom.interfaces.cli.display.telling import Line, Teller
-
-FRAMES: Final = 8
 
 
 class Talk(Lines):
@@ -32,8 +28,7 @@ class Talk(Lines):
         self._silent = setup.quiet or setup.output_format == "stream-json"
         self._verbose = setup.verbose
         self._out = out
-        self._live: Live | None = None
-        self._ticker: asyncio.Task[None] | None = None
+        self._moving = Moving(self._console)
         self._begun = 0.0
         self._said: list[str] = []
         self._open = False
@@ -116,26 +111,13 @@ class Talk(Lines):
 
     def _wait(self) -> None:
         """Show that something goes on, where that can be seen."""
-        if self._silent or self._live is not None or not self._console.is_terminal or self._console.is_dumb_terminal:
+        if self._silent or self._moving.on or not self._console.is_terminal or self._console.is_dumb_terminal:
             return
-        self._live = Live(
-            console=self._console, get_renderable=self._sign, auto_refresh=False, transient=True, redirect_stdout=False
-        )
-        self._live.start()
-        self._ticker = asyncio.get_running_loop().create_task(self._tick(self._live))
+        self._moving.begin(self._sign)
 
     def _sign(self) -> Text:
         gone = time.monotonic() - self._begun
         return Text(f"{SPINNER[int(gone * 10) % len(SPINNER)]} {gone:.0f} s", style="dim")
 
     def _stop(self) -> None:
-        if self._live is not None and self._ticker is not None:
-            self._ticker.cancel()
-            self._live.stop()
-            self._live = None
-
-    @staticmethod
-    async def _tick(live: Live) -> None:
-        while True:
-            live.refresh()
-            await asyncio.sleep(1 / FRAMES)
+        self._moving.end()
