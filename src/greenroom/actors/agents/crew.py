@@ -13,13 +13,13 @@ from typing import Final, TypeAlias
 
 from greenroom.actors.agents.ahead import foreseen, likely_next
 from greenroom.actors.agents.bench import StepBench
-from greenroom.actors.agents.payload import is_large, lighten
+from greenroom.actors.agents.payload import LARGE, is_large, lighten
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import Bug, ModelFault, ProviderFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId
-from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.codec import normal
+from greenroom.core.base.records import Data, encode, evolve
+from greenroom.core.ports.codec import normal, read_back
 from greenroom.core.ports.executor import Abilities, Outcome, fair, sound
 from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.model import ModelEvent
@@ -272,10 +272,12 @@ class Crew:
         if outcome.result is None:
             return outcome
         try:
-            outcome = evolve(outcome, result=normal(outcome.result))
+            written = encode(outcome.result)
+            outcome = evolve(outcome, result=read_back(written))
         except (TypeError, ValueError, RecursionError) as error:
             return evolve(outcome, state="failed", intents=(), blobs=(), **_shown(outcome.result, error))
-        return await lighten(outcome, self._blobs) if is_large(outcome.result or {}) else outcome
+        large = len(written) > LARGE and is_large(outcome.result or {})
+        return await lighten(outcome, self._blobs) if large else outcome
 
 
 def _begun(world: World, agent: AgentId) -> StepId | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Final
 
-from greenroom.adapters.storage.watch import Watch
+from greenroom.adapters.storage.watch import Watch, inbox_of
 from greenroom.core.base.errors import Bug, StaleOwner, StoreFault
 from greenroom.core.ports.log import (
     Append,
@@ -101,6 +101,7 @@ class MemoryLog:
             raise StaleOwner(f"Stream {stream!r} belongs to {found.owner!r}, who is alive. Stop it first, then forget.")
         del self._memory.streams[stream]
         self._memory.watch.wake(stream)
+        self._memory.watch.wake(inbox_of(stream))
 
     async def append(self, batch: Append) -> int:
         """Write the batch and return the new version: first every check, then every change."""
@@ -221,7 +222,7 @@ class MemoryLog:
         if row.intent_id in inbox:
             return False
         inbox[row.intent_id] = Waiting(seq=next(self._memory.seqs), row=row)
-        self._memory.watch.wake(stream)
+        self._memory.watch.wake(inbox_of(stream))
         return True
 
     async def waiting(self, stream: str) -> Sequence[InboxRow]:
@@ -231,7 +232,7 @@ class MemoryLog:
     async def arrivals(self, stream: str) -> AsyncIterator[Sequence[InboxRow]]:
         """The rows not yet taken, now and whenever there are new ones; each row once."""
         last = 0
-        with self._memory.watch.listen(stream) as changed:
+        with self._memory.watch.listen(inbox_of(stream)) as changed:
             while True:
                 changed.clear()
                 inbox = self._stream(stream).inbox.values()

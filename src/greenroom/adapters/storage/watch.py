@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def inbox_of(stream: str) -> str:
+    """What those listen to who wait for intents: appends of their own are not news to them."""
+    return f"inbox of {stream}"
+
+
 class Watch:
     """The listeners of one event loop, by stream."""
 

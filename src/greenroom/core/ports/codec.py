@@ -88,7 +88,12 @@ def odd(record: object) -> str | None:
 
 def normal(data: Data) -> Data:
     """The data as the log will have it, and nobody else's: what is read back later is what was there at once."""
-    return _decode(dict[str, object], encode(data))
+    return read_back(encode(data))
+
+
+def read_back(written: bytes) -> Data:
+    """Data that was written down."""
+    return _decode(dict[str, object], written)
 
 
 def encode_event(event: Event) -> NewEvent:

@@ -5,7 +5,7 @@ A stream ends with exactly one of `Finished` and `Failed`; nothing that a provid
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
@@ -321,8 +321,9 @@ class Listening:
         return self._stream
 
     async def __aexit__(self, *_: object) -> None:
-        if isinstance(self._stream, AsyncGenerator):
-            await self._stream.aclose()
+        end = getattr(self._stream, "aclose", None)
+        if end is not None:
+            await end()
 
 
 class Models(Protocol):

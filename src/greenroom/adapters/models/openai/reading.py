@@ -51,6 +51,14 @@ BROKEN: Final = frozenset(
 """Words for an end that is none: the answer was given up."""
 
 
+_CHUNK: Final = frozenset(
+    {"id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "provider"}
+)
+_CHOICE: Final = frozenset({"index", "delta", "finish_reason", "logprobs"})
+_DELTA: Final = frozenset({"role", "content"})
+"""What a chunk is made of that brings a piece of text and nothing else."""
+
+
 class Complaint(Exception):
     """The provider says in the middle of an answer that there will be none."""
 
@@ -90,6 +98,9 @@ class Reading:
 
     def take(self, chunk: Mapping[str, object]) -> list[ModelEvent]:
         """What one chunk, or a whole body, tells."""
+        word = _word(chunk) if self._in_pieces and self._thinking.over else None
+        if word is not None:
+            return self._answer(word)
         if complaint_in(chunk):
             raise Complaint(chunk)
         if not self._id:
@@ -184,15 +195,18 @@ class Reading:
         for piece in self._thinking.feed(text):
             yield from self._thought(piece.text) if piece.thought else self._answer(piece.text)
 
-    def _answer(self, text: str) -> Iterator[ModelEvent]:
+    def _answer(self, text: str) -> list[ModelEvent]:
+        if not text:
+            return []
         self._weigh(text)
-        yield TextDelta(text=text)
+        return [TextDelta(text=text)]
 
-    def _thought(self, text: str) -> Iterator[ModelEvent]:
-        if text:
-            self._weigh(text)
-            self._thoughts.append(text)
-            yield ReasoningDelta(text=text)
+    def _thought(self, text: str) -> list[ModelEvent]:
+        if not text:
+            return []
+        self._weigh(text)
+        self._thoughts.append(text)
+        return [ReasoningDelta(text=text)]
 
     def _weigh(self, text: str) -> None:
         self.begun = True
@@ -222,6 +236,21 @@ class Reading:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _word(chunk: Mapping[str, object]) -> str | None:
+    """The piece of text in a chunk that holds nothing else, as nearly all do; None when it must be looked into."""
+    choices = chunk.get("choices")
+    if not _CHUNK.issuperset(chunk) or not isinstance(choices, list) or len(choices) != 1:
+        return None
+    choice = choices[0]
+    if not isinstance(choice, dict) or not _CHOICE.issuperset(choice):
+        return None
+    delta = choice.get("delta")
+    if choice.get("finish_reason") or choice.get("index") or not isinstance(delta, dict):
+        return None
+    content = delta.get("content") if _DELTA.issuperset(delta) else None
+    return content if isinstance(content, str) else None
 
 
 def joined(details: list[object]) -> list[object]:

@@ -25,6 +25,11 @@ class Thinking:
         self._answers = False
         self._trims = False
 
+    @property
+    def over(self) -> bool:
+        """Whether all that comes now is the answer, as it comes."""
+        return self._answers and not self._trims
+
     def feed(self, text: str) -> Iterator[Piece]:
         """The pieces that are decided now."""
         if self._answers:

@@ -23,7 +23,7 @@ from greenroom.adapters.storage.sqlite.readers import Readers
 from greenroom.adapters.storage.sqlite.tickets import Mode, Work, Writing
 from greenroom.adapters.storage.sqlite.upkeep import Upkeep
 from greenroom.adapters.storage.sqlite.writer import Writer
-from greenroom.adapters.storage.watch import Watch
+from greenroom.adapters.storage.watch import Watch, inbox_of
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.log import (
     Append,
@@ -287,8 +287,3 @@ class SqliteLog:
         self._poller.close_connection()
         self._leases.close()
         self._side.close()
-
-
-def inbox_of(stream: str) -> str:
-    """What those listen to who wait for intents: appends of their own are not news to them."""
-    return f"inbox of {stream}"
