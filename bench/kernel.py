@@ -25,7 +25,7 @@ from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.log import Append, ArchiveRow, Lease, NewEvent
 from greenroom.core.rules.decide import Decided, decide
 from greenroom.core.rules.intents import AddAgent, AddTask, FinishStep, Intent, QueueSteps, StartStep
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 from greenroom.core.sync.replay import replay, snapshot_of

@@ -41,7 +41,7 @@ from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.log import Store
 from greenroom.core.ports.model import Model, ToolSpec
 from greenroom.core.rules.intents import AddAgent, AddTask, QueueSteps
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, StepType, Terms, Work
 from greenroom.core.state.world import World
 from greenroom.core.sync.bus import Commit

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from greenroom.core.rules.intents import SetLimits as SetLimits
     from greenroom.core.rules.intents import StagePlan as StagePlan
     from greenroom.core.rules.intents import SubtaskPlan as SubtaskPlan
-    from greenroom.core.state.agent import AgentSpec as AgentSpec
+    from greenroom.core.state.spec import AgentSpec as AgentSpec
     from greenroom.core.state.step import Prepared as Prepared
     from greenroom.core.state.step import Step as Step
     from greenroom.core.state.step import Terms as Terms
@@ -99,7 +99,7 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
         "StagePlan",
         "SubtaskPlan",
     ),
-    "core.state.agent": ("AgentSpec",),
+    "core.state.spec": ("AgentSpec",),
     "core.state.step": ("Prepared", "Step", "Terms", "Work"),
     "core.state.world": ("World",),
 }

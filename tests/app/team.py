@@ -7,7 +7,7 @@ import asyncio
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.rules.intents import StagePlan, SubtaskPlan
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Effect, Step, StepType, Terms
 from greenroom.core.state.world import World
 from greenroom.testing.scripted import Call, Cue, Reply

@@ -20,7 +20,7 @@ from greenroom.core.base.ids import TaskId, TeamId, TimerId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.log import Store
 from greenroom.core.rules.intents import AddTask, FireTimer, Intent, PauseTeam, SetValue
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import Driver
 from greenroom.testing.harness import LEAD
 

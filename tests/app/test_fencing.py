@@ -15,7 +15,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, PauseTeam, QueueSteps
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
 from greenroom.testing.harness import LEAD, harness
 from tests.app.team import BOB, Held, call, finishes, says, spec, stage

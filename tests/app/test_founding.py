@@ -14,7 +14,7 @@ from greenroom.core.base.errors import Refused, StoreFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.rules.intents import AddTask, Intent
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.sync import replay
 
 ANN, LEAD = AgentId("ann"), AgentId("lead")

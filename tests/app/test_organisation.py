@@ -14,8 +14,8 @@ from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import AgentId, StageId, TaskId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddAgent, AddParticipants, AddTask, QueueSteps, SendMessage
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.message import MessageSent
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, StepQueued, StepStarted, Work
 from greenroom.core.sync.bus import Commit
 from greenroom.testing.harness import LEAD, harness

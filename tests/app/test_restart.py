@@ -19,7 +19,7 @@ from greenroom.core.base.ids import TaskId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.log import Snapshot
 from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask, SetTimer
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
 from greenroom.core.sync.replay import rebuild_archive, replay, snapshot_of
 from greenroom.testing.harness import LEAD

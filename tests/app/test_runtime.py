@@ -29,8 +29,8 @@ from greenroom.core.rules.intents import (
     SetLimits,
     SetTimer,
 )
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.message import Message
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Driver, Task
 from greenroom.testing.harness import LEAD, Harness, harness

@@ -12,7 +12,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, QueueSteps, SendMessage
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 from greenroom.testing.harness import LEAD, harness
 from greenroom.testing.scripted import Cue, Reply

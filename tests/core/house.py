@@ -32,11 +32,12 @@ from greenroom.core.rules.intents import (
     SubtaskPlan,
 )
 from greenroom.core.rules.queue import next_step
-from greenroom.core.state.agent import Agent, AgentSpec
+from greenroom.core.state.agent import Agent
 from greenroom.core.state.approval import Answer, Approval
 from greenroom.core.state.archive import ArchivedRecord
 from greenroom.core.state.events import Event
 from greenroom.core.state.message import Message, MessageSent, WaitReleased
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Effect, Step, StepEnded, Terms, Work
 from greenroom.core.state.task import Task
 from greenroom.core.state.thread import Noticed

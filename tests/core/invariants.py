@@ -94,6 +94,10 @@ def queues(world: World) -> None:
         if agent.running is not None:
             assert world.steps[agent.running].state in RUNNING
     assert all(step.ended_at is None and step.result is None for step in world.steps.values())
+    awaited = {(wait.thread_id, wait.call_id) for wait in world.waits.values()}
+    for step in world.steps.values():
+        if step.state == "pending" and step.work.call_id is not None:
+            assert (step.thread_id, step.work.call_id) in awaited, "a call waits for an answer that cannot come"
 
 
 def stages(world: World) -> None:

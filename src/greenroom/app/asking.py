@@ -13,7 +13,7 @@ from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import Models
 from greenroom.core.rules.intents import AddTask, FinishTask, QueueSteps
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.world import World
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 from greenroom.core.ports.executor import Abilities
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
 
 

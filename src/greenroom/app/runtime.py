@@ -28,9 +28,9 @@ from greenroom.core.ports.codec import checked_intent, decode_archived, decode_e
 from greenroom.core.ports.log import Held, InboxRow, Lease, Store
 from greenroom.core.rules.draft import DOOR
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
 from greenroom.core.state.events import Event
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World

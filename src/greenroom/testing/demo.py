@@ -14,7 +14,7 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import Models
 from greenroom.core.rules.intents import AddTask, StagePlan, SubtaskPlan
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.team import Team
 from greenroom.core.state.world import World

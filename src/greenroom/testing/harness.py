@@ -14,9 +14,9 @@ from greenroom.app.standing import Standing
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.rules.intents import AddTask, StagePlan
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
 from greenroom.core.state.events import Event
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.world import World
 from greenroom.testing.scripted import Cue, ScriptedModel
 

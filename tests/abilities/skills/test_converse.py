@@ -30,7 +30,7 @@ from greenroom.core.ports.model import (
     Usage,
 )
 from greenroom.core.rules.intents import AddTask, QueueSteps
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepInterrupted, StepType, Terms, Work
 from greenroom.core.state.world import World
 

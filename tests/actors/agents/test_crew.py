@@ -20,7 +20,7 @@ from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.ports.model import Finished, ModelCard, ModelEvent, ModelRequest, TextDelta, Usage
 from greenroom.core.rules.intents import AddTask, ModifyStep, MoveWindow, QueueSteps
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 from greenroom.core.sync.replay import ended_steps

@@ -11,8 +11,8 @@ from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.log import Append
 from greenroom.core.rules.intents import AddTask, QueueSteps
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.events import Event
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Effect, Step, StepEnded, StepInterrupted, StepStarted, StepType, Terms, Work
 from greenroom.core.state.world import World
 

@@ -18,7 +18,7 @@ from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import VERDICTS, Model
 from greenroom.core.rules.intents import AddTask, QueueSteps, ResumeTask
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepInterrupted, StepQueued, Work
 from greenroom.core.state.task import Task
 from greenroom.testing.fake_openai import FAULTS, Answer, FakeOpenAI, Fault

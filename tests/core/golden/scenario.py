@@ -14,11 +14,12 @@ from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TeamId, ThreadId, TimerId, WaitingId, task_budget
 from greenroom.core.ports.codec import SCHEMA, encode_event
 from greenroom.core.rules import intents as i
-from greenroom.core.state.agent import Ability, AgentSpec
+from greenroom.core.state.agent import Ability
 from greenroom.core.state.archive import archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
 from greenroom.core.state.portrait import agent_state, portray_stage, portray_task
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Prepared, Terms
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import NOWHERE, ordered

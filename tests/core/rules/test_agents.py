@@ -20,8 +20,8 @@ from greenroom.core.rules.intents import (
     StartStage,
     UpdateWorkingMemory,
 )
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.portrait import working_memory
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import StepQueued
 from tests.core.house import (
     ANN,

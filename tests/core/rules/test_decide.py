@@ -17,7 +17,7 @@ from greenroom.core.rules.intents import (
     PauseTeam,
     Recover,
 )
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from tests.core.house import ANN, BOSS, DOOR, HUE, SYSTEM, House
 
 
@@ -27,7 +27,7 @@ def test_every_intent_has_a_rule() -> None:
 
 def test_no_step_may_ask_for_what_only_doors_and_the_house_decide() -> None:
     kept = {"CreateTeam", "ForkTeam", "Recover", "Declare", "PauseTeam", "ResumeTeam", "ReportStage", "AssignSubtask"}
-    kept |= {"StartStep", "PrepareEffect", "FinishStep", "ReleaseStep", "AnswerApproval", "FireTimer"}
+    kept |= {"StartStep", "PrepareEffect", "FinishStep", "ReleaseStep", "AnswerApproval", "FireTimer", "Interrupt"}
     assert {one.__name__ for one in get_args(Consequence)} == set(INTENT_TYPES) - kept
 
 

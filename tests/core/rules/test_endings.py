@@ -23,8 +23,8 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentState,
 )
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.note import Note
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Terms
 from tests.core.house import (
     ANN,

@@ -17,8 +17,8 @@ from greenroom.core.rules.intents import (
     SetLimits,
     StartStage,
 )
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.message import MessageSettled
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import StageReported
 from greenroom.core.state.step import Terms
 from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, S1, SYSTEM, T1, T2, House, plan, question, thread

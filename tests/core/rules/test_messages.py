@@ -18,9 +18,9 @@ from greenroom.core.rules.intents import (
     SendMessage,
     StartStage,
 )
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.portrait import task_state
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import SubtaskHandedOver
 from tests.core.house import (
     ANN,

@@ -14,8 +14,9 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentCompletion,
 )
-from greenroom.core.state.agent import Ability, AgentSpec
+from greenroom.core.state.agent import Ability
 from greenroom.core.state.message import WaitReleased
+from greenroom.core.state.spec import AgentSpec
 from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, PIA, S1, T1, T2, House, plan, thread
 
 

@@ -17,8 +17,9 @@ from greenroom.core.rules.intents import (
     SetTimer,
     StartStep,
 )
-from greenroom.core.state.agent import Ability, AgentSpec, Declared
+from greenroom.core.state.agent import Ability, Declared
 from greenroom.core.state.approval import ApprovalVoided
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import PROCESS, Prepared, StepInterrupted, Terms
 from greenroom.core.state.team import Origin, TeamPaused
 from greenroom.core.state.timer import TimerSet

@@ -16,7 +16,6 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentCompletion,
 )
-from greenroom.core.state.agent import AgentSpec
 from greenroom.core.state.note import Note
 from greenroom.core.state.portrait import (
     agent_state,
@@ -28,6 +27,7 @@ from greenroom.core.state.portrait import (
     task_state,
     working_memory,
 )
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task

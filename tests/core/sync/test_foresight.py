@@ -8,8 +8,9 @@ import pytest
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.ports.model import ModelEvent, TextDelta
 from greenroom.core.rules.intents import AddAgent, Intent
-from greenroom.core.state.agent import AgentAdded, AgentSpec
+from greenroom.core.state.agent import AgentAdded
 from greenroom.core.state.events import Event
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.world import World
 from tests.core.sync.test_synchroniser import BY, TroubledLog, agent, writing

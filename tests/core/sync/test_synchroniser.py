@@ -16,7 +16,7 @@ from greenroom.core.ports.codec import decode_outcome, encode_intent
 from greenroom.core.ports.log import Append, Head, InboxRow, Lease
 from greenroom.core.rules.decide import RULES
 from greenroom.core.rules.intents import AddAgent, CreateTeam, PauseTeam, ResumeTeam
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import TeamPaused, TeamResumed
 from greenroom.core.state.world import NOWHERE
 from greenroom.core.sync import synchroniser

@@ -76,6 +76,7 @@ HOUSE: tuple[Wish, ...] = (
     plan.declare,
     plan.pause_team,
     plan.report_stage,
+    work.interrupt,
 )
 """What only doors and the house ask for."""
 

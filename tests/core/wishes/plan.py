@@ -34,7 +34,8 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentState,
     UpdateWorkingMemory,
 )
-from greenroom.core.state.agent import Ability, AgentSpec, Kind
+from greenroom.core.state.agent import Ability
+from greenroom.core.state.spec import AgentSpec, Kind
 from greenroom.core.state.stage import MemberWord, SubtaskEnd
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World

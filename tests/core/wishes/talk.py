@@ -32,6 +32,7 @@ def send_message(rng: Random, world: World) -> SendMessage:
     waiting = delivery == "call" or (delivery == "post" and rng.randrange(2) == 0)
     stages = world.tasks[task].stages if task in world.tasks else ()
     odd = rng.randrange(8) == 0
+    called = waiting and rng.randrange(3) == 0
     return SendMessage(
         task_id=task,
         receiver=words.some(rng, world.agents if odd else group, 1 if delivery == "handoff" else 3),
@@ -44,6 +45,7 @@ def send_message(rng: Random, world: World) -> SendMessage:
         timeout=rng.choice((None, None, 0, 500)),
         handoff_summary=rng.choice((None, "half done")),
         sender=words.agent(rng, world) if rng.randrange(3) == 0 else None,
+        call_id="call" if called else None,
     )
 
 

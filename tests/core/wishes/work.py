@@ -10,6 +10,7 @@ from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, agent_budget,
 from greenroom.core.rules.intents import (
     Consequence,
     FinishStep,
+    Interrupt,
     ModifyStep,
     MoveWindow,
     PrepareEffect,
@@ -62,6 +63,10 @@ def modify_step(rng: Random, world: World) -> ModifyStep:
 
 def remove_step(rng: Random, world: World) -> RemoveStep:
     return RemoveStep(step_id=words.step(rng, world))
+
+
+def interrupt(rng: Random, world: World) -> Interrupt:
+    return Interrupt(thread_id=words.thread(rng, world))
 
 
 def terms(rng: Random) -> Terms:

@@ -5,7 +5,8 @@ from rich.console import Console, RenderableType
 from greenroom.app.runtime import Told
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
-from greenroom.core.state.agent import Agent, AgentSpec
+from greenroom.core.state.agent import Agent
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import EffectPrepared
 from greenroom.interfaces.cli.display.rows import MOST, agents_table, doing, picture, seconds
 from greenroom.interfaces.cli.display.telling import Teller

@@ -17,7 +17,7 @@ from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models, Purpose, ToolCall, ToolSpec
 from greenroom.core.rules.intents import Consequence, FinishSubtask, FinishTask, PostNote, QueueSteps, SendMessage
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 

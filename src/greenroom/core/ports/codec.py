@@ -34,13 +34,14 @@ from greenroom.core.rules.intents import (
     ReleaseStep,
     StartStep,
 )
-from greenroom.core.state.agent import Ability, Agent, AgentSpec
+from greenroom.core.state.agent import Ability, Agent
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.archive import Archived, ArchivedRecord
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.events import EVENT_TYPES, Event
 from greenroom.core.state.message import Message, Wait
 from greenroom.core.state.note import Note, Value
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task

@@ -21,7 +21,7 @@ from greenroom.core.rules.intents import SendMessage
 from greenroom.core.rules.limits import stop_at
 from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, word_place
 from greenroom.core.rules.stages import follow_subtasks
-from greenroom.core.rules.waits import may_wait, reader, release, replier, set_timeout
+from greenroom.core.rules.waits import fill_call, may_wait, reader, release, replier, set_timeout
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import Spent
 from greenroom.core.state.message import Message, MessageSent, MessageSettled, Wait, waits
@@ -221,6 +221,7 @@ def _made(draft: Draft, intent: SendMessage, sender: AgentId, handed: SubtaskHan
         data={**(intent.data or {}), "subtask_id": handed.subtask_id} if handed is not None and duty else intent.data,
         handoff_summary=intent.handoff_summary,
         sent_at=draft.now,
+        call_id=intent.call_id,
     )
 
 
@@ -236,7 +237,9 @@ def _hand_over(draft: Draft, message: Message, handed: SubtaskHandedOver) -> Non
 def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingId | None) -> None:
     """What the receiver gets to do. A person gets no step: they answer when they like."""
     agent = draft.world.agents[receiver]
-    if agent.spec.kind == "human":
+    asked = draft.world.waits.get(message.return_waiting_id) if message.return_waiting_id else None
+    asked = asked if asked is not None and asked.waiter == receiver else None
+    if agent.spec.kind == "human" or (asked is not None and fill_call(draft, asked, "answer", message.message)):
         return
     work = Work(
         type="skill",
@@ -244,8 +247,6 @@ def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingI
         intention=f"A message from {message.sender_id} is in text_content.",
         text_content=_wording(message, waiting),
     )
-    asked = draft.world.waits.get(message.return_waiting_id) if message.return_waiting_id else None
-    asked = asked if asked is not None and asked.waiter == receiver else None
     place = next_place(draft.world, agent) if waiting is not None else None
     enqueue(
         draft,

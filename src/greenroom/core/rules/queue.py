@@ -41,7 +41,8 @@ def next_step(world: World, agent_id: AgentId) -> Step | None:
             continue
         if _may_run(world, agent, step):
             return step
-        if not (agent.step_lock and step.state == "init"):
+        called = step.work.call_id is not None and step.state == "pending"
+        if not called and not (agent.step_lock and step.state == "init"):
             held.add(home)
     return None
 
@@ -119,6 +120,12 @@ def _stage_of(world: World, home: Thread, stage: StageId | None) -> StageId | No
     return stage if fits else home.stage_id
 
 
+def _is_awaited(world: World, agent: Agent, thread: ThreadId, work: Work) -> bool:
+    """Whether it is a native call whose result is somebody's answer, which has not come yet."""
+    waits = (world.waits[name] for name in agent.step_lock) if work.call_id is not None else ()
+    return any((wait.thread_id, wait.call_id) == (thread, work.call_id) for wait in waits)
+
+
 def enqueue(
     draft: Draft,
     thread: ThreadId,
@@ -147,7 +154,7 @@ def enqueue(
             subtask_id=home.subtask_id,
             work=work,
             place=len(agent.todo) if place is None else place,
-            pending=lacks_instruction(work),
+            pending=lacks_instruction(work) or _is_awaited(draft.world, agent, thread, work),
             cause=draft.cause.step_id if draft.cause else None,
             message_id=message,
             answers=answers,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, WaitingId, timer_id
+from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft
 from greenroom.core.rules.queue import enqueue, is_open, open_thread, word_place
 from greenroom.core.state.message import MessageSettled, ReleaseWhy, Wait, WaitReleased
-from greenroom.core.state.step import Work
+from greenroom.core.state.step import StepChanged, Work
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerSet
 from greenroom.core.state.world import World, ordered
 
@@ -82,7 +84,8 @@ def release(draft: Draft, waiting: WaitingId, why: ReleaseWhy, *, silent: bool =
         draft.emit(TimerCancelled(at=draft.now, timer_id=timer))
     if wait.message_id in draft.world.mail and why != "reply":
         draft.emit(MessageSettled(at=draft.now, message_id=wait.message_id, agent_id=wait.on))
-    if why in _REASONS and not silent:
+    filled = why != "reply" and fill_call(draft, wait, "error", _said(wait, why))
+    if why in _REASONS and not silent and not filled:
         _tell(draft, wait, why)
 
 
@@ -100,9 +103,26 @@ def _tell(draft: Draft, wait: Wait, why: ReleaseWhy) -> None:
         type="skill",
         executor=reader(agent.spec.style),
         intention="Read a notice.",
-        text_content=f"{wait.on} {_REASONS[why]} (message {wait.message_id}).",
+        text_content=_said(wait, why),
     )
     enqueue(draft, thread, work, place=word_place(draft.world, agent, wait.waiting_id), jumped=True)
+
+
+def _said(wait: Wait, why: ReleaseWhy) -> str:
+    return f"{wait.on} {_REASONS.get(why, 'was not waited for')} (message {wait.message_id})."
+
+
+def fill_call(draft: Draft, wait: Wait, name: Literal["answer", "error"], text: str) -> bool:
+    """Give the native call that waits for this what has come of it; False when none does."""
+    if wait.call_id is None:
+        return False
+    for step in draft.world.steps_of(wait.waiter):
+        if step.state == "pending" and (step.thread_id, step.work.call_id) == (wait.thread_id, wait.call_id):
+            told = {**(step.work.instruction_content or {}), name: text}
+            work = evolve(step.work, instruction_content=told)
+            draft.emit(StepChanged(at=draft.now, step_id=step.step_id, work=work))
+            return True
+    return False
 
 
 def reader(style: str) -> str:

@@ -1,32 +1,14 @@
-"""Agents: who they are (the spec), what stands in their queue, whom they wait for."""
+"""Agents: what stands in their queue, whom they wait for. Who they are is in their spec."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, WaitingId
-from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.records import evolve, record
+from greenroom.core.state.spec import AgentSpec
 
-Kind = Literal["llm", "human", "system"]
-Style = Literal["converse", "plan"]
 WorkingState = Literal["idle", "working", "waiting"]
-
-
-@record
-class AgentSpec:
-    """The static part: everything needed to make (or make again) an agent."""
-
-    name: str
-    role: str = ""
-    profile: str = ""
-    kind: Kind = "llm"
-    style: Style = "converse"
-    skills: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    manager: bool = False
-    llm_config: Data | None = None
-    human_config: Data | None = None
-    version: str = ""
 
 
 @record

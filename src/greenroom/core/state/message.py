@@ -9,7 +9,7 @@ from greenroom.core.base.records import Data, record
 
 Delivery = Literal["post", "call", "handoff"]
 MessageKind = Literal["request", "response", "notification", "handoff", "instruction"]
-ReleaseWhy = Literal["reply", "timeout", "unanswered", "stage_over", "task_over", "agent_gone"]
+ReleaseWhy = Literal["reply", "timeout", "unanswered", "stage_over", "task_over", "agent_gone", "interrupted"]
 
 
 @record
@@ -31,6 +31,7 @@ class Message:
     data: Data | None = None
     handoff_summary: str | None = None
     sent_at: int = 0
+    call_id: str | None = None
 
 
 @record
@@ -45,6 +46,7 @@ class Wait:
     stage_id: StageId | None
     since: int
     thread_id: ThreadId | None = None
+    call_id: str | None = None
 
 
 @record
@@ -93,6 +95,7 @@ def waits(message: Message, thread: ThreadId | None) -> tuple[Wait, ...]:
             stage_id=stage,
             since=message.sent_at,
             thread_id=thread,
+            call_id=message.call_id,
         )
         for receiver, waiting in zip(message.receiver, message.waiting, strict=True)
     )

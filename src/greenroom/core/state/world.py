@@ -24,11 +24,12 @@ from greenroom.core.base.ids import (
     task_budget,
 )
 from greenroom.core.base.records import record
-from greenroom.core.state.agent import Ability, Agent, AgentSpec
+from greenroom.core.state.agent import Ability, Agent
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.message import Message, Wait
 from greenroom.core.state.note import Value
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task

@@ -51,6 +51,7 @@ from greenroom.core.rules.intents.talk import (
     SetValue,
 )
 from greenroom.core.rules.intents.work import (
+    Interrupt,
     ModifyStep,
     MoveWindow,
     PrepareEffect,
@@ -83,6 +84,7 @@ __all__ = [
     "FireTimer",
     "ForkTeam",
     "Intent",
+    "Interrupt",
     "ModifyStep",
     "MoveWindow",
     "NeedToolDecision",
@@ -172,6 +174,7 @@ Intent = (
     | ResumeTeam
     | ReportStage
     | AssignSubtask
+    | Interrupt
     | StartStep
     | PrepareEffect
     | FinishStep

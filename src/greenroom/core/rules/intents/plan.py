@@ -7,7 +7,8 @@ from typing import Literal
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, TeamId
 from greenroom.core.base.records import record
-from greenroom.core.state.agent import Ability, AgentSpec
+from greenroom.core.state.agent import Ability
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import MemberWord, OnFailure, SubtaskEnd
 from greenroom.core.state.task import Driver
 from greenroom.core.state.team import Origin

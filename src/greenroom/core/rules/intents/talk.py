@@ -12,7 +12,10 @@ from greenroom.core.state.message import Delivery, MessageKind
 
 @record
 class SendMessage:
-    """Send a message. `waiting` locks the sender until every receiver answered."""
+    """Send a message. `waiting` locks the sender until every receiver answered.
+
+    `call_id` is the native call of the sender's own whose result the answer is.
+    """
 
     task_id: TaskId
     receiver: tuple[AgentId, ...]
@@ -28,6 +31,7 @@ class SendMessage:
     handoff_summary: str | None = None
     timeout: int | None = None
     sender: AgentId | None = None
+    call_id: str | None = None
 
 
 @record

@@ -38,6 +38,13 @@ class RemoveStep:
 
 
 @record
+class Interrupt:
+    """End whatever goes on in a conversation: somebody wants to say something else. It stays open."""
+
+    thread_id: ThreadId
+
+
+@record
 class StartStep:
     """Begin the next attempt, under these terms. They are for this work: if the step is to do another one, it is no."""
 

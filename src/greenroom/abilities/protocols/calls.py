@@ -1,0 +1,112 @@
+"""A tool's name and arguments, checked: what a TOOL_CALL block and an XML tool call have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Final
+
+from greenroom.abilities.protocols.jsons import Unreadable
+from greenroom.abilities.protocols.outcome import Draft, Known, NotRun
+from greenroom.abilities.protocols.schemas import BadSchema, converted, faults, strangers
+from greenroom.core.base.records import Data, record
+from greenroom.core.ports.model import ToolCall, ToolSpec
+
+CALL_SUBAGENT: Final = ToolSpec(
+    name="call_subagent",
+    description="Let another agent do a part of the work, and wait for its answer.",
+    parameters={
+        "type": "object",
+        "properties": {"agent_name": {"type": "string"}, "instruction": {"type": "string"}},
+        "required": ["agent_name", "instruction"],
+        "additionalProperties": False,
+    },
+)
+
+Writer = Callable[[ToolCall], str]
+
+
+@record
+class Asked:
+    """What a block asks for, before anybody knows whether it can be had.
+
+    `raw` says that its arguments are text, whatever the schema wants.
+    """
+
+    tag: str
+    name: str
+    arguments: Data
+    raw: bool = False
+    repaired: str = ""
+    unended: bool = False
+
+    def call(self, **changes: object) -> ToolCall:
+        """The call as it stands, or with other arguments."""
+        return ToolCall(call_id="", name=self.name, arguments={**self.arguments, **changes})
+
+
+def not_run(tag: str, why: str, repaired: str = "") -> NotRun:
+    """A block that was read and cannot be run."""
+    return NotRun(why=f"<{tag}> was not run: {why}", repaired=repaired)
+
+
+def drafted(asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
+    """The call, if there is such a tool and the arguments are what it wants."""
+    tool = known.tools.get(asked.name) or (CALL_SUBAGENT if known.agents and asked.name == "call_subagent" else None)
+    if tool is None:
+        return _unknown(asked, known, write)
+    try:
+        fitted = _fitted(asked, tool)
+    except BadSchema as error:
+        return not_run(asked.tag, f"the tool {tool.name!r} cannot be called, its own schema is broken ({error}).")
+    except Unreadable as error:
+        return not_run(asked.tag, f"the arguments of {tool.name!r} do not fit: {error}.")
+    if isinstance(fitted, Draft) and tool.name == "call_subagent":
+        return _reachable(fitted, asked, known, write)
+    return fitted
+
+
+def _fitted(asked: Asked, tool: ToolSpec) -> Draft | NotRun:
+    schema = tool.parameters
+    arguments = converted(schema, asked.arguments) if asked.raw else asked.arguments
+    call, wrong = asked.call(**arguments), faults(schema, arguments)
+    repaired = asked.repaired
+    if wrong:
+        call, repaired = _mended(asked, tool), "; ".join(wrong)
+        if call is None:
+            return not_run(asked.tag, f"the arguments of {tool.name!r} do not fit: {repaired}.")
+    extra = strangers(schema, call.arguments) if repaired else []
+    if extra:
+        return not_run(asked.tag, f"{repaired}; and {tool.name!r} has no {', '.join(extra)}.")
+    return Draft(call=call, repaired=repaired, unended=asked.unended)
+
+
+def _mended(asked: Asked, tool: ToolSpec) -> ToolCall | None:
+    """Numbers and lists that were written as text, as numbers and lists: if that is all that is wrong."""
+    try:
+        arguments = converted(tool.parameters, asked.arguments)
+    except Unreadable:
+        return None
+    return None if faults(tool.parameters, arguments) else asked.call(**arguments)
+
+
+def _unknown(asked: Asked, known: Known, write: Writer) -> NotRun:
+    names = sorted(known.tools)
+    if not names:
+        return not_run(asked.tag, f"there is no tool {asked.name!r}; you have no tools.")
+    near = get_close_matches(asked.name, names, n=1, cutoff=0.75)
+    repaired = ""
+    if near and not asked.repaired and not asked.unended:
+        meant = Asked(tag=asked.tag, name=near[0], arguments=asked.arguments, raw=asked.raw)
+        found = drafted(meant, known, write)
+        repaired = write(found.call) if isinstance(found, Draft) else ""
+    return not_run(asked.tag, f"there is no tool {asked.name!r}. Your tools: {', '.join(names)}.", repaired)
+
+
+def _reachable(draft: Draft, asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
+    name = str(draft.call.arguments.get("agent_name", ""))
+    if name in known.agents:
+        return draft
+    near = get_close_matches(name, sorted(known.agents), n=1, cutoff=0.6)
+    repaired = write(asked.call(**{**draft.call.arguments, "agent_name": near[0]})) if near else ""
+    return not_run(asked.tag, f"there is no agent {name!r}. Agents: {', '.join(sorted(known.agents))}.", repaired)

@@ -1,0 +1,109 @@
+"""JSON as models write it: strictly if possible, mended if not, and never what was cut off."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
+
+MAX_DEPTH: Final = 64
+"""Deeper than any tool's arguments; what is deeper is an attack or a loop."""
+
+REPAIRABLE: Final = 4096
+"""Mending takes a time that grows with the square of the length: a long body is not mended but asked for again."""
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?P<quote>"?)|[\[\]{}]', re.DOTALL)
+_BLANK: Final = re.compile(r"\s*+")
+
+
+class Unreadable(ValueError):
+    """Not what it should be; the message says why, for the model."""
+
+
+def decode(text: str) -> object:
+    """The one JSON value in this text; `Unreadable` for anything less or more."""
+    try:
+        value: object = _STRICT.decode(text.strip())
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"{error.msg} at line {error.lineno} column {error.colno}") from None
+    except RecursionError:
+        raise Unreadable("it is nested too deep") from None
+    except ValueError as error:  # a number of five thousand digits
+        raise Unreadable(str(error)) from None
+    if too_deep(value):
+        raise Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def value_end(text: str, at: int) -> int | None:
+    """Where the JSON object ends that begins here; None if none does."""
+    begin = cast("re.Match[str]", _BLANK.match(text, at)).end()
+    if not text.startswith("{", begin):
+        return None
+    try:
+        return _STRICT.raw_decode(text, begin)[1]
+    except (ValueError, RecursionError):
+        return None
+
+
+def cut_off(text: str) -> bool:
+    """Whether a string or a bracket is still open at the end."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        match token[0][0]:
+            case '"':
+                if not token["quote"]:
+                    return True
+            case "{" | "[":
+                depth += 1
+            case _:
+                depth -= 1
+    return depth > 0
+
+
+def repair(text: str) -> object | None:
+    """The value that was probably meant; None if it was cut off, is too long, or cannot be guessed."""
+    from json_repair import repair_json
+
+    if len(text) > REPAIRABLE or cut_off(text):
+        return None
+    try:
+        found: object = repair_json(text, return_objects=True, skip_json_loads=True)
+    except (ValueError, RecursionError):
+        return None
+    return None if too_deep(found) else found
+
+
+def too_deep(value: object, left: int = MAX_DEPTH) -> bool:
+    """Whether there are more levels than `left`."""
+    if not isinstance(value, dict | list):
+        return False
+    return left == 0 or any(too_deep(part, left - 1) for part in _parts(value))
+
+
+def _parts(value: dict[object, object] | list[object]) -> Iterator[object]:
+    yield from value.values() if isinstance(value, dict) else value
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise Unreadable(f"the key {twice!r} is there twice")
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise Unreadable(f"{name} is not JSON")
+
+
+def _number(text: str) -> float:
+    found = float(text)
+    if found in (float("inf"), float("-inf")):
+        raise Unreadable(f"the number {text} is too large")
+    return found
+
+
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_number)
