@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from greenroom.abilities.skills.converse import EMPTY, Converse
+from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
@@ -36,6 +36,7 @@ from greenroom.core.state.world import World
 
 ANN, T1 = AgentId("ann"), TaskId("t1")
 ADD = ToolCall(call_id="c1", name="add", arguments={"a": 1})
+EMPTY = "Your last answer was empty. Say what you have found, or call a tool."
 DONE: tuple[ModelEvent, ...] = (TextDelta(text="Done."), Usage(input=5, output=2, money=3), Finished(by="fake:m"))
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from greenroom.abilities.skills import transcript as transcripts
-from greenroom.abilities.skills.transcript import TAKEN, UNREAD, Transcripts, told
+from greenroom.abilities.skills.talk import transcript as transcripts
+from greenroom.abilities.skills.talk.transcript import TAKEN, UNREAD, Transcripts, told
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ChatMessage, Opaque, ToolCall

@@ -1,259 +1,172 @@
-"""converse: one model call in a thread. Its native tool calls become the next steps; then it is asked again.
-
-First version: native calls only, and a plain prompt. Text protocols and the prompt builder come with `protocols/`.
-"""
+"""converse: one model call of an agent that talks. What its reply asks for becomes the next steps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Final, Literal, TypedDict
+from typing import Final
 
-from greenroom.abilities.skills.reply import Reply, listen
-from greenroom.abilities.skills.transcript import Transcript, Transcripts
-from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.ids import AgentId, StageId, SubtaskId, WaitingId
-from greenroom.core.base.records import Data
+from greenroom.abilities.skills.talk import endings, meaning, voice
+from greenroom.abilities.skills.talk.cast import Cast, Role
+from greenroom.abilities.skills.talk.meaning import Meaning, Situation
+from greenroom.abilities.skills.talk.origins import origin
+from greenroom.abilities.skills.talk.reply import Reply, listen
+from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, Transcript, Transcripts
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models, Purpose, ToolCall, ToolSpec
-from greenroom.core.rules.intents import Consequence, FinishSubtask, FinishTask, PostNote, QueueSteps, SendMessage
-from greenroom.core.state.spec import AgentSpec
+from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models, ToolSpec
+from greenroom.core.ports.reading import Misread, Reader
+from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 
-MAX_OUTPUT: Final = 4096
-
-OVERHEAD: Final = 2000
-"""Bytes for what surrounds the texts of a request: roles, names, separators."""
-
-EMPTY: Final = "Your last answer was empty. Answer, call a tool, or finish."
 NUDGES: Final = 2
 """How often in a row an agent that answers nothing is asked again."""
+
+FULL: Final = 0.75
+"""How much of a model's window a conversation may take before it is summed up."""
+
+CROWDED: Final = 0.95
+"""How much of it is too much, if summing up has failed."""
+
+PATIENCE: Final = 2
+"""How often in a row summing up may fail."""
 
 
 class Converse:
     """The default skill of a conversing agent. `tools` are what the house has; an agent is told of its own.
 
     With `solo` a plain answer ends the task of an agent that manages it: somebody asked, and that is the answer.
+    `reader` understands agents that act in text; `project` is what the workspace says to whoever works there.
     """
 
     type: StepType = "skill"
     name: str = "converse"
     description: str = "Think about what was said and done, then act, write to somebody, or finish."
 
-    def __init__(self, models: Models, tools: Sequence[ToolSpec] = (), *, solo: bool = False) -> None:
-        self._solo = solo
+    def __init__(
+        self,
+        models: Models,
+        tools: Sequence[ToolSpec] = (),
+        *,
+        solo: bool = False,
+        reader: Reader | None = None,
+        project: str = "",
+    ) -> None:
         self._models = models
-        self._tools = {tool.name: tool for tool in tools}
-        self._told: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
-        self._transcripts = Transcripts()
+        self._reader = reader
+        self.cast = Cast(tools, reader, solo=solo, project=project)
+        self.transcripts = Transcripts()
 
     def terms(self, world: World, step: Step) -> Terms:
-        """A model call: made again when it is cut off, and all it may cost reserved before: a token has a byte."""
-        agent, thread = world.agents[step.agent_id], world.threads.get(step.thread_id)
-        spec, model = agent.spec, self._model(agent.spec)
-        texts = [spec.name, spec.role, spec.profile, step.work.text_content, *(thread.notices if thread else ())]
-        size = sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
-        read, most = size + OVERHEAD + self._size_of_tools(spec), _most(model, spec)
-        price = model.price(read, most)
-        needs = Amounts(tokens=read + most, money=price or 0)
-        return Terms(effect="model", needs=needs, priced=price is not None, model=model.name, spec=spec.version)
+        """What the request and the longest answer cost at most."""
+        role, thread = self.cast.role(world, step), world.threads.get(step.thread_id)
+        texts = [step.work.text_content, role.addon, *(thread.notices if thread else ())]
+        size = role.size + sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
+        return voice.terms(voice.voice(self._models, role.spec), role.spec, size, prompt=role.version)
 
     async def run(self, bench: Bench) -> Outcome:
         """Ask the model and read what it wants."""
-        model = self._model(bench.agent.spec)
+        role = self.cast.role(bench.world, bench.step)
+        model = voice.voice(self._models, role.spec)
         team = bench.world.team.team_id
-        transcript = self._transcripts.of(team, bench.step.thread_id, await bench.history())
-        newest = _newest(bench, transcript)
+        transcript = self.transcripts.of(team, bench.step.thread_id, await bench.history(), native=role.native)
+        last = transcript.rounds >= (role.spec.turn.rounds or endings.CAP)
+        newest = _newest(bench, role, transcript, last=last)
+        first = _sum_up_first(bench, role, model, transcript, newest)
+        if first is not None:
+            return first
         request = ModelRequest(
-            purpose=_purpose(bench, transcript),
-            messages=_messages(bench, transcript, newest),
-            tools=self._tools_of(bench.agent.spec),
-            max_output=_most(model, bench.agent.spec),
-            **_wishes(bench.agent.spec),
+            purpose=voice.purpose(bench.step, team, transcript.turns + 1),
+            messages=_messages(role, transcript, newest),
+            tools=role.tools,
+            tool_choice="none" if last and role.tools else "auto",
+            schema=role.spec.answer if not model.card.tools else None,
+            max_output=voice.longest(model, role.spec),
+            **voice.wishes(role.spec),
         )
         reply = await listen(bench, model, request)
         if not reply.text and not reply.calls and transcript.empty >= NUDGES:
             error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
             return Outcome(state="failed", error=error, spent=reply.spent or bench.step.reserved)
-        thread = bench.world.threads.get(bench.step.thread_id)
-        alone = thread is None or thread.open_steps <= 1
-        return Outcome(
-            result=reply.kept(None if newest == bench.step.work.text_content else newest),
-            spent=bench.step.reserved if reply.spent is None else reply.spent,
-            intents=(*consequences(bench.step, reply, alone=alone), *self._end(bench, reply)),
-        )
+        here = _situation(bench, role, transcript, last=last)
+        here.misfit = self._reader.misfit if self._reader is not None else here.misfit
+        return _outcome(bench, reply, self._meant(here, role, reply), newest)
 
-    def _end(self, bench: Bench, reply: Reply) -> tuple[Consequence, ...]:
-        step, task = bench.step, bench.world.tasks.get(bench.step.task_id)
-        own = task is not None and task.manager == step.agent_id and step.subtask_id is None
-        if not (self._solo and own and reply.text and not reply.calls and step.answers is None):
-            return ()
-        return (FinishTask(task_id=step.task_id, summary=reply.text),)
-
-    def _model(self, spec: AgentSpec) -> Model:
-        return self._models.named(str((spec.llm_config or {}).get("model", "")))
-
-    def _tools_of(self, spec: AgentSpec) -> tuple[ToolSpec, ...]:
-        found = self._told.get(spec.tools)
-        if found is None:
-            found = self._told[spec.tools] = tuple(self._tools[name] for name in spec.tools if name in self._tools)
-        return found
-
-    def _size_of_tools(self, spec: AgentSpec) -> int:
-        return sum(tool.size for tool in self._tools_of(spec))
+    def _meant(self, here: Situation, role: Role, reply: Reply) -> Meaning:
+        """What the reply means; of an agent that acts in text, first what its text asks for."""
+        if role.native or self._reader is None or not reply.text:
+            return meaning.read(here, reply)
+        found = self._reader.read(role.spec, reply.text, role.all_tools, role.others)
+        if isinstance(found, Misread):
+            return meaning.misread(here, found.why)
+        if found is not None:
+            reply.calls.append(found.call)
+        meant = meaning.read(here, reply)
+        if found is not None and found.dropped:
+            meant.again = f"{found.dropped}\n{meant.again or ''}".strip()
+        return meant
 
 
-def _most(model: Model, spec: AgentSpec) -> int:
-    """The longest answer that is paid for."""
-    wanted = (spec.llm_config or {}).get("max_output")
-    return min(wanted if isinstance(wanted, int) and wanted > 0 else MAX_OUTPUT, model.card.output)
-
-
-class _Wishes(TypedDict, total=False):
-    temperature: float
-    effort: Literal["low", "medium", "high"]
-    streaming: bool
-
-
-def _wishes(spec: AgentSpec) -> _Wishes:
-    """How this agent wants to be answered; what cannot be one is none."""
-    told, found = spec.llm_config or {}, _Wishes()
-    temperature, effort, streaming = told.get("temperature"), told.get("effort"), told.get("streaming")
-    if isinstance(temperature, int | float) and not isinstance(temperature, bool):
-        found["temperature"] = float(temperature)
-    if effort in ("low", "medium", "high"):
-        found["effort"] = effort
-    if isinstance(streaming, bool):
-        found["streaming"] = streaming
-    return found
-
-
-def _purpose(bench: Bench, transcript: Transcript) -> Purpose:
+def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript, newest: str) -> Outcome | None:
+    """A conversation that fills its window, or is to be kept short, is summed up before it goes on."""
     step = bench.step
-    return Purpose(
-        agent=step.agent_id,
-        skill="converse",
-        step=step.step_id,
-        thread=step.thread_id,
-        turn=transcript.turns + 1,
-        team=bench.world.team.team_id,
-        answering=step.answers is not None,
-        attempt=step.attempt,
+    tokens = transcript.tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
+    rounds, window = role.spec.history.summary_rounds, model.card.window
+    if not (tokens > FULL * window or 0 < rounds <= transcript.fresh) or transcript.fresh < 2:
+        return None
+    if transcript.stuck >= PATIENCE:
+        error = f"The conversation does not fit into the window of {model.name} any more, and could not be summed up."
+        return Outcome(state="failed", error=error) if tokens > CROWDED * window else None
+    works = (
+        Work(type="skill", executor="compact", intention="Sum up what was said."),
+        evolve(step.work, text_content=newest, instruction_content=origin(bench.world, step)),
+    )
+    queued = QueueSteps(agent_id=step.agent_id, works=works, place="next")
+    return Outcome(result={"deferred": "compact"}, intents=(queued,))
+
+
+def _situation(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> Situation:
+    thread = bench.world.threads.get(bench.step.thread_id)
+    return Situation(
+        step=bench.step,
+        spec=role.spec,
+        ends=role.ends,
+        auto_complete=role.auto_complete,
+        unattended=role.unattended,
+        owns=role.owns,
+        alone=thread is None or thread.open_steps <= 1,
+        last=last,
+        nudges=transcript.nudges,
+        misread=transcript.misread,
+        others=role.others,
     )
 
 
-def _newest(bench: Bench, transcript: Transcript) -> str:
+def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str) -> Outcome:
+    """The reply as it is kept, and all it asks for. Work that cannot go on has failed, with the reason."""
+    asked = None if newest == bench.step.work.text_content else newest
+    return Outcome(
+        state="failed" if meant.failed else "finished",
+        error=meant.failed,
+        result=reply.kept(asked, told=meant.told, misread=meant.misread),
+        spent=bench.step.reserved if reply.spent is None else reply.spent,
+        intents=meant.consequences(bench.step),
+    )
+
+
+def _newest(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> str:
     """What is new. After a tool's result nothing needs to be said."""
     thread = bench.world.threads.get(bench.step.thread_id)
-    newest = "\n".join((bench.step.work.text_content, *(thread.notices if thread else ()))).strip()
-    said = transcript.messages
-    return "Go on." if not newest and (not said or said[-1].role == "assistant") else newest
+    said = "\n".join((bench.step.work.text_content, *(thread.notices if thread else ()))).strip()
+    limit = endings.last_turn(role.spec, transcript.rounds) if last else ""
+    extra = "\n\n".join(one for one in (limit, role.addon) if one)
+    # A turn that was put off to sum up has brought all of it along.
+    newest = said if said.endswith(extra) else f"{said}\n\n{extra}".strip()
+    before = transcript.messages
+    return "Go on." if not newest and (not before or before[-1].role == "assistant") else newest
 
 
-def _messages(bench: Bench, transcript: Transcript, newest: str) -> tuple[ChatMessage, ...]:
+def _messages(role: Role, transcript: Transcript, newest: str) -> tuple[ChatMessage, ...]:
     """Who the agent is, what was said, and what is new."""
     last = (ChatMessage(role="user", content=newest),) if newest else ()
-    return (_introduction(bench.agent.spec), *transcript.messages, *last)
-
-
-@lru_cache(maxsize=1024)
-def _introduced(name: str, role: str, profile: str) -> ChatMessage:
-    return ChatMessage(role="system", content=f"You are {name}, {role}. {profile}".strip())
-
-
-def _introduction(spec: AgentSpec) -> ChatMessage:
-    return _introduced(spec.name, spec.role, spec.profile)
-
-
-def consequences(step: Step, reply: Reply, *, alone: bool) -> tuple[Consequence, ...]:
-    """What a reply asks for: messages, notes, an end; tools as steps; and another turn if there is work left.
-
-    `alone` says that the thread has no other open step: a message that is read between does not begin a second chain.
-    """
-    found: list[Consequence] = []
-    works: list[Work] = []
-    rests = step.subtask_id is None or step.answers is not None or not alone
-    for call in reply.calls:
-        arguments = call.arguments
-        match call.name if not call.unread else "":
-            case "":
-                rests = False  # it is told that nobody can read it: see the transcript
-            case "send_message":
-                found.append(_message(step, arguments))
-                rests = rests or bool(arguments.get("waiting"))
-            case "post_note":
-                found.append(
-                    PostNote(task_id=step.task_id, content=_text(arguments, "content"), stage_id=step.stage_id)
-                )
-            case "finish":
-                found.append(_finish(step, arguments))
-                rests = True
-            case _:
-                works.append(_tool(call))
-    if not reply.calls and step.answers is not None:
-        found.append(_reply(step, reply.text))
-    empty = not (reply.text or reply.calls)
-    if works or not rests or (empty and alone and step.answers is None):
-        nudge = EMPTY if empty else ""
-        works.append(Work(type="skill", executor="converse", intention="Go on.", text_content=nudge))
-    if works:
-        found.append(QueueSteps(agent_id=step.agent_id, works=tuple(works), place="next"))
-    return tuple(found)
-
-
-def _text(arguments: Data, name: str) -> str:
-    return str(arguments.get(name, ""))
-
-
-def _message(step: Step, arguments: Data) -> SendMessage:
-    receivers = arguments.get("receiver", ())
-    names = receivers if isinstance(receivers, list | tuple) else [receivers]
-    returned = arguments.get("return_waiting_id") or step.answers
-    waiting = bool(arguments.get("waiting"))
-    return SendMessage(
-        task_id=step.task_id,
-        receiver=tuple(AgentId(str(name)) for name in names),
-        message=_text(arguments, "message"),
-        stage_relative=step.stage_id or "no_relative",
-        need_reply=waiting or bool(arguments.get("need_reply")),
-        waiting=waiting,
-        return_waiting_id=WaitingId(str(returned)) if returned and not waiting else None,
-        delivery="handoff" if arguments.get("handoff") else "post",
-        timeout=timeout if isinstance(timeout := arguments.get("timeout_ms"), int) else None,
-    )
-
-
-def _reply(step: Step, text: str) -> SendMessage:
-    """Plain text in a step that owes an answer is the answer."""
-    waiter = AgentId(str(step.answers).partition(">")[0])
-    return SendMessage(
-        task_id=step.task_id,
-        receiver=(waiter,),
-        message=text or "(no text)",
-        stage_relative="no_relative",
-        return_waiting_id=step.answers,
-        kind="response",
-    )
-
-
-def _finish(step: Step, arguments: Data) -> FinishSubtask:
-    evidence = arguments.get("evidence", ())
-    proofs = evidence if isinstance(evidence, list | tuple) else [evidence]
-    return FinishSubtask(
-        subtask_id=step.subtask_id or SubtaskId(""),
-        stage_id=step.stage_id or StageId(""),
-        state="failed" if arguments.get("status") == "failed" else "finished",
-        summary=_text(arguments, "summary"),
-        evidence=tuple(str(proof) for proof in proofs),
-    )
-
-
-def _tool(call: ToolCall) -> Work:
-    return Work(
-        type="tool",
-        executor=call.name,
-        intention=f"Call {call.name}.",
-        instruction_content=call.arguments,
-        call_id=call.call_id,
-    )
+    return (role.system, *transcript.messages, *last)

@@ -31,9 +31,21 @@ from greenroom.core.state.step import (
 from greenroom.core.state.timer import Timer, TimerSet
 
 ALWAYS: Final = frozenset(
-    {"converse", "planning", "reflection", "send_message", "process_message", "instruction_generation"}
+    {
+        "converse",
+        "compact",
+        "summarize",
+        "planning",
+        "reflection",
+        "send_message",
+        "process_message",
+        "instruction_generation",
+    }
 )
 """Skills that every agent has. `summary` and `tool_decision` are not planned: see `_forbidden`."""
+
+CALLS: Final = "call_agent"
+"""The tool of an agent that may call others."""
 
 NO_INSTRUCTION: Final = Rejected(
     code="no_instruction",
@@ -152,7 +164,7 @@ def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
         return None
     spec, cause = agent.spec, draft.cause
     if work.type == "tool":
-        if work.executor in spec.tools:
+        if work.executor in spec.tools or (work.executor == CALLS and spec.calls):
             return None
         known = ", ".join(spec.tools) or "none"
         return Rejected(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault
@@ -68,12 +69,16 @@ class Reply:
         """What it cost; None when nobody said."""
         return None if self.usage is None else self.usage.spent
 
-    def kept(self, asked: str | None = None) -> Data:
+    def kept(self, asked: str | None = None, *, told: Mapping[str, str] | None = None, misread: bool = False) -> Data:
         """The reply as the log has it: what is not there takes no room. `asked` is the question, if its step has none.
 
-        So the next request tells of this one word for word.
+        So the next request tells of this one word for word. `told` is what calls were answered at once.
         """
-        found: dict[str, object] = {"text": self.text, "calls": [_kept(call) for call in self.calls]}
+        answers = told or {}
+        calls = [_kept(call, answers.get(call.call_id)) for call in self.calls]
+        found: dict[str, object] = {"text": self.text, "calls": calls}
+        if misread:
+            found["misread"] = True
         if asked is not None:
             found["asked"] = asked
         if self.reasoning:
@@ -87,8 +92,10 @@ class Reply:
         return found
 
 
-def _kept(call: ToolCall) -> dict[str, object]:
+def _kept(call: ToolCall, told: str | None = None) -> dict[str, object]:
     found: dict[str, object] = {"id": call.call_id, "name": call.name, "arguments": call.arguments}
+    if told is not None:
+        found["told"] = told
     if call.unread:
         found["unread"] = call.unread
     if call.extra is not None:

@@ -1,0 +1,147 @@
+"""compact: a long conversation is summed up, and its window begins anew. The log keeps all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.abilities.skills.prompts.builder import PACK
+from greenroom.abilities.skills.talk import voice
+from greenroom.abilities.skills.talk.origins import from_people
+from greenroom.abilities.skills.talk.reply import listen
+from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, told
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
+from greenroom.core.rules.intents import MoveWindow
+from greenroom.core.state.step import Step, StepType, Terms, length
+from greenroom.core.state.world import World
+
+TAIL: Final = 0.2
+"""How much of the window the newest steps may take that stay as they are."""
+
+KEPT: Final = 0.25
+"""How much of it the words of those may take for whom the agent works: they survive as they were said."""
+
+READ: Final = 0.7
+"""How much of it the model is shown to sum up."""
+
+LONG: Final = 4000
+"""Characters of one message above which only its beginning and its end are shown."""
+
+SHORT: Final = 300
+"""Characters that somebody's words may have to be kept whole however much was said."""
+
+NO_SUMMARY: Final = "(Nothing could be said about it.)"
+
+
+class Compact:
+    """What must survive survives word for word: what people said, what is owed. The rest is told by a summary."""
+
+    type: StepType = "skill"
+    name: str = "compact"
+    description: str = "Sum up a conversation that has become too long."
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    def terms(self, world: World, step: Step) -> Terms:
+        """A model call that reads the conversation once more."""
+        spec, thread = world.agents[step.agent_id].spec, world.threads.get(step.thread_id)
+        model = voice.voice(self._models, spec)
+        most = int(READ * model.card.window) * BYTES_PER_TOKEN
+        return voice.terms(model, spec, min(2 * thread.size if thread else 0, most) + len(spec.history.summary_prompt))
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Sum up what is old; keep what is new, what people said and what is open."""
+        spec, history = bench.agent.spec, await bench.history()
+        model = voice.voice(self._models, spec)
+        room = model.card.window * BYTES_PER_TOKEN
+        cut = cut_of(history, min(int(TAIL * room), sum(map(_size, history)) // 3))
+        if cut == 0:
+            return Outcome(state="failed", error="There is nothing to sum up.")
+        reply = await listen(bench, model, self._request(bench, model, history[:cut], int(READ * room)))
+        kept, missing = words_of_people(bench.world, history[:cut], int(KEPT * room))
+        summary = reply.text.strip() or NO_SUMMARY
+        open_ = open_in(bench.world, bench.step)
+        variables = {"kept": kept, "missing": missing, "open": open_, "summary": summary}
+        text = PACK.render(spec.language, "summed_up", variables)
+        size = len(text.encode()) + sum(map(_size, history[cut:]))
+        begins = history[cut].ended_in if cut < len(history) else None
+        return Outcome(
+            result={"told": text, "summary": summary, "kept": kept, "steps": cut},
+            spent=bench.step.reserved if reply.spent is None else reply.spent,
+            intents=(MoveWindow(thread_id=bench.step.thread_id, window_from=begins, size=size),),
+        )
+
+    def _request(self, bench: Bench, model: Model, old: Sequence[Step], most: int) -> ModelRequest:
+        spec = bench.agent.spec
+        talk = shortened("\n\n".join(_shown(one) for step in old for one in told(step, native=False)), most)
+        prompt = PACK.render(spec.language, "compact", {"talk": talk, "wish": spec.history.summary_prompt})
+        return ModelRequest(
+            purpose=voice.purpose(bench.step, bench.world.team.team_id, bench.step.ordinal),
+            messages=(ChatMessage(role="user", content=prompt),),
+            max_output=voice.longest(model, spec),
+        )
+
+
+def cut_of(history: Sequence[Step], tail: int) -> int:
+    """How many steps are summed up: all but the newest that have room. Calls and their results stay together."""
+    cut, left = len(history), tail - _size(history[-1]) if history else 0
+    while cut > 0 and left > 0:
+        cut -= 1
+        left -= _size(history[cut - 1]) if cut else 0
+    while cut < len(history) and history[cut].work.call_id is not None:
+        cut += 1
+    return cut
+
+
+def _size(step: Step) -> int:
+    return length(step.work, step.result, step.error)
+
+
+def words_of_people(world: World, old: Sequence[Step], most: int) -> tuple[list[str], int]:
+    """What those said for whom the agent works, word for word; and how much of it there is no room for."""
+    said: list[str] = []
+    for step in old:
+        result = step.result or {}
+        before = result.get("kept")
+        if step.work.executor == "compact" and isinstance(before, list):
+            said += [str(one) for one in before]
+        elif step.work.executor == "converse" and "deferred" not in result and from_people(world, step):
+            said.append(step.work.text_content)
+    return _fitting(list(dict.fromkeys(one for one in said if one)), most)
+
+
+def _fitting(said: list[str], most: int) -> tuple[list[str], int]:
+    """What there is room for. What is short is a wish or a correction; of what is long its beginning may do."""
+    if sum(len(one.encode()) for one in said) <= most:
+        return said, 0
+    told = [said[0], *(one if len(one) <= SHORT else f"{one[:SHORT]} …" for one in said[1:])]
+    told[0] = shortened(told[0], most // 2)
+    left = most - len(told[0].encode())
+    chosen = {0}
+    for place in sorted(range(1, len(said)), key=lambda place: (len(said[place]) > SHORT, -place)):
+        left -= len(told[place].encode())
+        if left >= 0:
+            chosen.add(place)
+    return [told[place] for place in sorted(chosen)], len(said) - len(chosen)
+
+
+def open_in(world: World, step: Step) -> list[str]:
+    """What the agent owes in this conversation, and what it has not been told yet."""
+    owed = [one for one in world.steps_of(step.agent_id) if one.thread_id == step.thread_id and one.answers]
+    waiting = dict.fromkeys(str(one.answers).partition(">")[0] for one in owed if one.answers in world.waits)
+    thread = world.threads.get(step.thread_id)
+    return [*(f"{one} waits for your answer." for one in waiting), *(thread.notices if thread is not None else ())]
+
+
+def _shown(message: ChatMessage) -> str:
+    return f"[{message.role}]\n{shortened(message.content, LONG)}"
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning and the end of a text that is too long."""
+    if len(text) <= most:
+        return text
+    half = max(most // 2 - 20, 1)
+    return f"{text[:half]}\n… ({len(text) - 2 * half:,} characters) …\n{text[-half:]}"

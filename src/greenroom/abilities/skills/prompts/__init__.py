@@ -1,0 +1,1 @@
+"""What agents are told, section by section, in every language we speak."""

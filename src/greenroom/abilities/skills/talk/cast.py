@@ -1,0 +1,128 @@
+"""Casting: who speaks in a thread, what it is told before all else, and which calls it may make. Worked out once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from greenroom.abilities.skills.prompts.builder import Other, Scene, addon, system_prompt
+from greenroom.abilities.skills.talk import endings, own
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.model import ChatMessage, ToolSpec
+from greenroom.core.ports.reading import Reader
+from greenroom.core.state.spec import AgentSpec, Ends
+from greenroom.core.state.step import Step
+from greenroom.core.state.world import World
+
+KEPT: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """Somebody in a thread. `tools` are what it may call natively, `all_tools` also what it may ask for in text."""
+
+    spec: AgentSpec
+    system: ChatMessage
+    version: str
+    addon: str
+    ends: Ends
+    auto_complete: bool
+    unattended: bool
+    owns: bool
+    others: tuple[str, ...]
+    tools: tuple[ToolSpec, ...]
+    all_tools: tuple[ToolSpec, ...]
+    size: int
+
+    @property
+    def native(self) -> bool:
+        """Whether it makes native calls."""
+        return not self.spec.turn.protocols
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a role depends on beside the spec: whose work it is, who else is there."""
+
+    subtask: bool
+    owns: bool
+    unattended: bool
+    writes: bool
+    company: bool
+    others: tuple[Other, ...]
+
+
+class Cast:
+    """All roles. With `solo`, who manages a task alone ends it: nobody else is there to do so."""
+
+    def __init__(self, tools: Iterable[ToolSpec], reader: Reader | None, *, solo: bool, project: str) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._reader = reader
+        self._solo = solo
+        self._project = project
+        self._kept: OrderedDict[tuple[int, _Place], Role] = OrderedDict()
+
+    def role(self, world: World, step: Step) -> Role:
+        """Who speaks in this step."""
+        spec, task = world.agents[step.agent_id].spec, world.tasks.get(step.task_id)
+        manages = task is not None and task.manager == step.agent_id
+        place = _Place(
+            subtask=step.subtask_id is not None,
+            owns=step.subtask_id is not None or manages,
+            unattended=step.subtask_id is not None or (self._solo and manages),
+            writes=task is not None and len(task.group) > 1 and not spec.calls,
+            company=len(world.agents) > 1,
+            others=tuple(_other(world, name) for name in spec.calls),
+        )
+        found = self._kept.get((id(spec), place))
+        if found is None or found.spec is not spec:
+            found = self._kept[(id(spec), place)] = self._made(spec, place)
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def _made(self, spec: AgentSpec, place: _Place) -> Role:
+        ends = endings.ends_of(spec, subtask=place.subtask)
+        completes = endings.auto_completes(
+            spec.turn.auto_complete,
+            non_interactive=place.unattended,
+            in_multi_agent=place.company and not place.owns,
+        )
+        tools = tuple(self._tools[name] for name in spec.tools if name in self._tools)
+        every = (*tools, *own.offered(spec, finishes=ends == "finish" and place.unattended, writes=place.writes))
+        names = tuple(one.name for one in place.others)
+        actions = self._reads(spec).instructions(spec, every, names) if spec.turn.protocols else ""
+        scene = Scene(
+            spec=spec, ends=ends, auto_complete=completes, others=place.others, project=self._project, actions=actions
+        )
+        text = system_prompt(scene)
+        native = () if spec.turn.protocols else every
+        return Role(
+            spec=spec,
+            system=ChatMessage(role="system", content=text),
+            version=hashlib.sha256(text.encode()).hexdigest()[:12],
+            addon=addon(scene),
+            ends=ends,
+            auto_complete=completes,
+            unattended=place.unattended,
+            owns=place.owns,
+            others=names,
+            tools=native,
+            all_tools=every,
+            size=len(text.encode()) + sum(tool.size for tool in native),
+        )
+
+    def _reads(self, spec: AgentSpec) -> Reader:
+        if self._reader is None:
+            raise WorldFault(f"{spec.name!r} acts in text, and nothing here reads that. Give `Converse` a reader.")
+        return self._reader
+
+
+def _other(world: World, name: str) -> Other:
+    """Somebody who can be called, as others see it."""
+    found = next((one for one in world.agents.values() if name in (one.agent_id, one.spec.name)), None)
+    spec = found.spec if found is not None else None
+    return Other(name=found.agent_id if found else name, description=(spec.description or spec.role) if spec else "")

@@ -1,0 +1,76 @@
+"""When work is over: who says so and how, and what an agent is told that has not said it."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from greenroom.abilities.skills.prompts.builder import MARK, PACK
+from greenroom.core.state.spec import AgentSpec, Ends
+
+CAP: Final = 200
+"""How often an agent acts before it has to answer, if its spec does not say."""
+
+PATIENCE: Final[dict[Ends, int]] = {"finish": 1, "mark": 5, "text": 0}
+"""How often an agent that only talks is told that its work is not over."""
+
+Over = Literal["no", "yes", "unproven", "never"]
+
+
+def auto_completes(
+    explicit: bool | None,
+    *,
+    non_interactive: bool,
+    in_multi_agent: bool = False,
+    managed: bool = False,
+    honour: bool = False,
+) -> bool:
+    """Whether an agent may end its task by itself.
+
+    `managed` is one that a MultiAgent runs and that is not its main one: it may not, whatever it says itself, unless
+    that is to be honoured. Then its own word counts; then, in company it may not; alone and unattended it may.
+    """
+    if managed:
+        return honour and explicit is True
+    if explicit is not None:
+        return explicit
+    return non_interactive and not in_multi_agent
+
+
+def ends_of(spec: AgentSpec, *, subtask: bool) -> Ends:
+    """What says that the work is over, if the spec does not: what fits the form in which the agent acts.
+
+    Who has a part in a plan says so with a call, so that others can build on it; a question is answered by an answer.
+    """
+    if spec.turn.ends is not None:
+        return spec.turn.ends
+    if "xml" in spec.turn.protocols:
+        return "text"
+    if spec.turn.protocols:
+        return "mark"
+    return "finish" if subtask else "text"
+
+
+def is_over(ends: Ends, text: str, *, auto_complete: bool, nudges: int) -> Over:
+    """Whether a reply without a call ends the work. Talk that goes on and on without saying so never will."""
+    if ends == "text":
+        return "yes"
+    if ends == "mark" and MARK in text:
+        return "yes" if auto_complete else "no"
+    if nudges < PATIENCE[ends]:
+        return "no"
+    return "unproven" if ends == "finish" else "never"
+
+
+def without_mark(text: str) -> str:
+    """The text that a person reads."""
+    return text.replace(f"`{MARK}`", "").replace(MARK, "").strip()
+
+
+def nudge(spec: AgentSpec, ends: Ends | Literal["answer"], *, empty: bool, why: str = "") -> str:
+    """What an agent is told whose reply does not move its work on."""
+    return PACK.render(spec.language, "nudge", {"ends": ends, "empty": empty, "mark": MARK, "why": why})
+
+
+def last_turn(spec: AgentSpec, rounds: int) -> str:
+    """What an agent is told that has acted as often as it may."""
+    return PACK.render(spec.language, "last_turn", {"rounds": rounds})

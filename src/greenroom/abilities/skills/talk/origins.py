@@ -1,0 +1,30 @@
+"""Where a turn comes from: given by somebody, or only the next one of what goes on. A turn that was put off says so."""
+
+from __future__ import annotations
+
+from greenroom.core.base.records import Data
+from greenroom.core.state.step import Step
+from greenroom.core.state.world import World
+
+
+def begins(step: Step) -> bool:
+    """Whether somebody gives the agent something to do with it: a person, the house, another agent."""
+    return step.cause is None or step.message_id is not None or _says(step, "begins")
+
+
+def from_people(world: World, step: Step) -> bool:
+    """Whether those say it for whom the agent works: a person, or the house that hands out their tasks."""
+    if step.message_id is None:
+        return step.cause is None or _says(step, "people")
+    sender = step.message_id.partition(">")[0]
+    known = next((one for name, one in world.agents.items() if name == sender), None)
+    return known is not None and known.spec.kind == "human"
+
+
+def origin(world: World, step: Step) -> Data:
+    """What a turn that is put off tells the one that takes its place."""
+    return {"begins": begins(step), "people": from_people(world, step)}
+
+
+def _says(step: Step, name: str) -> bool:
+    return bool((step.work.instruction_content or {}).get(name))

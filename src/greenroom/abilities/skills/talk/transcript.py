@@ -1,0 +1,202 @@
+"""Transcripts: what was said in a thread, as messages. Each ended step is read once, however long the talk becomes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from greenroom.abilities.skills.talk.origins import begins
+from greenroom.abilities.skills.talk.own import OWN
+from greenroom.core.base.ids import TeamId, ThreadId
+from greenroom.core.base.records import Data
+from greenroom.core.ports.model import ChatMessage, Opaque, ToolCall
+from greenroom.core.state.step import Step
+
+TAKEN: Final = "Taken up. If it was refused, you are told in the next message."
+UNREAD: Final = "Not run: its arguments are not a JSON object. Make the call again."
+
+KEPT: Final = 4096
+"""Threads whose messages are kept in memory; the others are read again."""
+
+BYTES_PER_TOKEN: Final = 3
+"""Of what no provider has counted yet: English has four and more, Chinese about three."""
+
+MOST_BYTES: Final = 8
+"""What a token has at most, about: a provider that counts fewer has not counted all."""
+
+
+class Transcript:
+    """One thread's messages. They only grow at the end: each keeps its bytes, and every prefix stays the same.
+
+    `native` is whether calls and their results are told as such; if not, all is text. `turns` are all turns, `rounds`
+    those since the agent was last given something to do in which it acted, `nudges` those in which it only talked.
+    """
+
+    def __init__(self, *, native: bool = True) -> None:
+        self.messages: list[ChatMessage] = []
+        self.native = native
+        self.turns = 0
+        self.empty = 0
+        self.rounds = 0
+        self.nudges = 0
+        self.misread = 0
+        self.fresh = 0
+        self.stuck = 0
+        self._counted = 0
+        self._uncounted = 0
+        self._size = 0
+        self._read = 0
+        self._begins = 0
+
+    @property
+    def last_words(self) -> str:
+        """What the agent said last."""
+        return next((one.content for one in reversed(self.messages) if one.role == "assistant" and one.content), "")
+
+    def tokens(self, size: int) -> int:
+        """About how many tokens a request has: what the provider counted last, or `size` bytes, and what came since."""
+        counted = (self._counted or size // BYTES_PER_TOKEN) + self._uncounted // BYTES_PER_TOKEN
+        return max(counted, (size + self._size) // MOST_BYTES)
+
+    def fits(self, history: Sequence[Step]) -> bool:
+        """Whether this is how the history begins; its window may have moved, or its thread be another one's."""
+        return self._read == 0 or (len(history) >= self._read and history[0].ended_in == self._begins)
+
+    def follow(self, history: Sequence[Step]) -> None:
+        """Read what ended since. What sums up stands before what it has left over."""
+        if self._read == 0:
+            for step in history:
+                if step.work.executor == "compact":
+                    self._say(told(step, native=self.native))
+        for place in range(self._read, len(history)):
+            self._take(history[place])
+        self._read = len(history)
+        self._begins = history[0].ended_in if history else 0
+
+    def _say(self, messages: Sequence[ChatMessage]) -> None:
+        self.messages += messages
+        size = sum(len(one.content.encode()) for one in messages)
+        self._uncounted += size
+        self._size += size
+
+    def _take(self, step: Step) -> None:
+        if step.work.executor == "compact":
+            self._summed_up(ok=step.state == "finished")
+            return
+        self._say(told(step, native=self.native))
+        if step.work.executor == "converse":
+            self._count(step, step.result or {})
+
+    def _summed_up(self, *, ok: bool) -> None:
+        """What the provider counted before was another conversation."""
+        self.stuck = 0 if ok else self.stuck + 1
+        if ok:
+            self.fresh, self._counted, self._uncounted = 0, 0, self._size
+
+    def _count(self, step: Step, result: Data) -> None:
+        if "deferred" in result:
+            return
+        self.turns += step.answers is None
+        self.fresh += 1
+        if begins(step):
+            self.rounds = self.nudges = self.misread = 0
+        acted, said = bool(result.get("calls")), bool(result.get("text"))
+        self.misread = self.misread + 1 if "misread" in result else 0
+        self.rounds += acted
+        self.nudges = self.nudges + 1 if said and not acted and "misread" not in result else 0
+        self.empty = 0 if said or acted else self.empty + 1
+        usage = result.get("usage")
+        if isinstance(usage, dict):
+            self._counted, self._uncounted = int(usage.get("input", 0)) + int(usage.get("output", 0)), 0
+
+
+class Transcripts:
+    """The transcripts of all threads. A cache: everything in it can be read again."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[TeamId, ThreadId], Transcript] = OrderedDict()
+
+    def of(self, team: TeamId, name: ThreadId, history: Sequence[Step], *, native: bool = True) -> Transcript:
+        """The thread's transcript, up to now. A skill may serve several teams, whose threads are called alike."""
+        thread = (team, name)
+        found = self._kept.get(thread)
+        if found is None or found.native != native or not found.fits(history):
+            found = self._kept[thread] = Transcript(native=native)
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(thread)
+        found.follow(history)
+        return found
+
+
+def told(step: Step, *, native: bool = True) -> list[ChatMessage]:
+    """What an ended step looks like in the conversation."""
+    result = step.result or {}
+    if step.work.executor == "compact":
+        return [ChatMessage(role="user", content=str(result["told"]))] if step.state == "finished" else []
+    if "deferred" in result:
+        return []  # its question is asked by the step after it
+    if step.work.type == "tool":
+        return [_result(step, step.error or str(result.get("output", result)), native=native)]
+    question = str(result.get("asked", step.work.text_content))
+    found = [ChatMessage(role="user", content=question)] if question else []
+    if step.result is None and step.state != "finished":
+        return found  # nothing was answered: an error of ours is not what the model said
+    calls = calls_of(result) if native else ()
+    found.append(
+        ChatMessage(
+            role="assistant",
+            content=str(result.get("text", "")),
+            calls=calls,
+            reasoning=str(result.get("reasoning", "")),
+            opaque=tuple(_opaque(one) for one in _items(result, "opaque")),
+        )
+    )
+    # Tools are steps of their own and answer for themselves; what the house does itself is answered here.
+    answers = answers_of(result) if native else {}
+    return [*found, *(ChatMessage(role="tool", content=text, call_id=name) for name, text in answers.items())]
+
+
+def _result(step: Step, content: str, *, native: bool) -> ChatMessage:
+    if native:
+        return ChatMessage(role="tool", content=content, call_id=step.work.call_id)
+    return ChatMessage(role="user", content=f"Result of {step.work.executor}:\n{content}")
+
+
+def answers_of(result: Data) -> dict[str, str]:
+    """What is answered at once to calls of a reply that is in the log, by call."""
+    found: dict[str, str] = {}
+    for one in _items(result, "calls"):
+        if "told" in one:
+            found[str(one["id"])] = str(one["told"])
+        elif one.get("unread"):
+            found[str(one["id"])] = UNREAD
+        elif one["name"] in OWN:
+            found[str(one["id"])] = TAKEN
+    return found
+
+
+def _opaque(kept: dict[str, Any]) -> Opaque:
+    return Opaque(provider=str(kept["provider"]), data=kept["data"])
+
+
+def calls_of(result: Data) -> tuple[ToolCall, ...]:
+    """The calls of a reply that is in the log."""
+    return tuple(
+        ToolCall(
+            call_id=str(one["id"]),
+            name=str(one["name"]),
+            arguments=one["arguments"],
+            unread=str(one.get("unread", "")),
+            extra=_opaque(one["extra"]) if "extra" in one else None,
+        )
+        for one in _items(result, "calls")
+    )
+
+
+def _items(result: Data, name: str) -> list[dict[str, Any]]:
+    found = result.get(name, ())
+    items = found if isinstance(found, list | tuple) else ()
+    return [cast("dict[str, Any]", one) for one in items if isinstance(one, dict)]

@@ -1,0 +1,43 @@
+"""Reading replies: what an agent that acts in text is told of its forms, and what its text asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from greenroom.core.base.records import Data, record
+from greenroom.core.ports.model import ToolCall, ToolSpec
+from greenroom.core.state.spec import AgentSpec
+
+
+@record
+class Acted:
+    """The text asks for this. `dropped` tells of what else it asked for and is not done."""
+
+    call: ToolCall
+    dropped: str = ""
+
+
+@record
+class Misread:
+    """The text wants to ask for something, but not so that it may be done. `why` is for the model: what and how."""
+
+    why: str
+
+
+class Reader(Protocol):
+    """All text forms of the house."""
+
+    def instructions(self, spec: AgentSpec, tools: Sequence[ToolSpec], others: Sequence[str]) -> str:
+        """What the agent is told of the forms in which it acts."""
+        ...
+
+    def read(
+        self, spec: AgentSpec, text: str, tools: Sequence[ToolSpec], others: Sequence[str]
+    ) -> Acted | Misread | None:
+        """What a reply asks for; None when it is only text."""
+        ...
+
+    def misfit(self, schema: Data, value: object) -> str:
+        """Where a value does not fit a JSON Schema, in one sentence; empty when it does."""
+        ...

@@ -1,0 +1,134 @@
+"""compact: a long conversation is summed up, and what must survive survives word for word."""
+
+from itertools import pairwise
+
+import pytest
+
+from greenroom.core.ports.model import Failed, ModelRequest
+from greenroom.core.state.spec import AgentSpec, History
+from tests.abilities.skills.talks import BOB, Answer, Played, calls, in_order, says, team
+
+LONG = "word " * 400
+
+
+def played(request: ModelRequest) -> Answer:
+    """Sums up when it is asked to, else talks at length."""
+    return says("SUMMARY") if request.purpose.skill == "compact" else says(LONG)
+
+
+def text_of(request: ModelRequest) -> str:
+    return "\n".join(one.content for one in request.messages)
+
+
+@pytest.mark.req("AG-13", "AG-19", "AG-22", "AG-23")
+async def test_a_talk_of_many_windows_goes_on_with_its_instructions_intact() -> None:
+    model = Played(played, window=4000)
+    async with team(model, AgentSpec(name="Ann", role="assistant"), solo=False) as here:
+        await here.ask("Always answer in rhyme.")
+        for number in range(40):
+            await here.ask(f"Question {number}: {LONG}")
+        await here.ask("Correction: never rhyme.")
+        for number in range(20):
+            await here.ask(f"More {number}: {LONG}")
+        did = await here.did()
+    assert did.count("compact") >= 10
+    last = model.asked[-1]
+    assert "Always answer in rhyme." in text_of(last), "the first instruction"
+    assert "Correction: never rhyme." in text_of(last), "the correction"
+    assert "SUMMARY" in text_of(last)
+    assert last.messages[0].content.startswith("You are Ann"), "the system prompt is in force"
+    talks = [one for one in model.asked if one.purpose.skill == "converse"]
+    assert all(len(text_of(one).encode()) < 4000 * 4 for one in talks), "no request outgrows the window"
+
+
+async def test_requests_share_their_beginning_between_two_times_of_summing_up() -> None:
+    model = Played(played, window=4000)
+    async with team(model, AgentSpec(name="Ann", role="assistant"), solo=False) as here:
+        for number in range(12):
+            await here.ask(f"Question {number}: {LONG}")
+    breaks = 0
+    talks = [[one.content for one in each.messages] for each in model.asked if each.purpose.skill == "converse"]
+    for before, after in pairwise(talks):
+        breaks += after[: len(before)] != before
+    assert breaks == sum(one.purpose.skill == "compact" for one in model.asked)
+
+
+@pytest.mark.req("AG-35", "AG-167", "AG-161")
+async def test_a_talk_is_summed_up_after_so_many_rounds_and_as_its_owner_wants() -> None:
+    spec = AgentSpec(name="Ann", history=History(summary_rounds=3, summary_prompt="Name every file."))
+    model = Played(played)
+    async with team(model, spec, solo=False) as here:
+        for number in range(7):
+            await here.ask(f"Question {number}")
+        assert (await here.did()).count("compact") == 2
+    (first, _) = (one for one in model.asked if one.purpose.skill == "compact")
+    assert "Name every file." in text_of(first)
+    assert "Question 2" in text_of(first)
+
+
+async def test_a_summary_that_fails_leaves_the_conversation_as_it_is() -> None:
+    def fails(request: ModelRequest) -> Answer:
+        return (Failed(kind="filter", why="No."),) if request.purpose.skill == "compact" else says("yes")
+
+    spec = AgentSpec(name="Ann", history=History(summary_rounds=2))
+    model = Played(fails)
+    async with team(model, spec, solo=False) as here:
+        for number in range(5):
+            await here.ask(f"Question {number}")
+        states = [one.state for one in await here.steps() if one.work.executor == "compact"]
+    assert states == ["failed", "failed"], "it is not tried for ever"
+    assert all(f"Question {number}" in text_of(model.asked[-1]) for number in range(5))
+
+
+@pytest.mark.req("AG-20")
+async def test_an_empty_summary_is_replaced_by_a_placeholder() -> None:
+    def silent(request: ModelRequest) -> Answer:
+        return says("") if request.purpose.skill == "compact" else says("yes")
+
+    spec = AgentSpec(name="Ann", history=History(summary_rounds=2))
+    model = Played(silent)
+    async with team(model, spec, solo=False) as here:
+        for number in range(3):
+            await here.ask(f"Question {number}")
+    assert "Nothing could be said about it" in text_of(model.asked[-1])
+    assert "Question 0" in text_of(model.asked[-1]), "what a person said is there all the same"
+
+
+async def test_calls_and_their_results_are_never_parted() -> None:
+    turn = 0
+
+    def acts(request: ModelRequest) -> Answer:
+        nonlocal turn
+        turn += 1
+        if request.purpose.skill == "compact":
+            return says("SUMMARY")
+        return calls("echo", f"c{turn}", text=LONG) if turn % 9 else says("So far.")
+
+    model = Played(acts, window=3000)
+    async with team(model, solo=False) as here:
+        for number in range(6):
+            await here.ask(f"Go {number}")
+    assert any(one.purpose.skill == "compact" for one in model.asked)
+    for request in model.asked:
+        asked = [call.call_id for one in request.messages for call in one.calls]
+        answered = [one.call_id for one in request.messages if one.role == "tool"]
+        assert asked == answered, "each call has its result, and there is none without a call"
+
+
+async def test_what_is_owed_is_not_forgotten() -> None:
+    ann = AgentSpec(name="Ann", role="asker", calls=("bob",))
+    bob = AgentSpec(name="Bob", role="worker", tools=("echo",), history=History(summary_rounds=2))
+    works = in_order(calls("echo", "c1", text="a"), calls("echo", "c2", text="b"), says("SUMMARY"), says("Found."))
+
+    def played_by_both(request: ModelRequest) -> Answer:
+        if request.purpose.agent == BOB:
+            return works(request)
+        done = any(one.role == "tool" for one in request.messages)
+        return says("Good.") if done else calls("call_agent", "a1", agent_name="bob", instruction="Look twice.")
+
+    model = Played(played_by_both)
+    async with team(model, ann, others=[(BOB, bob)]) as here:
+        assert await here.ask() == "finished"
+    last = next(one for one in reversed(model.asked) if one.purpose.agent == BOB)
+    assert "ann waits for your answer." in text_of(last)
+    assert model.asked[-1].messages[-1].content == "Found.", "the answer is the result of the call"
