@@ -70,6 +70,7 @@ class Converse:
         model = voice.voice(self._models, role.spec)
         team = bench.world.team.team_id
         transcript = self.transcripts.of(team, bench.step.thread_id, await bench.history(), native=role.native)
+        transcript.at(bench.step)
         last = transcript.rounds >= (role.spec.turn.rounds or endings.CAP)
         newest = _newest(bench, role, transcript, last=last)
         first = _sum_up_first(bench, role, model, transcript, newest)

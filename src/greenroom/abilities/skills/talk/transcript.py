@@ -59,6 +59,11 @@ class Transcript:
         counted = (self._counted or size // BYTES_PER_TOKEN) + self._uncounted // BYTES_PER_TOKEN
         return max(counted, (size + self._size) // MOST_BYTES)
 
+    def at(self, step: Step) -> None:
+        """A turn with which somebody gives the agent something to do: what is counted is counted from here."""
+        if begins(step):
+            self.rounds = self.nudges = self.misread = 0
+
     def fits(self, history: Sequence[Step]) -> bool:
         """Whether this is how the history begins; its window may have moved, or its thread be another one's."""
         return self._read == 0 or (len(history) >= self._read and history[0].ended_in == self._begins)
@@ -99,8 +104,7 @@ class Transcript:
             return
         self.turns += step.answers is None
         self.fresh += 1
-        if begins(step):
-            self.rounds = self.nudges = self.misread = 0
+        self.at(step)
         acted, said = bool(result.get("calls")), bool(result.get("text"))
         self.misread = self.misread + 1 if "misread" in result else 0
         self.rounds += acted
