@@ -11,6 +11,20 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from greenroom.abilities.skills.converse import Converse as Converse
     from greenroom.app.kit import Kit as Kit
+    from greenroom.app.library.agent import Agent as Agent
+    from greenroom.app.library.events import EventBus as EventBus
+    from greenroom.app.library.house import Greenroom as Greenroom
+    from greenroom.app.library.results import Again as Again
+    from greenroom.app.library.results import Called as Called
+    from greenroom.app.library.results import Heard as Heard
+    from greenroom.app.library.results import Result as Result
+    from greenroom.app.library.results import Returned as Returned
+    from greenroom.app.library.results import Said as Said
+    from greenroom.app.library.results import Thought as Thought
+    from greenroom.app.library.runs import Run as Run
+    from greenroom.app.library.shapes import Misfit as Misfit
+    from greenroom.app.library.tools import Tool as Tool
+    from greenroom.app.library.tools import tool as tool
     from greenroom.app.runtime import Runtime as Runtime
     from greenroom.app.standing import Standing as Standing
     from greenroom.app.supply import Supply as Supply
@@ -53,7 +67,10 @@ if TYPE_CHECKING:
     from greenroom.core.rules.intents import SetLimits as SetLimits
     from greenroom.core.rules.intents import StagePlan as StagePlan
     from greenroom.core.rules.intents import SubtaskPlan as SubtaskPlan
+    from greenroom.core.state.approval import Approval as Approval
     from greenroom.core.state.spec import AgentSpec as AgentSpec
+    from greenroom.core.state.spec import History as History
+    from greenroom.core.state.spec import Turn as Turn
     from greenroom.core.state.step import Prepared as Prepared
     from greenroom.core.state.step import Step as Step
     from greenroom.core.state.step import Terms as Terms
@@ -63,6 +80,25 @@ if TYPE_CHECKING:
 _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "abilities.skills.converse": ("Converse",),
     "app.kit": ("Kit",),
+    "app.library.agent": ("Agent",),
+    "app.library.events": ("EventBus",),
+    "app.library.house": ("Greenroom",),
+    "app.library.results": (
+        "Again",
+        "Called",
+        "Heard",
+        "Result",
+        "Returned",
+        "Said",
+        "Thought",
+    ),
+    "app.library.runs": ("Run",),
+    "app.library.shapes": ("Misfit",),
+    "app.library.tools": (
+        "Tool",
+        "tool",
+    ),
+    "core.state.approval": ("Approval",),
     "app.runtime": ("Runtime",),
     "app.standing": ("Standing",),
     "app.supply": ("Supply",),
@@ -99,7 +135,7 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
         "StagePlan",
         "SubtaskPlan",
     ),
-    "core.state.spec": ("AgentSpec",),
+    "core.state.spec": ("AgentSpec", "History", "Turn"),
     "core.state.step": ("Prepared", "Step", "Terms", "Work"),
     "core.state.world": ("World",),
 }

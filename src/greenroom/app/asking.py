@@ -54,11 +54,12 @@ async def settle(runtime: Runtime, team: TeamId) -> None:
         return
     for name in tuple(world.tasks):
         if (await runtime.stands(team, name)).word == "idle":
-            why = await _last_error(runtime, team, name)
+            why = await last_error(runtime, team, name)
             await runtime.ask(team, FinishTask(task_id=name, state="failed", summary=why))
 
 
-async def _last_error(runtime: Runtime, team: TeamId, task: TaskId) -> str:
+async def last_error(runtime: Runtime, team: TeamId, task: TaskId) -> str:
+    """Why nothing happens any more in a task."""
     found = ""
     async for step in runtime.archive(team, "step"):
         if isinstance(step, Step) and step.task_id == task and step.error:

@@ -1,0 +1,78 @@
+"""Who takes part in a run of an agent: itself, those it may call, those they may call; and what they work with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from greenroom.abilities.skills.talking import talking
+from greenroom.app.kit import Kit
+from greenroom.app.library.blueprint import Blueprint, own
+from greenroom.app.library.shapes import Misfit
+from greenroom.app.reading import TextReader
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import Data
+from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.model import Model, Models
+from greenroom.core.state.spec import AgentSpec
+
+
+def everybody(agent: Blueprint[Any]) -> dict[str, Blueprint[Any]]:
+    """All agents of a run by name; two that are called alike are refused."""
+    found: dict[str, Blueprint[Any]] = {}
+    todo = [agent]
+    while todo:
+        one = todo.pop()
+        known = found.setdefault(one.name, one)
+        if known is not one:
+            raise WorldFault(f"Two agents are called {one.name!r}. Give one of them another name.")
+        todo += [other for other in one.agents if found.get(other.name) is not other]
+    return found
+
+
+def members(agent: Blueprint[Any]) -> list[tuple[AgentId, AgentSpec]]:
+    """The agents as the team knows them; the first one has the task."""
+    return [(AgentId(name), one.spec) for name, one in everybody(agent).items()]
+
+
+class Voices:
+    """The models of a run: those that agents brought themselves, by agent, and all others by name."""
+
+    def __init__(self, agents: dict[str, Blueprint[Any]], models: Models) -> None:
+        self._own = {own(name): one.model for name, one in agents.items() if not isinstance(one.model, str)}
+        self._models = models
+
+    def named(self, name: str) -> Model:
+        """The model of this name."""
+        return self._own.get(name) or self._models.named(name)
+
+
+def kit_of(agent: Blueprint[Any], models: Models) -> Kit:
+    """Skills and tools of a run."""
+    agents = everybody(agent)
+    tools: dict[str, Any] = {}
+    for one in agents.values():
+        for each in one.tools:
+            if tools.setdefault(each.name, each).function is not each.function:
+                raise WorldFault(f"Two tools are called {each.name!r}. Give one of them another name.")
+    skills = talking(Voices(agents, models), [one.spec for one in tools.values()], solo=True, reader=Checked(agents))
+    return Kit(abilities=Abilities([*skills, *tools.values()]))
+
+
+class Checked(TextReader):
+    """Reads what agents say; what they answer is checked by the type that was asked for, not only by its schema."""
+
+    def __init__(self, agents: dict[str, Blueprint[Any]]) -> None:
+        super().__init__()
+        self._shapes = [one.shape for one in agents.values() if one.shape is not None]
+
+    def misfit(self, schema: Data, value: object) -> str:
+        """Where it does not fit."""
+        shape = next((one for one in self._shapes if one.schema == schema), None)
+        if shape is None:
+            return super().misfit(schema, value)
+        try:
+            shape.read(value)
+        except Misfit as misfit:
+            return str(misfit)
+        return ""
