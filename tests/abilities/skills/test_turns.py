@@ -41,7 +41,7 @@ def test_who_may_end_a_task_by_itself(
 
 @pytest.mark.parametrize(
     ("protocols", "subtask", "expected"),
-    [((), False, "text"), ((), True, "finish"), (("tool_call",), False, "mark"), (("xml",), True, "text")],
+    [((), False, "text"), ((), True, "finish"), (("tool_call",), False, "mark"), (("xml_tool",), True, "text")],
 )
 def test_what_ends_work_fits_the_form_in_which_the_agent_acts(
     protocols: tuple[str, ...], subtask: bool, expected: str
@@ -131,7 +131,7 @@ class Fits:
         """None."""
         return ""
 
-    def read(self, *_: object) -> Acted | Misread | None:
+    def read(self, *_: object, **__: object) -> Acted | Misread | None:
         """Nothing."""
         return None
 

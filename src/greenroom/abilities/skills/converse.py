@@ -14,7 +14,7 @@ from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, Transcri
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models, ToolSpec
-from greenroom.core.ports.reading import Misread, Reader
+from greenroom.core.ports.reading import Acted, Misread, Reader
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
@@ -97,14 +97,16 @@ class Converse:
         """What the reply means; of an agent that acts in text, first what its text asks for."""
         if role.native or self._reader is None or not reply.text:
             return meaning.read(here, reply)
-        found = self._reader.read(role.spec, reply.text, role.all_tools, role.others)
-        if isinstance(found, Misread):
+        ended = reply.finished is not None and reply.finished.reason == "stop"
+        found = self._reader.read(role.spec, reply.text, role.all_tools, role.others, ended=ended)
+        if isinstance(found, Misread) and (found.sure or not here.misread):
             return meaning.misread(here, found.why)
-        if found is not None:
-            reply.calls.append(found.call)
+        if not isinstance(found, Acted):
+            return meaning.read(here, reply)
+        reply.calls.append(evolve(found.call, call_id=here.step.step_id))
         meant = meaning.read(here, reply)
-        if found is not None and found.dropped:
-            meant.again = f"{found.dropped}\n{meant.again or ''}".strip()
+        if found.notes and meant.again is not None:
+            meant.again = f"{found.notes}\n{meant.again}".strip()
         return meant
 
 

@@ -57,7 +57,9 @@ class Tool(Generic[P, R]):
     @property
     def spec(self) -> ToolSpec:
         """What a model is told of it."""
-        return ToolSpec(name=self.name, description=self.description, parameters=self._shape.schema)
+        return ToolSpec(
+            name=self.name, description=self.description, parameters=self._shape.schema, pure=self.effect == "pure"
+        )
 
     def terms(self, world: World, step: Step) -> Terms:
         """Its effect, and a person's word where one is wanted."""

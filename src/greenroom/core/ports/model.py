@@ -90,11 +90,12 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as a model is told of it; its bytes on a wire are made once."""
+    """A tool as a model is told of it; its bytes on a wire are made once. `pure` is not told: it changes nothing."""
 
     name: str
     description: str
     parameters: Data = field(default_factory=lambda: {"type": "object", "properties": {}})
+    pure: bool = False
     _kept: dict[str, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from greenroom.core.base.records import Data, record
@@ -12,30 +12,34 @@ from greenroom.core.state.spec import AgentSpec
 
 @record
 class Acted:
-    """The text asks for this. `dropped` tells of what else it asked for and is not done."""
+    """The text asks for this. `notes` are for the model: what was mended, what else it asked for and is not done."""
 
     call: ToolCall
-    dropped: str = ""
+    notes: str = ""
 
 
 @record
 class Misread:
-    """The text wants to ask for something, but not so that it may be done. `why` is for the model: what and how."""
+    """The text wants to ask for something, but not so that it may be done. `why` is for the model: what and how.
+
+    Where that is not `sure`, it may be meant as it is: it is asked about once.
+    """
 
     why: str
+    sure: bool = True
 
 
 class Reader(Protocol):
     """All text forms of the house."""
 
-    def instructions(self, spec: AgentSpec, tools: Sequence[ToolSpec], others: Sequence[str]) -> str:
+    def instructions(self, spec: AgentSpec, tools: Sequence[ToolSpec], others: Mapping[str, str]) -> str:
         """What the agent is told of the forms in which it acts."""
         ...
 
     def read(
-        self, spec: AgentSpec, text: str, tools: Sequence[ToolSpec], others: Sequence[str]
+        self, spec: AgentSpec, text: str, tools: Sequence[ToolSpec], others: Sequence[str], *, ended: bool
     ) -> Acted | Misread | None:
-        """What a reply asks for; None when it is only text."""
+        """What a reply asks for; None when it is only text. `ended` says that the model stopped by itself."""
         ...
 
     def misfit(self, schema: Data, value: object) -> str:

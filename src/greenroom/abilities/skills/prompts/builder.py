@@ -50,7 +50,7 @@ class Scene:
     def profile(self) -> Profile:
         """The table that it is built by."""
         spec = self.spec
-        if "xml" in spec.turn.protocols:
+        if "xml_tool" in spec.turn.protocols:
             return "xml"
         if spec.turn.protocols:
             return "tool_call"

@@ -11,10 +11,12 @@ from typing import Final
 from greenroom.abilities.skills.prompts.builder import Other, Scene, addon, system_prompt
 from greenroom.abilities.skills.talk import endings, own
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ChatMessage, ToolSpec
 from greenroom.core.ports.reading import Reader
 from greenroom.core.state.spec import AgentSpec, Ends
 from greenroom.core.state.step import Step
+from greenroom.core.state.task import Task
 from greenroom.core.state.world import World
 
 KEPT: Final = 4096
@@ -75,7 +77,7 @@ class Cast:
             unattended=step.subtask_id is not None or (self._solo and manages),
             writes=task is not None and len(task.group) > 1 and not spec.calls,
             company=len(world.agents) > 1,
-            others=tuple(_other(world, name) for name in spec.calls),
+            others=tuple(_other(world, name) for name in spec.calls or _group(task, step, spec)),
         )
         found = self._kept.get((id(spec), place))
         if found is None or found.spec is not spec:
@@ -93,10 +95,15 @@ class Cast:
         )
         tools = tuple(self._tools[name] for name in spec.tools if name in self._tools)
         every = (*tools, *own.offered(spec, finishes=ends == "finish" and place.unattended, writes=place.writes))
-        names = tuple(one.name for one in place.others)
+        names = {one.name: one.description for one in place.others}
         actions = self._reads(spec).instructions(spec, every, names) if spec.turn.protocols else ""
         scene = Scene(
-            spec=spec, ends=ends, auto_complete=completes, others=place.others, project=self._project, actions=actions
+            spec=spec,
+            ends=ends,
+            auto_complete=completes,
+            others=place.others if spec.calls else (),
+            project=self._project,
+            actions=actions,
         )
         text = system_prompt(scene)
         native = () if spec.turn.protocols else every
@@ -109,7 +116,7 @@ class Cast:
             auto_complete=completes,
             unattended=place.unattended,
             owns=place.owns,
-            others=names,
+            others=tuple(names),
             tools=native,
             all_tools=every,
             size=len(text.encode()) + sum(tool.size for tool in native),
@@ -119,6 +126,13 @@ class Cast:
         if self._reader is None:
             raise WorldFault(f"{spec.name!r} acts in text, and nothing here reads that. Give `Converse` a reader.")
         return self._reader
+
+
+def _group(task: Task | None, step: Step, spec: AgentSpec) -> tuple[AgentId, ...]:
+    """To whom an agent writes that writes in text."""
+    if task is None or "send_message" not in spec.turn.protocols:
+        return ()
+    return tuple(one for one in task.group if one != step.agent_id)
 
 
 def _other(world: World, name: str) -> Other:

@@ -43,7 +43,7 @@ def ends_of(spec: AgentSpec, *, subtask: bool) -> Ends:
     """
     if spec.turn.ends is not None:
         return spec.turn.ends
-    if "xml" in spec.turn.protocols:
+    if "xml_tool" in spec.turn.protocols:
         return "text"
     if spec.turn.protocols:
         return "mark"

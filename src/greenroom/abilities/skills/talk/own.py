@@ -113,7 +113,7 @@ def message(step: Step, arguments: Data) -> SendMessage:
         need_reply=waiting or bool(arguments.get("need_reply")),
         waiting=waiting,
         return_waiting_id=WaitingId(str(returned)) if returned and not waiting else None,
-        delivery="handoff" if arguments.get("handoff") else "post",
+        delivery="handoff" if arguments.get("handoff") and step.subtask_id is not None else "post",
         timeout=timeout if isinstance(timeout := arguments.get("timeout_ms"), int) else None,
     )
 
