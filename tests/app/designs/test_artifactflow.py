@@ -51,14 +51,11 @@ class Searcher(BaseAgent):
 def searcher(*answers: Answer, **changes: Any) -> tuple[Searcher, Played]:
     """A searcher whose model says this."""
     model = Played(in_order(*answers))
-    config = AgentConfig(
-        name="searcher",
-        description="searches",
-        required_tools=["search", "call_subagent"],
-        llm_retry_delay=0.0,
-        **changes,
-    )
-    return Searcher(config, [SEARCH, SUBAGENT], models=model), model
+    tools = ["search", "call_subagent"]
+    config = AgentConfig(name="searcher", description="d", required_tools=tools, llm_retry_delay=0.0, **changes)
+    agent = Searcher(config, [SEARCH, SUBAGENT], models=model)
+    agent.register_subagent(AgentConfig(name="crawler", description="crawls"))
+    return agent, model
 
 
 async def turn(agent: BaseAgent) -> list[StreamEvent]:
@@ -146,7 +143,7 @@ def test_the_prompt_is_the_agents_own_and_then_the_tools() -> None:
     told = agent.build_complete_system_prompt({"artifacts_inventory": "plan.md"})
     assert told.startswith("You search. Known: plan.md.")
     assert told.index("You search.") < told.index("<tool_call>")
-    bare: type[BaseAgent] = BaseAgent
+    bare: Any = BaseAgent
     with pytest.raises(TypeError, match="abstract"):
         bare(AgentConfig(name="a", description="d"), models=Played(lambda _: says("")))
 
