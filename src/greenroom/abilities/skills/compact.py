@@ -9,7 +9,7 @@ from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.abilities.skills.talk import voice
 from greenroom.abilities.skills.talk.origins import from_people
 from greenroom.abilities.skills.talk.reply import listen
-from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, told
+from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, summed_up, told
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
 from greenroom.core.rules.intents import MoveWindow
@@ -21,6 +21,10 @@ TAIL: Final = 0.2
 
 KEPT: Final = 0.25
 """How much of it the words of those may take for whom the agent works: they survive as they were said."""
+
+MOST_KEPT: Final = 12_000
+LONGEST: Final = 16_000
+"""Characters of those words, and of a summary: both have to stay whole in the log."""
 
 READ: Final = 0.7
 """How much of it the model is shown to sum up."""
@@ -60,15 +64,13 @@ class Compact:
         if cut == 0:
             return Outcome(state="failed", error="There is nothing to sum up.")
         reply = await listen(bench, model, self._request(bench, model, history[:cut], int(READ * room)))
-        kept, missing = words_of_people(bench.world, history[:cut], int(KEPT * room))
-        summary = reply.text.strip() or NO_SUMMARY
-        open_ = open_in(bench.world, bench.step)
-        variables = {"kept": kept, "missing": missing, "open": open_, "summary": summary}
-        text = PACK.render(spec.language, "summed_up", variables)
-        size = len(text.encode()) + sum(map(_size, history[cut:]))
+        kept, missing = words_of_people(bench.world, history[:cut], min(int(KEPT * room), MOST_KEPT))
+        summary = shortened(reply.text.strip(), LONGEST) or NO_SUMMARY
+        result = {"summary": summary, "kept": kept, "missing": missing, "open": open_in(bench.world, bench.step)}
+        size = len(summed_up(result, spec.language).encode()) + sum(map(_size, history[cut:]))
         begins = history[cut].ended_in if cut < len(history) else None
         return Outcome(
-            result={"told": text, "summary": summary, "kept": kept, "steps": cut},
+            result={**result, "steps": cut, "language": spec.language},
             spent=bench.step.reserved if reply.spent is None else reply.spent,
             intents=(MoveWindow(thread_id=bench.step.thread_id, window_from=begins, size=size),),
         )

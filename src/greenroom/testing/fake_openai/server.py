@@ -25,6 +25,7 @@ from greenroom.testing.fake_openai.faults.shape import error
 from greenroom.testing.fake_openai.scripts import Heard, Script, teller
 from greenroom.testing.fake_openai.seen import Seen
 from greenroom.testing.fake_openai.speech import CREATED, Speech
+from greenroom.testing.fake_openai.strict import broken
 from greenroom.testing.fake_openai.wire import HTML, Wire, play, told, whole
 
 HOST: Final = "127.0.0.1"
@@ -72,6 +73,7 @@ class FakeOpenAI:
     """Serves a script. `latency` are the seconds before the first byte; `chunks` the characters in a delta (0: words).
 
     `tear` writes every body in pieces of so many bytes. `keep` remembers requests, which a benchmark cannot afford.
+    With `strict` a conversation in which calls and results do not match is refused, as the real ones do.
     """
 
     def __init__(
@@ -83,8 +85,10 @@ class FakeOpenAI:
         tear: int = 0,
         api_key: str = "",
         keep: bool = True,
+        strict: bool = False,
     ) -> None:
         self.requests: list[Seen] = []
+        self.refused: list[str] = []
         self.asked = 0
         self.connections = 0
         self.in_flight = 0
@@ -93,6 +97,7 @@ class FakeOpenAI:
         self._tell = teller(script)
         self._models = tuple(script) if isinstance(script, Mapping) else ("fake",)
         self._latency, self._chunks, self._tear, self._api_key, self._keep = latency, chunks, tear, api_key, keep
+        self._strict = strict
         self._speech = Speech()
         self._glance = Decoder(_Glance)
         self._moved = asyncio.Event()
@@ -186,7 +191,12 @@ class FakeOpenAI:
         except DecodeError as fault:
             return told(error(f"We could not parse the JSON body of your request: {fault}", INVALID), status=400)
         self.asked += 1
-        reply = self._tell(Heard(raw, seen.model, self.asked))
+        heard = Heard(raw, seen.model, self.asked)
+        wrong = broken(heard.body) if self._strict else ""
+        if wrong:
+            self.refused.append(wrong)
+            return told(error(wrong, INVALID), status=400)
+        reply = self._tell(heard)
         asked = Asked(
             model=seen.model,
             streaming=bool(seen.stream),

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
+from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.abilities.skills.talk.origins import begins
 from greenroom.abilities.skills.talk.own import OWN
 from greenroom.core.base.ids import TeamId, ThreadId
@@ -139,7 +140,8 @@ def told(step: Step, *, native: bool = True) -> list[ChatMessage]:
     """What an ended step looks like in the conversation."""
     result = step.result or {}
     if step.work.executor == "compact":
-        return [ChatMessage(role="user", content=str(result["told"]))] if step.state == "finished" else []
+        language = str(result.get("language", ""))
+        return [ChatMessage(role="user", content=summed_up(result, language))] if step.state == "finished" else []
     if "deferred" in result:
         return []  # its question is asked by the step after it
     if step.work.type == "tool":
@@ -161,6 +163,11 @@ def told(step: Step, *, native: bool = True) -> list[ChatMessage]:
     # Tools are steps of their own and answer for themselves; what the house does itself is answered here.
     answers = answers_of(result) if native else {}
     return [*found, *(ChatMessage(role="tool", content=text, call_id=name) for name, text in answers.items())]
+
+
+def summed_up(result: Data, language: str) -> str:
+    """What a conversation begins with that was summed up."""
+    return PACK.render(language, "summed_up", result)
 
 
 def _result(step: Step, content: str, *, native: bool) -> ChatMessage:
