@@ -85,8 +85,7 @@ async def _chat(home: Path, url: str) -> None:
     kit = Kit(abilities=Abilities([*talking(models, [one.spec for one in hands]), *hands]))
     log = await SqliteLog.open(home)
     runtime = Runtime(log, kits={"chat": lambda _: kit})
-    teams = await log.streams()
-    team = TeamId(teams[0].stream) if teams else await _begun(runtime)
+    team = await _last_chat(runtime) or await _begun(runtime)
     await runtime.start(team)
     while True:
         word = (await asyncio.wait_for(runtime.wait(team, T1), 30)).word
@@ -98,6 +97,15 @@ async def _chat(home: Path, url: str) -> None:
         await runtime.ask(team, QueueSteps(agent_id=ANN, works=(work,), task_id=T1))
     await runtime.close()
     await endpoint.close()
+
+
+async def _last_chat(runtime: Runtime) -> TeamId | None:
+    """The chat of the lives before. One that was killed while it was founded has promised nobody anything."""
+    for one in await runtime.log.streams():
+        if (await runtime.world(TeamId(one.stream))).team.tasks_made:
+            return TeamId(one.stream)
+        await runtime.log.forget(one.stream)
+    return None
 
 
 async def _begun(runtime: Runtime) -> TeamId:

@@ -12,7 +12,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 from greenroom.testing.tools import RunCommand
 

@@ -12,7 +12,7 @@ from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, AnswerApproval, SetTimer, StagePlan, SubtaskPlan
-from greenroom.core.state.agent import AgentSpec
+from greenroom.core.state.spec import AgentSpec
 from greenroom.testing.scripted import Call, Cue, Reply, ScriptedModel
 from greenroom.testing.tools import CountWords, Ledger, WriteFile
 
