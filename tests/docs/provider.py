@@ -1,0 +1,66 @@
+"""A provider that plays its part in the programs of the pages: it uses the tools it is told of, then answers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from greenroom.testing.fake_openai.answers import Answer, Call
+from greenroom.testing.fake_openai.faults.shape import HELLO
+from greenroom.testing.fake_openai.server import FakeOpenAI
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "population": {"city": "Paris"},
+    "pay": {"amount": 5},
+    "call_agent": {"agent_name": "searcher", "instruction": "Look it up."},
+}
+ANSWERS = {
+    "population": "2100000 people live in Paris.",
+    "pay": "It is paid.",
+    "call_agent": "The searcher says: {result}",
+}
+
+
+def script(body: Mapping[str, Any], _: int) -> Answer:
+    """Call the tool once, then answer in the shape that is asked for."""
+    tools = {one["function"]["name"]: one["function"] for one in body.get("tools", ())}
+    results = [str(one["content"]) for one in body["messages"] if one["role"] == "tool"]
+    name = next((one for one in tools if one in ARGUMENTS), None)
+    if name is not None and not results:
+        return Answer(calls=(Call(name=name, arguments=ARGUMENTS[name]),))
+    if "answer" in tools:
+        shape = tools["answer"]["parameters"]["properties"]
+        fact = {"city": "Paris", "people": 2_100_000}
+        return Answer(calls=(Call(name="answer", arguments={"value": 2_100_000} if "value" in shape else fact),))
+    if name is not None:
+        return Answer(text=ANSWERS[name].format(result=results[-1]))
+    if body["messages"][-1]["content"] == "Hello?":
+        return Answer(text="Hello! How can I help?")
+    return Answer(text="Found it.") if "searcher" in str(body["messages"][0]["content"]) else HELLO
+
+
+@contextmanager
+def provider() -> Iterator[str]:
+    """Its address. It serves from a thread, because what asks it are other processes."""
+    started: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
+    ready = threading.Event()
+
+    async def serve() -> None:
+        over = asyncio.Event()
+        async with FakeOpenAI(script, strict=True) as server:
+            started.append((server.base_url, asyncio.get_running_loop(), over))
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(10)
+    address, loop, over = started[0]
+    try:
+        yield address
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(10)
