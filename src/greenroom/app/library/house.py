@@ -37,6 +37,7 @@ class Greenroom:
     """`async with Greenroom() as house:` keeps all in `.greenroom/` here; `Greenroom(memory=True)` forgets it all.
 
     `max_cost` (dollars), `max_tokens` and `max_time` (seconds of work) bound each run; without them the settings say.
+    `models` are asked instead of those of the settings, and have no limits but those in `limits`.
     `events` are callbacks by name, around all that is done here.
     """
 
@@ -46,6 +47,7 @@ class Greenroom:
         *,
         memory: bool = False,
         models: Models | None = None,
+        limits: Limits | None = None,
         max_cost: float | None = None,
         max_tokens: int | None = None,
         max_time: float | None = None,
@@ -55,6 +57,7 @@ class Greenroom:
         named = Path(home) if home is not None else None
         self.home = None if memory else home_folder(named or _here())
         self._given = models
+        self._bounds = limits
         self._provisions = Provisions()
         flags = {"limits.cost": max_cost, "limits.tokens": max_tokens, "limits.time": max_time}
         self._provisions.give({name: value for name, value in flags.items() if value is not None})
@@ -147,7 +150,9 @@ class Greenroom:
         return await self.runtime.create(agent.name, everybody, kit=KIT, limits=self._limits(), begin=(task, queued))
 
     def _limits(self) -> Limits:
-        return self._provisions.loaded.settings.limits.limits if self._given is None else Limits()
+        if self._bounds is not None or self._given is not None:
+            return self._bounds or Limits()
+        return self._provisions.loaded.settings.limits.limits
 
     def _agent(self, team: TeamId) -> Blueprint[Any]:
         found = self._agents.get(team)

@@ -9,12 +9,13 @@ from typing import Final, Generic, TypeAlias, cast
 
 from msgspec import json
 
-from greenroom.app.asking import last_error
 from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.events import TASK_STARTED, EventBus
 from greenroom.app.library.results import Again, Called, Heard, Result, Returned, Said, T, Thought
 from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
+from greenroom.app.talks.outcome import last_error
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import GreenroomError, ModelFault, ProviderFault, Refused, Rejected
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId, task_id
 from greenroom.core.ports.model import ModelEvent, ReasoningDelta, Retried, TextDelta
@@ -71,6 +72,10 @@ class Run(Generic[T]):
         """End it for good."""
         await self._runtime.ask(self.team, CancelTask(task_id=self._task))
 
+    async def spent(self) -> Amounts:
+        """What it has taken so far."""
+        return (await self._runtime.world(self.team)).budgets[TEAM_BUDGET].spent
+
     async def tell(self, text: str) -> None:
         """Say something to the agent; it reads that in its next turn."""
         name = AgentId(self._agent.name)
@@ -100,9 +105,9 @@ class Run(Generic[T]):
             waiting.cancel()
 
     async def _made(self, text: str) -> Result[T]:
-        shape, world = self._agent.shape, await self._runtime.world(self.team)
+        shape = self._agent.shape
         output = text if shape is None else shape.read(json.decode(text))
-        return Result(output=cast("T", output), text=text, run=self.team, spent=world.budgets[TEAM_BUDGET].spent)
+        return Result(output=cast("T", output), text=text, run=self.team, spent=await self.spent())
 
     async def _fault(self, stands: Standing) -> GreenroomError:
         name = self.team
