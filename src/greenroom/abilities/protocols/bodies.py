@@ -1,7 +1,7 @@
 """Raw text between tags: where it ends, what wraps it, and which line breaks belong to it.
 
-One line break right behind an opening tag and one right before the closing tag belong to the tags, all else to the text,
-byte for byte. `<![CDATA[…]]>` around the whole text makes room for what would otherwise look like a tag.
+One line break right behind an opening tag and one right before the closing tag belong to the tags, all else to the
+text, byte for byte. `<![CDATA[…]]>` around the whole text makes room for what would otherwise look like a tag.
 """
 
 from __future__ import annotations
@@ -43,9 +43,14 @@ def led(text: str) -> str:
 
 def framed(text: str) -> str:
     """The text with the line breaks that `unframed` takes away again: none, if it has none itself."""
-    lines = "\n" in text
-    before = "\n" if lines else ""
-    return before + text + ("\n" if lines and not text.endswith("\r") else "")
+    if "\n" not in text:
+        return text
+    return "\n" + text + ("" if text.endswith("\r") else "\n")
+
+
+def lines(text: str) -> str:
+    """The text with every end of line a line feed."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def wrapped(text: str) -> str:
@@ -69,13 +74,25 @@ def sections(text: str, at: int) -> Piece | None:
 
 
 def element(text: str, at: int, tag: str) -> Piece | None:
-    """The raw text up to the closing tag; None if it is not closed, or if there is more than CDATA where CDATA is."""
+    """The raw text up to the closing tag; None if nobody can tell which one that is.
+
+    So it is for a text that is not closed, that goes on behind its CDATA, or that opens its own tag again.
+    """
     if _CDATA.match(text, at):
         inside = sections(text, at)
         close = _close(tag).match(text, inside.after) if inside else None
         return Piece(text=unframed(inside.text), after=close.end()) if inside and close else None
     end = text.find(f"</{tag}>", at)
-    return None if end < 0 else Piece(text=unframed(text[at:end]), after=end + len(tag) + 3)
+    if end < 0 or text.find(f"<{tag}>", at, end) >= 0:
+        return None
+    return Piece(text=unframed(text[at:end]), after=end + len(tag) + 3)
+
+
+def safe(text: str, tag: str) -> str:
+    """The text as it can stand in this tag: in CDATA, if it could be mistaken otherwise."""
+    inside = framed(text)
+    doubtful = f"</{tag}>" in inside or f"<{tag}>" in inside or inside.lstrip().startswith(OPEN)
+    return wrapped(inside) if doubtful else inside
 
 
 def bare(body: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Final
 
 from greenroom.abilities.protocols.jsons import Unreadable
 from greenroom.abilities.protocols.outcome import Draft, Known, NotRun
-from greenroom.abilities.protocols.schemas import BadSchema, converted, faults, strangers
+from greenroom.abilities.protocols.schemas import BadSchema, brief, converted, faults, strangers
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import ToolCall, ToolSpec
 
@@ -22,6 +22,11 @@ CALL_SUBAGENT: Final = ToolSpec(
         "additionalProperties": False,
     },
 )
+
+LONGEST_REASON: Final = 2000
+LONGEST_NAME: Final = 100
+LONGEST_BLOCK: Final = 10_000
+"""Characters of a block that is offered: to read a whole file and write it again is no help."""
 
 Writer = Callable[[ToolCall], str]
 
@@ -40,14 +45,15 @@ class Asked:
     repaired: str = ""
     unended: bool = False
 
-    def call(self, **changes: object) -> ToolCall:
-        """The call as it stands, or with other arguments."""
-        return ToolCall(call_id="", name=self.name, arguments={**self.arguments, **changes})
+    def call(self, arguments: Data) -> ToolCall:
+        """The call, with these arguments."""
+        return ToolCall(call_id="", name=self.name, arguments=arguments)
 
 
-def not_run(tag: str, why: str, repaired: str = "") -> NotRun:
-    """A block that was read and cannot be run."""
-    return NotRun(why=f"<{tag}> was not run: {why}", repaired=repaired)
+def not_run(tag: str, why: str, repaired: str = "", *, shape: str = "") -> NotRun:
+    """A block that was read and cannot be run; `shape` says how it should look."""
+    shown = repaired if len(repaired) <= LONGEST_BLOCK else ""
+    return NotRun(why=f"<{tag}> was not run: {brief(why, LONGEST_REASON)} {shape}".rstrip(), repaired=shown)
 
 
 def drafted(asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
@@ -69,12 +75,13 @@ def drafted(asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
 def _fitted(asked: Asked, tool: ToolSpec) -> Draft | NotRun:
     schema = tool.parameters
     arguments = converted(schema, asked.arguments) if asked.raw else asked.arguments
-    call, wrong = asked.call(**arguments), faults(schema, arguments)
+    call, wrong = asked.call(arguments), faults(schema, arguments)
     repaired = asked.repaired
     if wrong:
-        call, repaired = _mended(asked, tool), "; ".join(wrong)
-        if call is None:
+        repaired, mended = "; ".join(wrong), _mended(asked, tool)
+        if mended is None:
             return not_run(asked.tag, f"the arguments of {tool.name!r} do not fit: {repaired}.")
+        call = mended
     extra = strangers(schema, call.arguments) if repaired else []
     if extra:
         return not_run(asked.tag, f"{repaired}; and {tool.name!r} has no {', '.join(extra)}.")
@@ -87,26 +94,32 @@ def _mended(asked: Asked, tool: ToolSpec) -> ToolCall | None:
         arguments = converted(tool.parameters, asked.arguments)
     except Unreadable:
         return None
-    return None if faults(tool.parameters, arguments) else asked.call(**arguments)
+    return None if faults(tool.parameters, arguments) else asked.call(arguments)
 
 
 def _unknown(asked: Asked, known: Known, write: Writer) -> NotRun:
     names = sorted(known.tools)
     if not names:
         return not_run(asked.tag, f"there is no tool {asked.name!r}; you have no tools.")
-    near = get_close_matches(asked.name, names, n=1, cutoff=0.75)
+    near = nearest(asked.name, names)
     repaired = ""
     if near and not asked.repaired and not asked.unended:
-        meant = Asked(tag=asked.tag, name=near[0], arguments=asked.arguments, raw=asked.raw)
+        meant = Asked(tag=asked.tag, name=near, arguments=asked.arguments, raw=asked.raw)
         found = drafted(meant, known, write)
         repaired = write(found.call) if isinstance(found, Draft) else ""
     return not_run(asked.tag, f"there is no tool {asked.name!r}. Your tools: {', '.join(names)}.", repaired)
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """The one of these names that was probably meant."""
+    found = get_close_matches(name.lower(), sorted(names), n=1, cutoff=0.7) if len(name) <= LONGEST_NAME else []
+    return found[0] if found else ""
 
 
 def _reachable(draft: Draft, asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
     name = str(draft.call.arguments.get("agent_name", ""))
     if name in known.agents:
         return draft
-    near = get_close_matches(name, sorted(known.agents), n=1, cutoff=0.6)
-    repaired = write(asked.call(**{**draft.call.arguments, "agent_name": near[0]})) if near else ""
+    near = nearest(name, known.agents)
+    repaired = write(asked.call({**draft.call.arguments, "agent_name": near})) if near else ""
     return not_run(asked.tag, f"there is no agent {name!r}. Agents: {', '.join(sorted(known.agents))}.", repaired)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 MAX_DEPTH: Final = 64
 """Deeper than any tool's arguments; what is deeper is an attack or a loop."""
@@ -14,6 +15,7 @@ REPAIRABLE: Final = 4096
 """Mending takes a time that grows with the square of the length: a long body is not mended but asked for again."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?P<quote>"?)|[\[\]{}]', re.DOTALL)
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _BLANK: Final = re.compile(r"\s*+")
 
 
@@ -21,19 +23,34 @@ class Unreadable(ValueError):
     """Not what it should be; the message says why, for the model."""
 
 
+class Malformed(Unreadable):
+    """No JSON at all, which somebody could mend."""
+
+
 def decode(text: str) -> object:
     """The one JSON value in this text; `Unreadable` for anything less or more."""
     try:
         value: object = _STRICT.decode(text.strip())
     except json.JSONDecodeError as error:
-        raise Unreadable(f"{error.msg} at line {error.lineno} column {error.colno}") from None
+        raise Malformed(f"{error.msg} at line {error.lineno} column {error.colno}") from None
     except RecursionError:
         raise Unreadable("it is nested too deep") from None
     except ValueError as error:  # a number of five thousand digits
         raise Unreadable(str(error)) from None
     if too_deep(value):
         raise Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
+    if _HALF.search(text) and not encodable(json.dumps(value, ensure_ascii=False)):
+        raise Unreadable("it holds half a character")
     return value
+
+
+def encodable(text: str) -> bool:
+    """Whether it can be written down: halves of a character (surrogates) cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def value_end(text: str, at: int) -> int | None:
@@ -47,26 +64,27 @@ def value_end(text: str, at: int) -> int | None:
         return None
 
 
-def cut_off(text: str) -> bool:
-    """Whether a string or a bracket is still open at the end."""
-    depth = 0
+def shape(text: str) -> Literal["one", "cut off", "more"]:
+    """Whether quotes and brackets make one value, are still open at the end, or are closed before it."""
+    depth, over, end = 0, False, 0
     for token in _TOKEN.finditer(text):
-        match token[0][0]:
-            case '"':
-                if not token["quote"]:
-                    return True
-            case "{" | "[":
-                depth += 1
-            case _:
-                depth -= 1
-    return depth > 0
+        if over:
+            return "more"
+        mark = token[0][0]
+        if mark == '"' and not token["quote"]:
+            return "cut off"
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(mark, 0)
+        over, end = depth <= 0, token.end()
+    if not over:
+        return "cut off"
+    return "more" if text[end:].strip() else "one"
 
 
 def repair(text: str) -> object | None:
-    """The value that was probably meant; None if it was cut off, is too long, or cannot be guessed."""
+    """The value that was probably meant; None if it is not one whole value, is too long, or cannot be guessed."""
     from json_repair import repair_json
 
-    if len(text) > REPAIRABLE or cut_off(text):
+    if len(text) > REPAIRABLE or shape(text) != "one":
         return None
     try:
         found: object = repair_json(text, return_objects=True, skip_json_loads=True)
@@ -89,8 +107,7 @@ def _parts(value: dict[object, object] | list[object]) -> Iterator[object]:
 def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise Unreadable(f"the key {twice!r} is there twice")
     return found
 

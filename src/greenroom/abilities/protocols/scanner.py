@@ -1,8 +1,8 @@
-"""The raw scanner: which blocks of a reply are meant to be run. It is no XML parser, and what is in a block is not its business.
+"""The raw scanner: which blocks of a reply are meant to be run. It is no XML parser, and bodies are not its business.
 
-An opening tag counts only where it begins a line, indented by three spaces at most, outside of code fences, inline code,
-comments and what the model thinks aloud. Reading is conservative: where Markdown leaves a doubt whether something is code,
-it is code. One pass from left to right; nothing is looked at twice as often as there are blocks, and blocks are bounded.
+An opening tag counts only where it begins a line, indented by three spaces at most, outside of code, quotations,
+examples, comments and what the model thinks aloud. Where Markdown leaves a doubt whether something is code, it is.
+One pass from left to right, in time that grows with the length: bodies are jumped over, and blocks are bounded.
 """
 
 from __future__ import annotations
@@ -22,11 +22,16 @@ _FENCE: Final = r"(?P<run>`{3,}+(?=[^`\n]*$)|~{3,}+)(?P<info>[^\n]*+)$"
 _ITEM: Final = r"^[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+"
 _FENCE_LINE: Final = re.compile(r"^[ \t]*+" + _FENCE, re.MULTILINE)
 _WALL: Final = re.compile(rf"^[ \t]*+$|{_ITEM}(?:```|~~~)", re.MULTILINE)
+_BLANK: Final = re.compile(r"^[ \t]*+$", re.MULTILINE)
 _RUN: Final = re.compile(r"`++")
 _THOUGHT: Final = r"(?i:think|thinking|thought|reasoning)"
+_EXAMPLE: Final = r"(?i:pre|code|examples?)"
 _SHOWN_WHERE: Final = {
     "fence": "inside a code fence",
+    "quote": "inside a quotation",
+    "code": "inside inline code, or behind a backtick that is not closed",
     "thought": "inside your thoughts",
+    "example": "inside an example",
     "comment": "inside a comment",
     "line": "not at the start of a line",
 }
@@ -71,6 +76,8 @@ class Scan:
 
 def scan(text: str, enders: Mapping[str, Ender]) -> Scan:
     """Look through a reply for blocks of these tags."""
+    if not _worth(tuple(enders)).search(text):
+        return Scan(blocks=(), stray="", said=text.strip(), hint="")
     return _Walk(text, enders).run()
 
 
@@ -85,14 +92,22 @@ def _events(tags: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(
         rf"(?P<fence>(?P<item>{_ITEM}){_FENCE})"
         rf"|(?P<open>^(?P<indent>[ ]{{0,3}})<(?P<tag>{tag})(?P<attributes>[ \t][^<>\n]*+)?>)"
+        r"|(?P<quote>^[ ]{0,3}>)"
         rf"|(?P<mention><(?P<named>{tag})(?:[ \t][^<>\n]*+)?>)"
         rf"|(?P<stray></(?P<ended>{tag})[ \t]*+>)"
         rf"|(?P<thought><(?P<thinks>{_THOUGHT})>)"
         rf"|(?P<thought_out></{_THOUGHT}>)"
+        rf"|(?P<example><(?P<shows>{_EXAMPLE})>)"
         r"|(?P<comment><!--)"
         r"|(?P<ticks>`++)",
         re.MULTILINE,
     )
+
+
+@lru_cache(maxsize=64)
+def _worth(tags: tuple[str, ...]) -> re.Pattern[str]:
+    """Most replies have neither a tag nor a thought in them, and are not looked at any closer."""
+    return re.compile(rf"(?i:</?{_THOUGHT}>|<(?:{'|'.join(map(re.escape, tags))})[ \t>])")
 
 
 @lru_cache(maxsize=64)
@@ -115,13 +130,17 @@ class _Walk:
         self._mentioned = ""
         self._shown: tuple[str, str] | None = None
         self._misspelt = ""
+        self._words: set[str] = set()
+        self._lasts: dict[str, int] = {}
         self._steps: dict[str, Callable[[re.Match[str]], int]] = {
             "fence": self._fence,
             "open": self._open,
+            "quote": self._quote,
             "mention": self._mention,
             "stray": self._end_alone,
             "thought": self._thought,
             "thought_out": self._thought_out,
+            "example": self._example,
             "comment": self._comment,
             "ticks": self._ticks,
         }
@@ -175,19 +194,18 @@ class _Walk:
     # ------------------------------------------------------------------------------------------ what is none
 
     def _fence(self, found: re.Match[str]) -> int:
-        limit = self._dedent(found)
-        lines = _FENCE_LINE.finditer(self._flat, found.end(), limit)
-        run: str = found["run"]
-        ends = _nested(lines) if run == "```" else _plain(lines, run)
-        return self._pass(found.start(), next(ends, limit), "fence")
+        lines, run = _FENCE_LINE.finditer(self._flat, found.end()), found["run"]
+        end = next(_nested(lines) if run == "```" else _plain(lines, run), len(self._flat))
+        # Less indented than the fence: perhaps the list item is over, and the fence with it. Nobody knows what is code.
+        offset = found.start("run") - found.start()
+        less = re.compile(rf"^(?![ \t]{{{offset}}}|[ \t]*$)", re.MULTILINE)
+        unclear = offset and less.search(self._flat, found.end(), end)
+        return self._pass(found.start(), len(self._flat) if unclear else end, "fence")
 
-    def _dedent(self, found: re.Match[str]) -> int:
-        """Where the list item ends that a fence stands in: that ends the fence too."""
-        offset = found.start("run") - found.start() if found["item"].strip() else 0
-        if not offset:
-            return len(self._flat)
-        less = re.compile(rf"^(?![ ]{{{offset}}}|[ \t]*$)", re.MULTILINE).search(self._flat, found.end())
-        return less.start() if less else len(self._flat)
+    def _quote(self, found: re.Match[str]) -> int:
+        """Up to the next empty line: what follows a quotation without one still belongs to it."""
+        blank = _BLANK.search(self._flat, found.end())
+        return self._pass(found.start(), blank.start() if blank else len(self._flat), "quote")
 
     def _thought(self, found: re.Match[str]) -> int:
         close = re.compile(f"</{found['thinks']}>", re.IGNORECASE).search(self._flat, found.end())
@@ -204,6 +222,17 @@ class _Walk:
         self._cuts = [(0, found.end())]
         return found.end()
 
+    def _example(self, found: re.Match[str]) -> int:
+        """In <pre>, <code> or <example>; a tag that is never closed is only a word."""
+        name = found["shows"].lower()
+        close = (
+            re.compile(f"</{name}>", re.IGNORECASE).search(self._flat, found.end()) if name not in self._words else None
+        )
+        if close is None:
+            self._words.add(name)
+            return found.end()
+        return self._pass(found.start(), close.end(), "example")
+
     def _comment(self, found: re.Match[str]) -> int:
         end = self._flat.find("-->", found.end())
         return self._pass(found.start(), len(self._flat) if end < 0 else end + 3, "comment")
@@ -214,9 +243,10 @@ class _Walk:
             start, length = start + 1, length - 1
         same = self._runs.get(length, [])
         place = bisect_right(same, start)
-        if place == len(same) or same[place] > self._wall(start):
+        if place == len(same) or same[place] >= self._wall(start):
             return found.end()
-        return same[place] + length
+        end = same[place] + length
+        return self._pass(start, end, "code") if self._flat.find("\n", start, end) >= 0 else end
 
     @cached_property
     def _runs(self) -> dict[int, list[int]]:
@@ -237,11 +267,21 @@ class _Walk:
 
     def _pass(self, start: int, end: int, where: str) -> int:
         """Nothing here is run; a whole block here deserves a hint."""
-        if self._shown is None:
-            shown = _shown(self._tags).search(self._flat, start, end)
-            if shown and self._flat.find(f"</{shown['tag']}", shown.end(), end) >= 0:
-                self._shown = (shown["tag"], where)
+        shown = None if self._shown else _shown(self._tags).search(self._flat, start, end)
+        if shown is None:
+            return end
+        tag = shown["tag"]
+        # Inline code may end inside a block, before the block does; everything else is whole or none.
+        last = self._last(tag) if where == "code" else self._flat.find(f"</{tag}", shown.end(), end)
+        if last > shown.start():
+            self._shown = (tag, where)
         return end
+
+    def _last(self, tag: str) -> int:
+        """Where the last end tag of this name stands."""
+        if tag not in self._lasts:
+            self._lasts[tag] = self._flat.rfind(f"</{tag}")
+        return self._lasts[tag]
 
     # ------------------------------------------------------------------------------------------ what is left
 

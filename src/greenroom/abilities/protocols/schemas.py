@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from greenroom.abilities.protocols.jsons import Unreadable, decode
-from greenroom.core.base.records import Data
+from greenroom.core.base.records import Data, written
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
 
 MOST_FAULTS: Final = 5
+LONG: Final = 20_000
 LONGEST: Final = 300
 """Characters of one fault: a message that quotes a whole file helps nobody."""
 
@@ -24,18 +29,24 @@ class BadSchema(ValueError):
 
 def faults(schema: Data, arguments: Data) -> list[str]:
     """What does not fit, one sentence each; `BadSchema` if nobody can tell."""
-    from jsonschema_rs import ValidationError, iter_errors
+    from jsonschema_rs import ValidationError, validator_for
 
-    found: list[str] = []
     try:
-        for error in iter_errors(dict(schema), dict(arguments), offline=True):
-            place = ".".join(map(str, error.instance_path)) or "arguments"
-            found.append(f"{place}: {_short(error.message)}")
-            if len(found) == MOST_FAULTS:
-                break
+        validator = validator_for(dict(schema), offline=True)
+    except (TypeError, ValueError) as error:
+        raise BadSchema(brief(str(error))) from None
+    given = dict(arguments)
+    try:
+        # All faults are found before the first one is told: of a long list that would be a million.
+        if written(given) > LONG:
+            validator.validate(given)
     except ValidationError as error:
-        raise BadSchema(_short(error.message)) from None
-    return found
+        return [_fault(error)]
+    return [_fault(error) for error in islice(validator.iter_errors(given), MOST_FAULTS)]
+
+
+def _fault(error: ValidationError) -> str:
+    return f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {brief(error.message)}"
 
 
 def strangers(schema: Data, arguments: Data) -> list[str]:
@@ -69,11 +80,11 @@ def _decoded(name: str, word: str, wanted: set[str]) -> object:
     try:
         value = decode(word)
     except Unreadable as error:
-        raise Unreadable(f"{name}: {_short(repr(word))} is not {_named(wanted)} in JSON ({error})") from None
+        raise Unreadable(f"{name}: {brief(repr(word))} is not {_named(wanted)} in JSON ({error})") from None
     kind = _TYPES.get(type(value), "null")
     if kind in wanted or (kind == "integer" and "number" in wanted):
         return value
-    raise Unreadable(f"{name}: {_short(repr(word))} is not {_named(wanted)}")
+    raise Unreadable(f"{name}: {brief(repr(word))} is not {_named(wanted)}")
 
 
 def _named(wanted: set[str]) -> str:
@@ -122,10 +133,11 @@ def _target(reference: str, root: Data) -> object:
     return found
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+def brief(text: str, most: int = LONGEST) -> str:
+    """The beginning of a text that is too long."""
+    return text if len(text) <= most else text[:most] + "…"
 
 
-def shown(data: Data) -> str:
-    """Arguments or a schema as readable JSON."""
+def shown(data: object) -> str:
+    """Arguments as readable JSON."""
     return json.dumps(data, ensure_ascii=False, indent=2)

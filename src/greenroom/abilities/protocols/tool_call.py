@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.abilities.protocols.bodies import bare, data_end
+from greenroom.abilities.protocols.bodies import bare, data_end, lines
 from greenroom.abilities.protocols.calls import Asked, drafted, not_run
-from greenroom.abilities.protocols.jsons import Unreadable, cut_off, decode, repair
+from greenroom.abilities.protocols.jsons import Malformed, Unreadable, decode, repair, shape
 from greenroom.abilities.protocols.outcome import Draft, Known, NotRun, ProtocolName
-from greenroom.abilities.protocols.scanner import Block, End, flat
+from greenroom.abilities.protocols.scanner import Block, End
 from greenroom.abilities.protocols.schemas import shown
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.model import ToolCall
@@ -45,12 +45,14 @@ class ToolCallBlocks:
     def read(self, block: Block, known: Known) -> Draft | NotRun:
         """The call, if the body is one."""
         if block.attributes:
-            return not_run(self.tag, f"its opening tag is just <{self.tag}>, without {block.attributes!r}. {SHAPE}")
+            return not_run(
+                self.tag, f"its opening tag is just <{self.tag}>, without {block.attributes!r}.", shape=SHAPE
+            )
         try:
             body = body_of(block)
             asked = asked_of(self.tag, body)
         except Unreadable as error:
-            return not_run(self.tag, f"{error} {SHAPE}")
+            return not_run(self.tag, str(error), shape=SHAPE)
         return drafted(asked, known, self.write)
 
     def write(self, call: ToolCall) -> str:
@@ -71,20 +73,22 @@ def body_of(block: Block) -> Body:
 def _json(text: str, block: Block) -> Body:
     try:
         return Body(value=decode(text))
-    except Unreadable as error:
-        if cut_off(text):
+    except Malformed as error:
+        if shape(text) == "cut off":
             raise Unreadable(f"it is cut off, or a quote is missing ({error}). Send it again, whole.") from None
         value = repair(text) if block.tagged else None
         if value is None:
             raise Unreadable(f"its JSON cannot be read ({error}).") from None
         return Body(value=value, repaired=f"its JSON is not valid ({error})")
+    except Unreadable as error:
+        raise Unreadable(f"its JSON cannot be used: {error}.") from None
 
 
 def _yaml(text: str, block: Block) -> object:
     from greenroom.abilities.protocols.yamls import load
 
     try:
-        return load(flat(text))
+        return load(lines(text))
     except Unreadable as error:
         missing = "" if block.tagged else f", and </{block.tag}> is missing"
         raise Unreadable(f"it is neither JSON nor YAML ({error}){missing}.") from None

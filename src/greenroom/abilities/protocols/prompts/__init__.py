@@ -1,0 +1,1 @@
+"""The prompts of the protocols, a folder per language."""

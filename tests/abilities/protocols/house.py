@@ -1,0 +1,128 @@
+"""What the replies of the tables are read against, and how a row says what is to come of it."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from greenroom.abilities.protocols import Policy, ProtocolName, Read, read
+from greenroom.core.base.records import Data
+from greenroom.core.ports.model import ToolSpec
+
+ALL: Final[tuple[ProtocolName, ...]] = ("tool_call", "xml_tool", "send_message", "patch", "rewrite")
+AGENTS: Final = {"bob": "writes code", "amy": "reviews it", "老王": "翻译"}
+PURE: Final = frozenset({"look", "loose"})
+TOOLS: Final = (
+    ToolSpec(
+        name="look",
+        description="Looks at a file.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "lines": {"type": "array", "items": {"type": "integer"}},
+                "depth": {"type": "integer", "minimum": 0},
+                "deep": {"type": "boolean"},
+                "ratio": {"type": "number"},
+                "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "note": {"type": ["string", "null"]},
+                "mode": {"enum": ["fast", "slow"]},
+                "level": {"enum": [1, 2]},
+                "filter": {"$ref": "#/$defs/filter"},
+            },
+            "required": ["path"],
+            "additionalProperties": False,
+            "$defs": {"filter": {"type": "object", "properties": {"ext": {"type": "string"}}}},
+        },
+    ),
+    ToolSpec(
+        name="save",
+        description="Saves a text.",
+        parameters={
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "text": {"type": "string"}, "mode": {"type": "integer"}},
+            "required": ["path", "text"],
+            "additionalProperties": False,
+        },
+    ),
+    ToolSpec(name="ping", description="Says whether anybody is there."),
+    ToolSpec(name="loose", description="Takes anything.", parameters={"type": "object"}),
+    ToolSpec(name="broken", description="Has a schema that is none.", parameters={"type": "nonsense"}),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """This call is run."""
+
+    tool: str
+    arguments: Data
+    repaired: bool = False
+    note: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refuses:
+    """Nothing is run; every one of these is part of the reason. `mended`: a whole block is offered instead."""
+
+    because: tuple[str, ...]
+    mended: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Says:
+    """There is nothing to run. `hint` is part of what the model is told, "" if it is told nothing."""
+
+    hint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One reply and what is to come of it."""
+
+    name: str
+    text: str
+    wants: Runs | Refuses | Says
+    protocols: tuple[ProtocolName, ...] = ALL
+    policy: Policy = "reject"
+    ended: bool = False
+    pure: frozenset[str] = field(default=PURE)
+
+    def read(self, text: str | None = None) -> Read:
+        """What comes of it, or of another text in its place."""
+        return read(
+            self.text if text is None else text,
+            self.protocols,
+            tools=TOOLS,
+            agents=AGENTS,
+            pure=self.pure,
+            policy=self.policy,
+            ended=self.ended,
+        )
+
+
+def looks(path: str = "a.py", **more: object) -> Runs:
+    """`look` is run."""
+    return Runs(tool="look", arguments={"path": path, **more})
+
+
+def mends(path: str = "a.py", **more: object) -> Runs:
+    """`look` is run, after it was mended."""
+    return Runs(tool="look", arguments={"path": path, **more}, repaired=True, note="mended")
+
+
+def sends(message: str, to: str = "bob", note: str = "") -> Runs:
+    """A message is sent."""
+    return Runs(tool="send_message", arguments={"receiver": to, "message": message, "handoff": True}, note=note)
+
+
+def refuses(*because: str) -> Refuses:
+    """Nothing is run, and nothing can be offered."""
+    return Refuses(because=because, mended=False)
+
+
+def offers(*because: str) -> Refuses:
+    """Nothing is run, and a block is offered."""
+    return Refuses(because=because, mended=True)
+
+
+NOTHING: Final = Says()

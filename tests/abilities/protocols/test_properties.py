@@ -1,0 +1,165 @@
+"""What must hold for every text: nothing is run that nobody wrote, and what is written is read."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from msgspec.json import decode
+
+from greenroom.abilities.protocols import Acts, Nothing, NotRun, Policy, ProtocolName, Read, read, write
+from greenroom.core.base.records import encode
+from greenroom.core.ports.model import ToolCall
+from tests.abilities.protocols.house import AGENTS, ALL, PURE, TOOLS
+from tests.abilities.protocols.strategies import CALLS, odd, words, written
+
+Written = tuple[ProtocolName, ToolCall]
+enough = settings(max_examples=80, deadline=None)
+
+
+def reading(text: str, *, policy: Policy = "reject", ended: bool = False) -> Read:
+    return read(text, ALL, tools=TOOLS, agents=AGENTS, pure=PURE, policy=policy, ended=ended)
+
+
+def run(text: str) -> ToolCall | None:
+    found = reading(text)
+    return found.call if isinstance(found, Acts) else None
+
+
+def longer(mark: str, text: str) -> str:
+    """A fence that nothing in this text closes."""
+    return mark * max(3, 1 + max((len(run) for run in re.findall(f"{mark}+", text)), default=0))
+
+
+@given(written)
+@enough
+def test_what_is_written_is_read_back(made: Written) -> None:
+    found = reading(write(made[1], made[0]))
+    assert isinstance(found, Acts), str(found)
+    assert (found.call, found.protocol, found.repaired, found.notes) == (made[1], made[0], False, ())
+
+
+@given(written, words, words)
+@enough
+def test_prose_around_a_block_changes_nothing_and_is_kept(made: Written, before: str, after: str) -> None:
+    found = reading(f"{before}\n\n{write(made[1], made[0])}\n{after}")
+    assert isinstance(found, Acts)
+    assert found.call == made[1]
+    assert found.said == f"{before}\n\n\n{after}".strip()
+
+
+@given(written, st.data())
+@enough
+def test_the_beginning_of_a_block_is_never_run_as_something_else(made: Written, data: st.DataObject) -> None:
+    whole = write(made[1], made[0])
+    cut = data.draw(st.integers(0, len(whole)))
+    assert run(whole[:cut]) in (None, made[1])
+
+
+@given(written, st.data())
+@enough
+def test_a_reply_that_lost_its_middle_runs_nothing_that_needed_mending_and_has_effects(
+    made: Written, data: st.DataObject
+) -> None:
+    whole = write(made[1], made[0])
+    start = data.draw(st.integers(0, len(whole)))
+    found = reading(whole[:start] + whole[start + data.draw(st.integers(1, 8)) :], ended=True)
+    assert not isinstance(found, Acts) or not found.repaired or found.call.name in PURE
+
+
+@given(written, words, st.sampled_from("`~"))
+@enough
+def test_a_block_in_a_fence_is_not_run(made: Written, prose: str, mark: str) -> None:
+    block = write(made[1], made[0])
+    fence = longer(mark, block)
+    found = reading(f"{prose}\n\n{fence}\n{block}\n{fence}\n\n{prose}")
+    assert isinstance(found, Nothing)
+    assert "inside a code fence" in found.hint
+
+
+@given(odd, written, odd, st.sampled_from("`~"))
+@enough
+def test_whatever_stands_in_a_fence_is_not_run(before: str, made: Written, after: str, mark: str) -> None:
+    inside = f"{before}\n{write(made[1], made[0])}\n{after}"
+    fence = longer(mark, inside)
+    assert isinstance(reading(f"{fence}\n{inside}\n{fence}\n"), Nothing)
+
+
+@given(odd, written, odd)
+@enough
+def test_whatever_is_quoted_is_not_run(before: str, made: Written, after: str) -> None:
+    inside = re.split(r"\r\n|\r|\n", f"{before}\n{write(made[1], made[0])}\n{after}")
+    assert isinstance(reading("".join(f"> {line}\n" for line in inside)), Nothing)
+
+
+@given(st.lists(st.sampled_from(["TOOL_CALL", "SEND_MESSAGE", "PATCH", "REWRITE", "tool_call"])), words, words)
+@enough
+def test_tags_that_are_only_mentioned_are_not_run(tags: list[str], before: str, after: str) -> None:
+    prose = "".join(f"{before} `<{tag}>{after}</{tag}>` {after}\n" for tag in tags)
+    assert isinstance(reading(prose), Nothing)
+
+
+@given(written, st.sampled_from(["think", "thinking", "reasoning", "Thought"]), words)
+@enough
+def test_a_block_in_thoughts_is_not_run(made: Written, tag: str, after: str) -> None:
+    block = write(made[1], made[0])
+    assume("</" + tag.lower() not in block.lower())
+    found = reading(f"<{tag}>\n{block}\n</{tag}>\n{after}")
+    assert isinstance(found, Nothing)
+    assert found.said == after.strip()
+
+
+@given(written, written)
+@enough
+def test_of_two_blocks_none_is_run_or_the_first(one: Written, two: Written) -> None:
+    text = f"{write(one[1], one[0])}\n{write(two[1], two[0])}"
+    both, first = reading(text), reading(text, policy="first")
+    assert isinstance(both, NotRun)
+    assert "only one" in both.why
+    assert isinstance(first, Acts)
+    assert (first.call, len(first.dropped)) == (one[1], 1)
+
+
+@given(odd | st.text(), st.booleans(), st.sampled_from(["reject", "first"]))
+@settings(max_examples=300, deadline=None)
+def test_no_text_makes_it_raise_and_what_is_run_can_be_written_down(text: str, ended: bool, policy: Policy) -> None:
+    found = reading(text, ended=ended, policy=policy)
+    if isinstance(found, Acts):
+        assert decode(encode(found.call.arguments)) == found.call.arguments
+    else:
+        encode({"found": str(found)})
+
+
+@given(st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=3, unique=True), odd)
+@enough
+def test_a_protocol_that_is_not_spoken_is_not_read(names: list[ProtocolName], text: str) -> None:
+    found = read(text, names, tools=TOOLS, agents=AGENTS, pure=PURE)
+    assert not isinstance(found, Acts) or found.protocol in names
+
+
+@given(odd)
+@enough
+def test_a_longer_reply_keeps_what_was_thought_aloud_out_of_what_was_said(text: str) -> None:
+    assume("think" not in text)
+    said = reading(f"<think>SECRET</think>{text}")
+    assert "SECRET" not in (said.said if not isinstance(said, NotRun) else "")
+
+
+HARD: list[tuple[ProtocolName, str, dict[str, object]]] = [
+    ("tool_call", "save", {"path": "a", "text": "</TOOL_CALL>\n"}),
+    ("xml_tool", "save", {"path": "a", "text": "</tool_call>\n</text>"}),
+    ("send_message", "send_message", {"receiver": "bob", "message": "a\n</SEND_MESSAGE>\nb\n", "handoff": True}),
+    ("patch", "patch", {"file": "a", "edits": [{"search": "a", "replace": "b"}, {"search": "c", "replace": ""}]}),
+    ("rewrite", "rewrite", {"file": "a", "content": "a\n</REWRITE>\nb\n"}),
+]
+
+
+@pytest.mark.parametrize(("protocol", "tool", "arguments"), HARD)
+def test_once_a_growing_block_is_run_it_stays_what_it_is(
+    protocol: ProtocolName, tool: str, arguments: dict[str, object]
+) -> None:
+    text = write(ToolCall(call_id="", name=tool, arguments=arguments), protocol)
+    seen = [run(text[:cut]) for cut in range(len(text) + 1)]
+    assert seen[-1] is not None
+    assert all(before is None or before == after for before, after in pairwise(seen))
