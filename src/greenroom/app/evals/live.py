@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from greenroom.app.evals.tasks import TASKS
 from greenroom.app.evals.trial import EvalTask, Played, Scratch, Verdict
-from greenroom.app.library.events import AFTER_MODEL_CALL
+from greenroom.app.library.agent import Agent
 from greenroom.app.library.house import Greenroom
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.errors import GreenroomError, ProviderFault, WorldFault
@@ -33,35 +34,34 @@ async def play(models: Models, model: str, limits: Limits, tasks: Sequence[EvalT
 
 
 async def _trial(models: Models, model: str, task: EvalTask, limits: Limits) -> Verdict:
-    scratch = Scratch(files=dict(task.files))
-    begun, turns = time.monotonic(), list[str]()
-    output: object = None
-    text, error, spent = "", "", Amounts()
-    async with Greenroom(memory=True, models=models, limits=limits) as house:
-        house.events.subscribe(AFTER_MODEL_CALL, lambda response, **_: turns.append(str(response)))
-        agent = task.make(scratch, model)
-        try:
-            async with house.start(agent, task.question) as run:
-                try:
-                    result = await run.result()
-                    output, text = result.output, result.text
-                finally:
-                    spent = await run.spent()
-        except ProviderFault:
-            raise
-        except GreenroomError as fault:
-            error = str(fault)
-    played = Played(output=output, text=text, error=error, scratch=scratch, turns=len(turns))
-    missed = [sentence for sentence, holds in task.judge(played).items() if not holds]
+    scratch, begun = Scratch(files=dict(task.files)), time.monotonic()
+    played, spent = await _played(models, task, task.make(scratch, model), scratch, limits)
     return Verdict(
         task=task.name,
         about=task.about,
-        missed=missed,
-        error=error,
+        missed=[sentence for sentence, holds in task.judge(played).items() if not holds],
+        error=played.error,
         seconds=time.monotonic() - begun,
         money=spent.money,
         tokens=spent.tokens,
     )
+
+
+async def _played(
+    models: Models, task: EvalTask, agent: Agent[Any], scratch: Scratch, limits: Limits
+) -> tuple[Played, Amounts]:
+    """What came of it, and what it cost. That it failed is for the judge, unless nobody answers at all."""
+    output: object = None
+    text = error = ""
+    async with Greenroom(memory=True, models=models, limits=limits) as house, house.start(agent, task.question) as run:
+        try:
+            result = await run.result()
+            output, text = result.output, result.text
+        except ProviderFault:
+            raise
+        except GreenroomError as fault:
+            error = str(fault)
+        return Played(output=output, text=text, error=error, scratch=scratch), await run.spent()
 
 
 def _less(limits: Limits, verdict: Verdict) -> Limits:

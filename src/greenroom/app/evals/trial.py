@@ -34,7 +34,6 @@ class Played:
     text: str
     error: str
     scratch: Scratch
-    turns: int
 
     @property
     def said(self) -> str:
