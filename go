@@ -125,8 +125,11 @@ check() {
     verdict
 }
 
+# Containers often forbid Python to keep what it compiled: then hundreds of processes compile everything anew.
+keep_bytecode() { unset PYTHONDONTWRITEBYTECODE; }
+
 all_tests() {
-    try pytest -n logical --maxprocesses 8 --cov --cov-report=
+    try pytest -n logical --maxprocesses 8 --dist worksteal --cov --cov-report=
     try coverage report --include='src/greenroom/core/*' --fail-under=100
     try coverage report --omit='src/greenroom/core/*' --fail-under=90
     verdict
@@ -135,12 +138,14 @@ all_tests() {
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
-demo | ask | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
-config | du | gc | forget)
+demo | ask | run | chat | tell | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
+config | agents | prompt | eval | du | gc | forget)
     sync --no-dev --inexact && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
-test) sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
+test) keep_bytecode && sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
 check) sync && check ;;
-prove) sync && system_programs && exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;
+prove)
+    keep_bytecode && sync && system_programs &&
+        exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;
 bench) sync && exec python -m bench "$@" ;;
 fmt) sync && ruff check --fix --exit-zero --quiet && ruff format ;;
 requirements) sync && exec python tools/requirements.py "$@" ;;

@@ -19,7 +19,13 @@ def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert write(path, text(CHOICE, user=False), user=False) is None
     read = load({}, {}, tmp_path).settings
     assert (read.model, read.strong, read.fast) == ("strong", CHOICE.strong, CHOICE.fast)
-    assert (path.parent / ".gitignore").read_text().splitlines()[1:] == ["*", "!.gitignore", "!config.toml"]
+    assert (path.parent / ".gitignore").read_text().splitlines()[1:] == [
+        "*",
+        "!.gitignore",
+        "!config.toml",
+        "!agents/",
+        "!agents/*.md",
+    ]
 
 
 def test_old_settings_are_kept_beside_the_new_ones(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.asking import ask, ask_kits, models_of, settle
 from greenroom.app.provisions import Provisions, here
 from greenroom.app.runtime import Runtime
+from greenroom.app.talks.founding import ASSISTANT, cast_of, found_alone
+from greenroom.app.talks.kits import ASK, talk_kits
+from greenroom.app.talks.outcome import models_of, settle
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TaskId
@@ -27,9 +29,10 @@ def provisions(tmp_path: Path, **environ: str) -> Provisions:
 
 async def answer(home: Path, models: Models, question: str = "Who?") -> tuple[str, str]:
     """How the only task stands, and why."""
-    runtime = await Runtime.open(home, kits=ask_kits(models))
+    runtime = await Runtime.open(home, kits=talk_kits(models, str))
     try:
-        team = await ask(runtime, question, model="script", limits=Limits())
+        cast = cast_of(ASSISTANT, {}, str, model="script")
+        team = await found_alone(runtime, ASK, cast, question, limits=Limits())
         assert models_of(await runtime.world(team)) == ("script",)
         await runtime.start(team)
         await runtime.wait(team, TaskId("t1"))

@@ -3,15 +3,16 @@
 import ast
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("src", "tests", "bench", "tools")
 EXCEPTIONS = Path(__file__).with_name("exceptions.toml")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +22,20 @@ class Source:
     path: str
     text: str
 
-    @property
+    @cached_property
     def tree(self) -> ast.Module:
         """The file as Python reads it."""
         return ast.parse(self.text)
+
+    @property
+    def functions(self) -> Iterator[Function]:
+        """All functions, wherever they stand. They are statements, so expressions need not be searched."""
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, Function):
+                yield node
+            waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
 
 
 @dataclass(frozen=True, order=True)

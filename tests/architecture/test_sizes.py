@@ -2,14 +2,14 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 
-from tests.architecture.house import Finding, Source, compare, exceptions, listing, sources
+from tests.architecture.house import Finding, Function, Source, compare, exceptions, listing, sources
 
 FILE_LINES = 400
 FUNCTION_LINES = 40
 POSITIONAL = 6
 DEPTH = 3
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Block = ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try | ast.TryStar | ast.Match
 
 
@@ -18,9 +18,8 @@ def oversized(source: Source) -> Iterator[Finding]:
     lines = len(source.text.splitlines())
     if lines >= FILE_LINES:
         yield Finding(source.path, f"file of {FILE_LINES} lines or more")
-    for node in ast.walk(source.tree):
-        if isinstance(node, Function):
-            yield from (Finding(source.path, f"{node.name}: {fault}") for fault in faults(node))
+    for function in source.functions:
+        yield from (Finding(source.path, f"{function.name}: {fault}") for fault in faults(function))
 
 
 def faults(function: Function) -> Iterator[str]:
@@ -35,7 +34,7 @@ def faults(function: Function) -> Iterator[str]:
 
 def depth(node: ast.AST) -> int:
     """How deep blocks nest here. An `elif` stands beside its `if`; a function inside counts for itself."""
-    if isinstance(node, Function | ast.ClassDef):
+    if isinstance(node, Function | ast.ClassDef | ast.expr):
         return 0
     below = max((depth(child) - is_elif(node, child) for child in ast.iter_child_nodes(node)), default=0)
     return below + isinstance(node, Block)
@@ -52,6 +51,7 @@ def positional(function: Function) -> list[str]:
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
 
 
+@cache
 def all_oversized() -> list[Finding]:
     return [finding for source in sources() for finding in oversized(source)]
 

@@ -25,10 +25,11 @@ NOT_HERE = ("./go ", "uv tool install .")
 
 @dataclass
 class Typed:
-    """A command as a page shows it, with the lines that the page says it prints."""
+    """A command as a page shows it, with what is piped into it and the lines that the page says it prints."""
 
     words: list[str]
     code: int
+    stdin: str | None = None
     shown: list[str] = field(default_factory=list)
 
 
@@ -55,9 +56,17 @@ def read(line: str) -> Typed | None:
     if line.startswith(NOT_HERE):
         return None
     code = EXITS.search(line)
-    words = shlex.split(line, comments=True)
+    before, pipe, last = line.rpartition(" | ")
+    words = shlex.split(last, comments=True)
     assert words[0] == "greenroom", f"{line!r} cannot be tried here: name it in NOT_HERE, or leave it out"
-    return Typed(words[1:], int(code[1]) if code else 0)
+    return Typed(words[1:], int(code[1]) if code else 0, piped(before) if pipe else None)
+
+
+def piped(command: str) -> str:
+    """What a command writes into a pipe; only `printf TEXT` is known."""
+    name, text = shlex.split(command)
+    assert name == "printf", f"{command!r} cannot be tried here: use printf"
+    return text.replace("\\n", "\n")
 
 
 def plain(text: str, teams: set[str]) -> str:
@@ -77,6 +86,14 @@ def plain(text: str, teams: set[str]) -> str:
     return text
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _unmeasured() -> Iterator[None]:
+    """Coverage nearly doubles what a command takes, and each of them is measured somewhere else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module", name="provider")
 def a_provider() -> Iterator[str]:
     """The address of a provider that plays its part."""
@@ -92,8 +109,9 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path
         ended = greenroom(
             tmp_path,
             *command.words,
+            stdin=command.stdin,
             cwd=str(tmp_path),
-            GREENROOM_DEMO_PACE="0.02",
+            GREENROOM_DEMO_PACE="0",
             OPENAI_API_KEY=KEY,
             OPENAI_BASE_URL=provider,
         )
@@ -105,10 +123,15 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path
             assert plain(line, {EXAMPLE_ID}).strip() in printed, f"greenroom {' '.join(command.words)}"
 
 
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """All commands, as `greenroom --help` lists them."""
+    return greenroom(tmp_path_factory.mktemp("help"), "--help").out
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_that_a_page_mentions_exists(page: Path, tmp_path: Path) -> None:
+def test_every_command_that_a_page_mentions_exists(page: Path, listed: str) -> None:
     mentioned = set(re.findall(r"^greenroom (\w+)", "\n".join(blocks(page, "sh")), re.MULTILINE))
-    listed = greenroom(tmp_path, "--help").out
     assert [name for name in mentioned if f"\n  {name} " not in listed] == []
 
 

@@ -44,6 +44,9 @@ class Ended:
 NOBODY = "http://127.0.0.1:9/v1"
 """Where nothing listens."""
 
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""Nobody is asked over TLS here, and reading whom one could trust takes longer than most commands."""
+
 SERVERS = ("OLLAMA_HOST", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
 FOREIGN = ("CI", "NO_COLOR", "FORCE_COLOR", "GREENROOM_CONFIG", "GREENROOM_MODEL", "GREENROOM_MAX_COST")
 SECRET = ("_KEY", "_TOKEN", "_BASE_URL")
@@ -55,7 +58,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         name: value for name, value in os.environ.items() if name not in FOREIGN and not name.upper().endswith(SECRET)
     }
     own = {"GREENROOM_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "COLUMNS": "120"}
-    return {**kept, **own, **dict.fromkeys(SERVERS, NOBODY), **more}
+    return {**kept, **own, **dict.fromkeys(SERVERS, NOBODY), **dict.fromkeys(CERTIFICATES, os.devnull), **more}
 
 
 def greenroom(home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, **more: str) -> Ended:

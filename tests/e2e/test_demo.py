@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.terminal import PATIENCE, environment, greenroom
+from tests.e2e.terminal import PATIENCE, Ended, environment, greenroom
 
 GUIDE = "# Tea\n"
 
@@ -16,8 +16,8 @@ def lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def test_the_demo_gives_its_answer_on_stdout_and_its_story_on_stderr(tmp_path: Path) -> None:
-    ended = greenroom(tmp_path, "demo", "--pace", "0")
+def test_the_demo_gives_its_answer_on_stdout_and_its_story_on_stderr(ran_once: tuple[Path, Ended]) -> None:
+    _, ended = ran_once
     assert ended.code == 0
     assert ended.out.startswith(GUIDE)
     assert "Green tea: 80 degrees" in ended.out
@@ -27,17 +27,18 @@ def test_the_demo_gives_its_answer_on_stdout_and_its_story_on_stderr(tmp_path: P
     assert "Green tea: 80 degrees" not in ended.err
 
 
-def test_the_first_line_says_what_is_scripted_and_the_last_what_to_type_next(tmp_path: Path) -> None:
-    told = lines(greenroom(tmp_path, "demo", "--pace", "0").err)
+def test_the_first_line_says_what_is_scripted_and_the_last_what_to_type_next(
+    ran_once: tuple[Path, Ended], home: Path
+) -> None:
+    told = lines(ran_once[1].err)
     assert "scripted" in told[0]
     assert "real" in told[0]
     assert told[-1] == "Try next: greenroom show last"
-    assert greenroom(tmp_path, "show", "last").code == 0
+    assert greenroom(home, "show", "last").code == 0
 
 
-def test_the_demo_really_writes_its_files_once(tmp_path: Path) -> None:
-    greenroom(tmp_path, "demo", "--pace", "0")
-    (folder,) = (tmp_path / "demo").iterdir()
+def test_the_demo_really_writes_its_files_once(home: Path) -> None:
+    (folder,) = (home / "demo").iterdir()
     assert sorted(file.name for file in folder.iterdir()) == [
         "cover.md",
         "draft.md",

@@ -12,13 +12,13 @@ from greenroom.adapters.models.catalog.discovery import found, local_servers
 from greenroom.app.settings.keys import quoted, saved_keys
 from greenroom.app.settings.layers import FOLDER, project_folder, there, user_file
 from greenroom.app.settings.schema import Settings
+from greenroom.app.settings.sharing import tell_git
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
 HEAD: Final = (
     "# Greenroom's settings{where}. `greenroom config show` says what holds, and why. Keys do not belong here.\n"
 )
-SHARED: Final = "# Only the project's settings are shared.\n*\n!.gitignore\n!config.toml\n"
 
 
 @record
@@ -126,8 +126,8 @@ def write(path: Path, content: str, *, user: bool) -> Path | None:
     kept = path.with_name(f"{path.name}.old") if there(path) else None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not user and not there(path.parent / ".gitignore"):
-            _put(path.parent / ".gitignore", SHARED)
+        if not user:
+            tell_git(path.parent)
         if kept is not None:
             _put(kept, path.read_text("utf-8"))
         _put(path, content)

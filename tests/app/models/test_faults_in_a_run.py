@@ -22,7 +22,8 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepInterrupted, StepQueued, Work
 from greenroom.core.state.task import Task
 from greenroom.testing.fake_openai import FAULTS, Answer, FakeOpenAI, Fault
-from tests.adapters.models.openai.test_faults import CASES, KINDS
+from tests.adapters.models.asked import Time
+from tests.adapters.models.openai.test_faults import CASES, ENDLESS, KINDS
 
 ANN, T1 = AgentId("ann"), TaskId("t1")
 GOOD = Answer(text="All is well.")
@@ -51,17 +52,18 @@ class Asked:
         return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
 
 
-async def no_sleep(_: float) -> None:
-    """Waiting takes no time here."""
-
-
 @asynccontextmanager
 async def asked(script: list[Fault | Answer], *, streaming: bool, retries: int = 3) -> AsyncIterator[Asked]:
-    """Ask, with a provider that does this."""
+    """Ask, with a provider that does this. Pauses take no time; a provider that may yet go on gets all it needs."""
+    idle, longest = (
+        (0.25, 0.6) if any(one.name in ENDLESS for one in script if isinstance(one, Fault)) else (30.0, 60.0)
+    )
+    time = Time()
     async with FakeOpenAI(script) as server:
-        endpoint = Endpoint("fake", server.base_url, idle=0.25)
-        plain = OpenAICompatible(endpoint, "m", price=FREE.most, cost=FREE.of, longest=0.6)
-        model = Retrying(plain, Gate(sleep=no_sleep), Patience(retries=retries), sleep=no_sleep)
+        endpoint = Endpoint("fake", server.base_url, idle=idle)
+        plain = OpenAICompatible(endpoint, "m", price=FREE.most, cost=FREE.of, longest=longest)
+        gate = Gate(clock=time, sleep=time.sleep)
+        model = Retrying(plain, gate, Patience(retries=retries), clock=time, sleep=time.sleep)
         kit = Kit(abilities=Abilities([Converse(One(model), solo=True)]))
         runtime = Runtime(MemoryLog(), kits={"ask": lambda _: kit})
         spec = AgentSpec(name="Ann", llm_config={"streaming": streaming})

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.first_settings import SHARED
 from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.crew import kit_of, members
 from greenroom.app.library.events import EventBus
@@ -21,6 +20,7 @@ from greenroom.app.library.runs import FIRST, Approve, Run
 from greenroom.app.provisions import Provisions
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import VARIABLE, home_folder
+from greenroom.app.settings.sharing import tell_git
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
@@ -71,7 +71,8 @@ class Greenroom:
             self._runtime = Runtime(MemoryLog(), kits=kits)
         else:
             self._runtime = await Runtime.open(self.home, kits=kits)
-            keep_private(self.home)
+            if self.home.name == FOLDER:
+                tell_git(self.home)
         return self
 
     async def __aexit__(
@@ -164,12 +165,6 @@ class Greenroom:
 def _here() -> Path:
     """Where a program keeps its runs: the folder that is named for all, else one in the current folder."""
     return Path(os.environ.get(VARIABLE) or FOLDER)
-
-
-def keep_private(home: Path) -> None:
-    """What agents said is nobody's to commit by accident."""
-    if home.name == FOLDER and not (home / ".gitignore").exists():
-        (home / ".gitignore").write_text(SHARED, encoding="utf-8")
 
 
 @asynccontextmanager

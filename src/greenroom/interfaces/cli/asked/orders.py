@@ -40,10 +40,37 @@ class Demo:
 
 @record
 class Ask:
-    """A question, to a model by its name, role or group; an empty one is the normal one."""
+    """A question, to a model by its name, role or group; an empty one is the normal one. `context` was piped in."""
 
     question: str
+    context: str
     model: str
+    caps: Caps
+    tape: Tape
+
+
+@record
+class Run:
+    """Something to do, for an agent by its name; an empty one is the assistant. `tools`: it may use its own."""
+
+    question: str
+    context: str
+    agent: str
+    model: str
+    tools: bool
+    caps: Caps
+    tape: Tape
+
+
+@record
+class Chat:
+    """A new chat, or one that is taken up again (`resume`). `first` is what it begins with, if anything was said."""
+
+    first: str
+    context: str
+    agent: str
+    model: str
+    resume: str
     caps: Caps
     tape: Tape
 
@@ -74,6 +101,16 @@ class ModelsCheck:
 
 
 @record
+class EvalLive:
+    """Tasks for a model; `only` are their names, none for all."""
+
+    model: str
+    only: tuple[str, ...]
+    caps: Caps
+    tape: Tape
+
+
+@record
 class ConfigShow:
     """Every value."""
 
@@ -81,6 +118,37 @@ class ConfigShow:
 @record
 class ConfigPath:
     """Every file."""
+
+
+@record
+class AgentsList:
+    """All that can be used here."""
+
+
+@record
+class AgentsShow:
+    """One of them."""
+
+    name: str
+
+
+@record
+class AgentsNew:
+    """What the new one is to be; `user` is for all projects."""
+
+    name: str
+    description: str
+    model: str
+    tools: str
+    user: bool
+
+
+@record
+class PromptShow:
+    """Whose request, when it is told what."""
+
+    name: str
+    message: str
 
 
 @record
@@ -140,6 +208,14 @@ class Resume:
 
 
 @record
+class Tell:
+    """What the manager of a task is to read."""
+
+    name: str
+    text: str
+
+
+@record
 class Cancel:
     """A team or a task of it."""
 
@@ -185,11 +261,18 @@ class Forget:
 Order: TypeAlias = (
     Demo
     | Ask
+    | Run
+    | Chat
     | Init
     | ModelsList
     | ModelsCheck
+    | EvalLive
     | ConfigShow
     | ConfigPath
+    | AgentsList
+    | AgentsShow
+    | AgentsNew
+    | PromptShow
     | Tasks
     | Show
     | Events
@@ -197,6 +280,7 @@ Order: TypeAlias = (
     | Cost
     | Pause
     | Resume
+    | Tell
     | Cancel
     | Answer
     | Fork

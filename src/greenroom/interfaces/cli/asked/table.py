@@ -9,7 +9,13 @@ Access = Literal["make", "change", "look", "none"]
 """What a command may do to the home: make one, change what is there, or only look (see `Runtime.open`), or nothing."""
 
 SECTIONS: Final = ("begin", "look", "steer", "set up", "keep")
-GROUPS: Final = {"models": "The models that can be asked.", "config": "The settings that hold here."}
+GROUPS: Final = {
+    "agents": "The agents that files describe.",
+    "prompt": "What models are asked with.",
+    "models": "The models that can be asked.",
+    "eval": "How well a model works here.",
+    "config": "The settings that hold here.",
+}
 """The first words of commands that have two."""
 
 
@@ -37,6 +43,8 @@ class Entry:
 ENTRIES: Final = (
     Entry("begin", "demo", "demo", "make", "Watch three scripted agents work; with --crash, die and carry on."),
     Entry("begin", "ask", "ask", "make", "Ask a model; the answer comes on stdout."),
+    Entry("begin", "run", "run", "make", "Give an agent something to do; its answer comes on stdout."),
+    Entry("begin", "chat", "chat", "make", "Talk with an agent; go on with it later."),
     Entry("begin", "doctor", "doctor", "look", "Check this machine and the log, and say what to do."),
     Entry("look", "tasks", "tasks", "look", "List what was and is being worked on."),
     Entry("look", "show", "show", "look", "Show a team: tasks, agents, messages, costs."),
@@ -45,14 +53,20 @@ ENTRIES: Final = (
     Entry("look", "cost", "cost", "look", "What runs, agents or models have cost."),
     Entry("steer", "pause", "control", "change", "Start nothing new."),
     Entry("steer", "resume", "resume", "change", "Go on; a team that nobody runs is run here."),
+    Entry("steer", "tell", "tell", "change", "Say something to whoever works on it."),
     Entry("steer", "cancel", "control", "change", "End the work; what runs is stopped."),
     Entry("steer", "answer", "control", "change", "Say yes or no to a step that waits for you."),
     Entry("steer", "fork", "fork", "change", "Begin a new team from any moment of an old one."),
     Entry("set up", "init", "init", "none", "Find or store a key, choose models, write the settings."),
     Entry("set up", "models list", "models", "none", "The models at hand: window, tools, price."),
     Entry("set up", "models check", "models", "none", "Try a model with three tiny calls."),
+    Entry("set up", "eval live", "evals", "none", "Play fifteen small tasks with a model; say how it did."),
     Entry("set up", "config show", "config", "none", "Every setting, and where it comes from."),
     Entry("set up", "config path", "config", "none", "The files that are looked at."),
+    Entry("set up", "agents list", "agents", "none", "The agents at hand, and where each is from."),
+    Entry("set up", "agents show", "agents", "none", "All that is known of an agent."),
+    Entry("set up", "agents new", "agents", "none", "Write a file for a new agent."),
+    Entry("set up", "prompt show", "prompt", "none", "The exact request that an agent makes first."),
     Entry("keep", "du", "storage", "look", "How much room the teams take."),
     Entry("keep", "gc", "storage", "change", "Give back the room that nothing needs."),
     Entry("keep", "forget", "storage", "change", "Delete a team and all that was logged of it."),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import cast
 
-from greenroom.app.asking import models_of
 from greenroom.app.lookup import Found, find
+from greenroom.app.talks.kits import CHAT
+from greenroom.app.talks.outcome import models_of
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.ids import TEAM_BUDGET
-from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import ResumeTask, ResumeTeam, SetLimits
+from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.asked.orders import Caps, Resume
+from greenroom.interfaces.cli.asked.orders import Chat, Resume
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.exits import Exit, of_standings
+from greenroom.interfaces.cli.loading import load
+from greenroom.interfaces.cli.runs.beginning import new_limits
 from greenroom.interfaces.cli.runs.ending import close
 from greenroom.interfaces.cli.runs.running import command, follow
 from greenroom.interfaces.cli.runs.session import Door
@@ -25,10 +28,12 @@ async def resume(door: Door, order: Resume) -> Exit:
     world = await door.runtime.world(found.team)
     wanted = _paused(world, found)
     holder = await door.runtime.log.holder(found.team)
-    limits = _limits(door, world, order.caps)
+    limits = new_limits(door, world, order.caps)
     door.out.begin(team=found.team, command="resume", home=str(door.home))
     if holder is None and not world.tasks:
         return await _over(door, found)
+    if holder is None and world.team.kit == CHAT:
+        return await _talk_again(door, order, found)
     if holder is not None and not wanted and not limits:
         raise WorldFault(
             f"Team {found.team!r} runs already, in {holder.owner}, and is not paused. "
@@ -51,17 +56,6 @@ async def resume(door: Door, order: Resume) -> Exit:
     return close(replace(door, progress=talk), found.team, ending, spoken=talk.spoken)
 
 
-def _limits(door: Door, world: World, caps: Caps) -> list[SetLimits]:
-    """The team's limits with what was said anew; none if nothing was."""
-    said = {"money": caps.cost, "tokens": caps.tokens, "millis": caps.time}
-    if all(one is None for one in said.values()):
-        return []
-    door.means.cap(caps)
-    new, old = door.means.provisions.loaded.settings.limits.limits, world.budgets[TEAM_BUDGET].limits
-    changes = {name: getattr(new, name) for name, one in said.items() if one is not None}
-    return [SetLimits(budget_id=TEAM_BUDGET, limits=evolve(old, **changes))]
-
-
 def _paused(world: World, found: Found) -> list[ResumeTeam | ResumeTask]:
     """What holds it up: the team's pause, and that of its tasks."""
     wanted: list[ResumeTeam | ResumeTask] = []
@@ -69,6 +63,13 @@ def _paused(world: World, found: Found) -> list[ResumeTeam | ResumeTask]:
         wanted.append(ResumeTeam())
     tasks = [task for task in world.tasks.values() if found.task in (None, task.task_id)]
     return wanted + [ResumeTask(task_id=task.task_id) for task in tasks if task.paused is not None]
+
+
+async def _talk_again(door: Door, order: Resume, found: Found) -> Exit:
+    """A chat is opened again: where nobody can type, only to end what was begun."""
+    again = Chat(first="", context="", agent="", model="", resume=found.team, caps=order.caps, tape=order.tape)
+    reopen = cast("Callable[[Door, Chat], Awaitable[Exit]]", load("commands.chat", "reopen"))
+    return await reopen(door, again)
 
 
 async def _over(door: Door, found: Found) -> Exit:

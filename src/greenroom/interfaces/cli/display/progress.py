@@ -36,6 +36,14 @@ class Progress(Protocol):
         """A piece of a model's reply, as it comes."""
         ...
 
+    def began(self, step: Step) -> None:
+        """A step has begun, here and now."""
+        ...
+
+    def ended(self, step: Step) -> None:
+        """A step is over, here and now."""
+        ...
+
     def note(self, text: str, *, style: str = "") -> None:
         """The door's own words."""
         ...
@@ -66,6 +74,12 @@ class Quiet:
         """What a recording lacks is said nowhere else."""
         if isinstance(event, Failed) and event.said and event.said not in event.why:
             self._console.print(Text(event.said), soft_wrap=True)
+
+    def began(self, step: Step) -> None:
+        """Nothing to see."""
+
+    def ended(self, step: Step) -> None:
+        """Nothing to see."""
 
     def note(self, text: str, *, style: str = "") -> None:
         """Nothing to hear."""

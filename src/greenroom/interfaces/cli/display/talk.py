@@ -1,37 +1,54 @@
-"""A talk with one model, as it comes: a sign of life on stderr until it speaks, then its words on stdout."""
+"""A talk as it comes: a sign of life on stderr until somebody speaks, then their words on stdout; calls in between."""
 
 from __future__ import annotations
 
 import time
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
+from greenroom.app.talks.history import typed_in
 from greenroom.core.ports.model import ModelEvent, ReasoningDelta, Retried, TextDelta
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.display.errors import Unheard
 from greenroom.interfaces.cli.display.moving import Moving
 from greenroom.interfaces.cli.display.output import Output, harmless
 from greenroom.interfaces.cli.display.progress import Lines, retried
 from greenroom.interfaces.cli.display.rows import SPINNER
 from greenroom.interfaces.cli.display.telling import Line, Teller
+from greenroom.interfaces.cli.display.words import shorten, step_words
+
+SPEAKS: Final = ("converse", "summarize")
+THINKING: Final = "thinking"
+DOING: Final = {"compact": "summing up what was said", "summarize": "writing the report"}
+OUTPUT: Final = 100
+"""Characters of what came of a call."""
+
+TOLD: Final = 300
+"""Characters of what was said to an agent from elsewhere."""
 
 
 class Talk(Lines):
     """Says what is worth it in a talk: not that somebody thinks, but that they are asked again, and what they say.
 
-    What was `spoken` on stdout is not to be printed there once more.
+    What was `spoken` on stdout of the last answer is not to be printed there once more. `own` is what was typed here:
+    whatever else is said to the agent comes from elsewhere, and is shown.
     """
 
     def __init__(self, setup: Setup, out: Output) -> None:
         super().__init__(Console(stderr=True, highlight=False), everything=setup.verbose)
+        self.own = ""
         self._silent = setup.quiet or setup.output_format == "stream-json"
         self._verbose = setup.verbose
         self._out = out
         self._moving = Moving(self._console)
-        self._begun = 0.0
+        self._since = 0.0
+        self._doing = ""
         self._said: list[str] = []
         self._open = False
+        self._deaf = False
 
     @property
     def spoken(self) -> str:
@@ -40,8 +57,8 @@ class Talk(Lines):
 
     def begin(self, teller: Teller) -> None:
         """From now on somebody waits for an answer."""
-        self._begun = time.monotonic()
-        self._wait()
+        self._said.clear()
+        self._wait("")
 
     def line(self, teller: Teller, line: Line) -> None:
         """Events are only for those who want them all."""
@@ -55,22 +72,52 @@ class Talk(Lines):
             self._fresh_line()
             super().note(text, style=style)
 
+    def began(self, step: Step) -> None:
+        """What goes on now. Whoever speaks begins on a line of their own."""
+        if _speaks(step):
+            self._fresh_line()
+            self._said.clear()
+            told = typed_in(step)
+            if step.ordinal > 1 and step.attempt == 1 and told not in ("", self.own):
+                self.note(f"› {shorten(told, TOLD)}", style="dim")
+        self._wait(_doing(step))
+
+    def ended(self, step: Step) -> None:
+        """A call, with the first line of what came of it."""
+        if step.work.type == "tool" and step.error != "not run":
+            output = step.error or str((step.result or {}).get("output", ""))
+            first = next((line for line in output.splitlines() if line.strip()), "done")
+            sign = "·" if step.state == "finished" else "✗"
+            self.note(f"{sign} {step_words(step)} → {shorten(harmless(first), OUTPUT)}", style="dim")
+
     def piece(self, step: Step, event: ModelEvent) -> None:
         """What the model says, thinks, or why it is asked again."""
-        if self._out.format == "stream-json":
-            self._tell(step, event)
+        if self._deaf:
+            return
+        try:
+            if self._out.format == "stream-json":
+                self._tell(step, event)
+            self._show(step, event)
+        except (BrokenPipeError, Unheard):
+            self._deaf = True  # whoever read it has gone; whoever tells the next event says so
+
+    def _show(self, step: Step, event: ModelEvent) -> None:
         match event:
             case TextDelta(text=text):
-                self._speak(text)
+                if _speaks(step):
+                    self._speak(text)
             case ReasoningDelta(text=text) if self._verbose:
                 self._stop()
                 self._console.print(Text(harmless(text), style="dim"), end="", soft_wrap=True)
                 self._open = True
+            case ReasoningDelta():
+                if _speaks(step) and self._doing != THINKING:
+                    self._wait(THINKING)
             case Retried():
                 void = " What was said so far is void." if self._said else ""
                 self._said.clear()
                 self.note(f"{retried(event)}.{void}", style="yellow")
-                self._wait()
+                self._wait("")
             case _:
                 super().piece(step, event)
 
@@ -109,15 +156,32 @@ class Talk(Lines):
             else:
                 self._console.print()
 
-    def _wait(self) -> None:
+    def _wait(self, doing: str) -> None:
         """Show that something goes on, where that can be seen."""
+        self._doing, self._since = doing, time.monotonic()
         if self._silent or self._moving.on or not self._console.is_terminal or self._console.is_dumb_terminal:
             return
+        self._fresh_line()
         self._moving.begin(self._sign)
 
     def _sign(self) -> Text:
-        gone = time.monotonic() - self._begun
-        return Text(f"{SPINNER[int(gone * 10) % len(SPINNER)]} {gone:.0f} s", style="dim")
+        gone = time.monotonic() - self._since
+        what = f"{self._doing} … " if self._doing else ""
+        sign = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {what}{gone:.0f} s"
+        return Text(sign, style="dim", no_wrap=True, overflow="ellipsis")
 
     def _stop(self) -> None:
         self._moving.end()
+
+
+def _speaks(step: Step) -> bool:
+    """Whether its words are for the person: not what one agent tells another, nor what is summed up for itself."""
+    return step.work.executor in SPEAKS and step.answers is None
+
+
+def _doing(step: Step) -> str:
+    if step.work.type == "tool":
+        return step_words(step)
+    if step.answers is not None:
+        return f"{step.agent_id} works"
+    return DOING.get(step.work.executor, "")

@@ -1,4 +1,4 @@
-"""Options that several commands share: what a run may spend, and recordings."""
+"""Options that several commands share: whom to ask, what a run may spend, and recordings."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def checked(read: Reader) -> Callable[[str | None], str | None]:
     return look
 
 
+AgentName: TypeAlias = Annotated[
+    str, typer.Option("--agent", "-a", metavar="NAME", help="Who answers. `greenroom agents list` says who there is.")
+]
+ModelName: TypeAlias = Annotated[
+    str, typer.Option("--model", "-m", metavar="NAME", help="provider:model, a role (strong, fast) or a group.")
+]
 MaxCost: TypeAlias = Annotated[
     str | None,
     typer.Option("--max-cost", metavar="USD", callback=checked(cost), help="Dollars it may cost, or none."),

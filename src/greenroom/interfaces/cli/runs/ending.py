@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from greenroom.app.asking import KIT as ASK
-from greenroom.app.standing import Standing
+from greenroom.app.talks.kits import ASK, RUN
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TeamId
 from greenroom.interfaces.cli.display.rows import dollars, seconds
@@ -32,7 +31,7 @@ def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None, 
         door.progress.note(f"  {ending.fault}")
     if ending.code != Exit.DONE:
         for task, standing in ending.standings:
-            _complain(door, ending, f"{task} {standing.word}: {shorten(because(standing), 600)}")
+            _complain(door, ending, f"{task} {standing.word}: {shorten(because(standing.word, standing.why), 600)}")
     text = answer(door, team, ending)
     if text and text.strip() != spoken.strip():
         _blank(door)
@@ -56,11 +55,11 @@ def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None, 
     )
 
 
-def because(standing: Standing) -> str:
+def because(word: str, reason: str) -> str:
     """Why it stands so, without the word that says how."""
-    why = standing.why.removeprefix(f"{standing.word}: ")
+    why = reason.removeprefix(f"{word}: ")
     budget, _, limit = why.partition(" ")
-    if standing.word == "limit" and limit in WORDS:
+    if word == "limit" and limit in WORDS:
         return (
             f"the next step may need more {WORDS[limit]} than the limit of {budget!r} leaves. Nothing was sent for it."
         )
@@ -92,7 +91,10 @@ def summary(ending: Ending) -> str:
     work = f"{_spent(total)}, {seconds(total.millis)} of work"
     if ending.teller.world.team.kit == ASK:
         return work
-    return f"{ending.teller.steps} steps, {ending.teller.messages} messages, {work}"
+    steps, messages = ending.teller.steps, ending.teller.messages
+    if ending.teller.world.team.kit == RUN and not messages:
+        return f"{steps} step{'s' if steps != 1 else ''}, {work}"
+    return f"{steps} steps, {messages} messages, {work}"
 
 
 def _spent(total: Amounts) -> str:

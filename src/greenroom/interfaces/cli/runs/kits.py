@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from greenroom.app.asking import ask_kits
 from greenroom.app.kit import KitMaker
+from greenroom.app.talks.kits import talk_kits
 from greenroom.interfaces.cli.asked.pace import demo_pace
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.testing.demo import demo_kits
@@ -14,4 +14,5 @@ from greenroom.testing.demo import demo_kits
 
 def kits(home: Path, means: Means, *, fatal: str | None = None) -> Mapping[str, KitMaker]:
     """All kits by name."""
-    return {**demo_kits(home, pace=demo_pace(), fatal=fatal, around=means.around), **ask_kits(means)}
+    demos = demo_kits(home, pace=demo_pace(), fatal=fatal, around=means.around)
+    return {**demos, **talk_kits(means, means.notes)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from greenroom.core.ports.model import Model, Models
@@ -12,6 +12,7 @@ from greenroom.testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from greenroom.app.provisions import Provisions
+    from greenroom.interfaces.cli.runs.surroundings import Surroundings
 
 
 class Means:
@@ -19,6 +20,8 @@ class Means:
 
     def __init__(self) -> None:
         self._made: Provisions | None = None
+        self._around: Surroundings | None = None
+        self._instead: Mapping[str, str] = {}
 
     @property
     def provisions(self) -> Provisions:
@@ -28,9 +31,25 @@ class Means:
             self._made = make()
         return self._made
 
+    @property
+    def surroundings(self) -> Surroundings:
+        """The folder in which this was typed, with its agents and notes."""
+        if self._around is None:
+            make = cast("Callable[[], Surroundings]", load("runs.surroundings", "surroundings"))
+            self._around = make()
+        return self._around
+
+    def notes(self) -> str:
+        """What the workspace says to whoever works there."""
+        return self.surroundings.notes()
+
     def named(self, name: str) -> Model:
-        """The model of this name."""
-        return self.provisions.named(name)
+        """The model of this name, or the one that is asked instead."""
+        return self.provisions.named(self._instead.get(name, name))
+
+    def replace(self, instead: Mapping[str, str]) -> None:
+        """Ask other models from now on, each by the name of the one in whose place it is asked."""
+        self._instead = dict(instead)
 
     def around(self, script: ScriptedModel) -> Models:
         """A script, recorded or replayed if that was asked for."""

@@ -9,10 +9,13 @@ import shlex
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from greenroom.app.asking import settle
+from greenroom.app.host import Host
 from greenroom.app.standing import Standing
+from greenroom.app.talks.outcome import settle
+from greenroom.app.watching import watch_steps
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
+from greenroom.interfaces.cli.display.progress import Progress
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.runs.session import Desk, Door
@@ -48,7 +51,7 @@ class Ending:
 
 async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
     """Own the team, let it work, tell what happens until every task stands still, and let it go again."""
-    teller = Teller() if new else await _so_far(door, team)
+    teller = Teller() if new else await so_far(door, team)
     door.progress.begin(teller)
     try:
         async with telling(door, team, teller):
@@ -65,15 +68,27 @@ async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
 
 @contextlib.asynccontextmanager
 async def telling(door: Door, team: TeamId, teller: Teller) -> AsyncIterator[None]:
-    """Tell what happens meanwhile, by whichever process; at the end everything that is in the log has been told."""
-    listener = asyncio.create_task(tell(door, team, teller))
+    """Tell what happens meanwhile, by whichever process; at the end everything that is in the log has been told.
+
+    When it cannot be told any more, because whoever read it has gone, what goes on is stopped.
+    """
+    listener, me = asyncio.create_task(tell(door, team, teller)), asyncio.current_task()
+    listener.add_done_callback(lambda done: me.cancel() if me is not None and _broke(done) else None)
     try:
         yield
+    except asyncio.CancelledError:
+        if me is None or not _broke(listener):
+            raise
+        me.uncancel()
     finally:
         listener.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await listener
         await tell(door, team, teller, follow=False)
+
+
+def _broke(task: asyncio.Task[None]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is not None
 
 
 def command(door: Desk, *words: str) -> str:
@@ -86,8 +101,7 @@ async def _work(door: Door, team: TeamId) -> tuple[TaskId, ...]:
     """Let the agents work until nothing more happens by itself; returns the tasks they worked on."""
     try:
         host = await door.runtime.start(team)
-        host.listen_trouble(door.progress.trouble)
-        host.watch(door.progress.piece)
+        attend(host, door.progress)
         return await _settled(door, team, tuple(host.world.tasks))
     except asyncio.CancelledError:
         door.progress.note("Stopping: what runs is ended and written down. Once more to end at once.", style="yellow")
@@ -96,7 +110,14 @@ async def _work(door: Door, team: TeamId) -> tuple[TaskId, ...]:
         await door.runtime.stop(team)
 
 
-async def _so_far(door: Door, team: TeamId) -> Teller:
+def attend(host: Host, progress: Progress) -> None:
+    """Show what goes on here, as it happens."""
+    host.listen_trouble(progress.trouble)
+    host.watch(progress.piece)
+    watch_steps(host, progress.began, progress.ended)
+
+
+async def so_far(door: Door, team: TeamId) -> Teller:
     """What was told before, without telling it again."""
     head = (await door.runtime.log.head(team)).version
     if head > LONG:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -27,6 +28,45 @@ from greenroom.interfaces.cli.signals import end_at_once, heard, kept
 from greenroom.interfaces.cli.streams import hush
 
 
+class Stop:
+    """The first signal stops the work, which then tidies up; the second one ends the process at once."""
+
+    def __init__(self) -> None:
+        self.code = Exit.INTERRUPTED
+        self._signals = heard()
+        self._work: asyncio.Task[Exit] | None = None
+        self._taker: Callable[[], None] | None = None
+
+    @contextmanager
+    def lent(self, taker: Callable[[], None]) -> Iterator[None]:
+        """Meanwhile Ctrl-C is somebody else's, and stops nothing by itself."""
+        before, self._taker = self._taker, taker
+        try:
+            yield
+        finally:
+            self._taker = before
+
+    def watch(self, work: asyncio.Task[Exit]) -> None:
+        """Stop this task when a signal comes."""
+        self._work = work
+        loop = asyncio.get_running_loop()
+        for one in self._signals:
+            loop.add_signal_handler(one, self.hear, one)
+
+    def hear(self, number: signal.Signals) -> None:
+        """A signal has come."""
+        if number == signal.SIGINT and self._taker is not None:
+            self._taker()
+            return
+        self.code = of_signal(number)
+        loop = asyncio.get_running_loop()
+        for one in self._signals:
+            loop.remove_signal_handler(one)
+            signal.signal(one, end_at_once)
+        if self._work is not None:
+            self._work.cancel()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """What a command works with that wants nothing of the log. Settings and models come when they are asked for."""
@@ -36,6 +76,7 @@ class Desk:
     out: Output
     progress: Progress
     means: Means
+    stop: Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,31 +87,6 @@ class Door(Desk):
 
 
 Work: TypeAlias = Callable[[Desk], Awaitable[Exit]]
-
-
-class Stop:
-    """The first signal stops the work, which then tidies up; the second one ends the process at once."""
-
-    def __init__(self) -> None:
-        self.code = Exit.INTERRUPTED
-        self._signals = heard()
-        self._work: asyncio.Task[Exit] | None = None
-
-    def watch(self, work: asyncio.Task[Exit]) -> None:
-        """Stop this task when a signal comes."""
-        self._work = work
-        loop = asyncio.get_running_loop()
-        for one in self._signals:
-            loop.add_signal_handler(one, self._first, one)
-
-    def _first(self, number: signal.Signals) -> None:
-        self.code = of_signal(number)
-        loop = asyncio.get_running_loop()
-        for one in self._signals:
-            loop.remove_signal_handler(one)
-            signal.signal(one, end_at_once)
-        if self._work is not None:
-            self._work.cancel()
 
 
 def run(setup: Setup, access: Access, work: Work, fatal: str | None = None) -> int:
@@ -102,14 +118,15 @@ class Plan:
 
 
 async def _watched(plan: Plan, out: Output, progress: Progress, stop: Stop) -> Exit:
-    task = asyncio.create_task(_opened(plan, out, progress))
+    task = asyncio.create_task(_opened(plan, out, progress, stop))
     stop.watch(task)
     return await task
 
 
-async def _opened(plan: Plan, out: Output, progress: Progress) -> Exit:
+async def _opened(plan: Plan, out: Output, progress: Progress, stop: Stop) -> Exit:
     means = Means()
-    desk = Desk(setup=plan.setup, home=home_folder(plan.setup.home), out=out, progress=progress, means=means)
+    home = home_folder(plan.setup.home)
+    desk = Desk(setup=plan.setup, home=home, out=out, progress=progress, means=means, stop=stop)
     try:
         if plan.access == "none":
             return await plan.work(desk)
@@ -130,6 +147,7 @@ async def _in_the_log(plan: Plan, desk: Desk, access: Literal["make", "change", 
                 out=desk.out,
                 progress=desk.progress,
                 means=desk.means,
+                stop=desk.stop,
                 runtime=runtime,
             )
         )

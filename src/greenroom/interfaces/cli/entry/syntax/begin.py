@@ -1,4 +1,4 @@
-"""How to type what one begins with: `demo`, `ask`, `doctor`, `--version`."""
+"""How to type what one begins with: `demo`, `ask`, `run`, `chat`, `doctor`, `--version`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Annotated, cast
 
 import typer
 
-from greenroom.interfaces.cli.asked.orders import Ask, Caps, Demo, Tape
+from greenroom.interfaces.cli.asked.orders import Ask, Caps, Chat, Demo, Run, Tape
 from greenroom.interfaces.cli.asked.pace import PACE, WATCHABLE
 from greenroom.interfaces.cli.asked.setup import Setup, setup_of
-from greenroom.interfaces.cli.entry.asking import question
+from greenroom.interfaces.cli.entry.asking import piped, question, said
 from greenroom.interfaces.cli.entry.doing import do
-from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, Record, Replay
+from greenroom.interfaces.cli.entry.ids import complete
+from greenroom.interfaces.cli.entry.options import AgentName, MaxCost, MaxTime, MaxTokens, ModelName, Record, Replay
 from greenroom.interfaces.cli.loading import load
 
 
@@ -56,19 +57,84 @@ def ask(
         typer.Argument(metavar="QUESTION", help="What to ask; `-` (or nothing, behind a pipe) reads it from stdin."),
     ] = None,
     *,
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="NAME", help="provider:model, a role (strong, fast) or a group.")
-    ] = "",
+    model: ModelName = "",
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
     max_time: MaxTime = None,
     record: Record = None,
     replay: Replay = None,
 ) -> int:
-    """Ask a model. The answer comes on stdout; what was asked and answered is kept, and goes on after a crash."""
-    caps = Caps(cost=max_cost, tokens=max_tokens, time=max_time)
+    """Ask a model. The answer comes on stdout; what is piped in is read as context. All is kept, also in a crash."""
+    asked, caps = question(words or []), Caps(cost=max_cost, tokens=max_tokens, time=max_time)
     tape = Tape(record=record, replay=replay)
-    return do(context, Ask(question=question(words or []), model=model.strip(), caps=caps, tape=tape))
+    return do(context, Ask(question=asked.text, context=asked.context, model=model.strip(), caps=caps, tape=tape))
+
+
+def run(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, behind a pipe) reads it from stdin."),
+    ] = None,
+    *,
+    agent: AgentName = "",
+    no_tools: Annotated[bool, typer.Option("--no-tools", help="Let it answer from what it is told only.")] = False,
+    model: ModelName = "",
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    record: Record = None,
+    replay: Replay = None,
+) -> int:
+    """Give an agent something to do. Its answer comes on stdout; what is piped in is read as context."""
+    asked = question(words or [], "task")
+    order = Run(
+        question=asked.text,
+        context=asked.context,
+        agent=agent.strip(),
+        model=model.strip(),
+        tools=not no_tools,
+        caps=Caps(cost=max_cost, tokens=max_tokens, time=max_time),
+        tape=Tape(record=record, replay=replay),
+    )
+    return do(context, order)
+
+
+def chat(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to begin with; what is piped in is then read as its context."),
+    ] = None,
+    *,
+    agent: AgentName = "",
+    resume: Annotated[
+        str,
+        typer.Option(
+            "--resume", metavar="ID", help="Go on with a chat, or with the `last` one.", autocompletion=complete
+        ),
+    ] = "",
+    model: ModelName = "",
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    record: Record = None,
+    replay: Replay = None,
+) -> int:
+    """Talk with an agent. Without a terminal, each line of stdin is a turn. /help lists what can be typed."""
+    if resume and agent:
+        raise typer.BadParameter("A chat keeps its agent. Leave --agent out, or begin a new chat without --resume.")
+    first = said(words, "text") if words else ""
+    order = Chat(
+        first=first,
+        context=piped() if words else "",
+        agent=agent.strip(),
+        model=model.strip(),
+        resume=resume.strip(),
+        caps=Caps(cost=max_cost, tokens=max_tokens, time=max_time),
+        tape=Tape(record=record, replay=replay),
+    )
+    return do(context, order)
 
 
 def doctor(

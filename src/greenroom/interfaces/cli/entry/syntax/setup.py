@@ -1,17 +1,33 @@
-"""How to type what sets Greenroom up: `init`, `models list`, `models check`, `config show`, `config path`."""
+"""How to type what sets Greenroom up: `init`, `eval live`, and the families `models`, `config`, `agents`, `prompt`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated, cast
+from typing import Annotated, TypeAlias, cast
 
 import typer
 
-from greenroom.interfaces.cli.asked.orders import ConfigPath, ConfigShow, Init, ModelsCheck, ModelsList
+from greenroom.interfaces.cli.asked.orders import (
+    AgentsList,
+    AgentsNew,
+    AgentsShow,
+    Caps,
+    ConfigPath,
+    ConfigShow,
+    EvalLive,
+    Init,
+    ModelsCheck,
+    ModelsList,
+    PromptShow,
+    Tape,
+)
 from greenroom.interfaces.cli.asked.setup import Setup, setup_of
 from greenroom.interfaces.cli.entry.doing import do
+from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, Record, Replay
 from greenroom.interfaces.cli.loading import load
+
+Agent: TypeAlias = Annotated[str, typer.Argument(metavar="AGENT", help="Its name, as `greenroom agents list` has it.")]
 
 
 def init(
@@ -56,6 +72,27 @@ def models_check(
     return do(context, ModelsCheck(model=model.strip()))
 
 
+def eval_live(
+    context: typer.Context,
+    *,
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME", help="provider:model, a role or a group.")
+    ] = "",
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="TASK", help="Only this task; again for more.")
+    ] = None,
+    max_cost: MaxCost = "2",
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    record: Record = None,
+    replay: Replay = None,
+) -> int:
+    """Play fifteen small tasks: tools, edits, repair, hand-off, stopping, injection … Exit code 1 if one fails."""
+    caps = Caps(cost=max_cost, tokens=max_tokens, time=max_time)
+    tape = Tape(record=record, replay=replay)
+    return do(context, EvalLive(model=model.strip(), only=tuple(only or ()), caps=caps, tape=tape))
+
+
 def config_show(context: typer.Context) -> int:
     """Show every setting and where it comes from; keys are masked."""
     return do(context, ConfigShow())
@@ -64,3 +101,41 @@ def config_show(context: typer.Context) -> int:
 def config_path(context: typer.Context) -> int:
     """Print the files that settings and keys are read from."""
     return do(context, ConfigPath())
+
+
+def agents_list(context: typer.Context) -> int:
+    """List the agents that can be used in this folder: of the project, your own, and Claude Code's."""
+    return do(context, AgentsList())
+
+
+def agents_show(context: typer.Context, name: Agent) -> int:
+    """Show all that is known of an agent, which file it is from, and what of that file does not count here."""
+    return do(context, AgentsShow(name=name.strip()))
+
+
+def agents_new(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="AGENT", help="What it is to be called, like code-reviewer.")],
+    *,
+    description: Annotated[str, typer.Option("--description", "-d", metavar="TEXT", help="What it is for.")] = "",
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME", help="strong, fast, a group or provider:model.")
+    ] = "",
+    tools: Annotated[str, typer.Option("--tools", metavar="A,B", help="The only tools that it may use.")] = "",
+    user: Annotated[
+        bool, typer.Option("--user", help="For all your projects, not only for the one in this folder.")
+    ] = False,
+) -> int:
+    """Write .greenroom/agents/AGENT.md: a template that works as it is. Nothing is ever overwritten."""
+    order = AgentsNew(name=name.strip(), description=description, model=model.strip(), tools=tools, user=user)
+    return do(context, order)
+
+
+def prompt_show(
+    context: typer.Context,
+    name: Agent,
+    *,
+    message: Annotated[str, typer.Option("--message", metavar="TEXT", help="What the agent is told.")] = "Hello.",
+) -> int:
+    """Print exactly what a model gets when this agent begins: messages, tools, settings. Nobody is asked."""
+    return do(context, PromptShow(name=name.strip(), message=message))

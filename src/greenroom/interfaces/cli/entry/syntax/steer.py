@@ -1,12 +1,14 @@
-"""How to type what steers a team: `pause`, `resume`, `cancel`, `answer`, `fork`."""
+"""How to type what steers a team: `pause`, `resume`, `tell`, `cancel`, `answer`, `fork`."""
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
-from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Caps, Fork, Pause, Resume, Tape, YesNo
+from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Caps, Fork, Pause, Resume, Tape, Tell, YesNo
+from greenroom.interfaces.cli.entry.asking import STDIN, from_stdin, said
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import Id
 from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, Record, Replay
@@ -35,6 +37,20 @@ def resume(
     """Let a team go on; if nobody runs it, run it here to its end. A new limit replaces the team's old one."""
     caps = Caps(cost=max_cost, tokens=max_tokens, time=max_time)
     return do(context, Resume(name=name, caps=caps, tape=Tape(record=record, replay=replay)))
+
+
+def tell(
+    context: typer.Context,
+    name: Id,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to say; `-` (or nothing, behind a pipe) reads it from stdin."),
+    ] = None,
+) -> int:
+    """Say something to whoever manages a team's task. It is read in their next turn, also in another terminal."""
+    stdin = list(words or []) == [STDIN] or (not words and not sys.stdin.isatty())
+    text = said([from_stdin("text")] if stdin else words or [], "text")
+    return do(context, Tell(name=name, text=text))
 
 
 def cancel(context: typer.Context, name: Id) -> int:

@@ -1,0 +1,226 @@
+"""Where agents are looked for, and which are found. Nearer ones hide others of their name; a broken file hides none.
+
+First the project's own, then the person's, then Claude Code's of both. A project's files come with a clone, so they are
+a stranger's word: they may neither name keys and addresses nor raise limits, and no link leads out of their folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import Final, Literal
+
+from platformdirs import user_config_path
+
+from greenroom.app.agents.claude import Note, from_claude
+from greenroom.app.agents.front_matter import Unusable, read_sheet
+from greenroom.app.agents.keys import BadKey
+from greenroom.app.agents.specs import spec_of
+from greenroom.app.settings.layers import FOLDER, for_everybody, there
+from greenroom.app.workspace import workspace_root
+from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.records import record
+from greenroom.core.state.spec import AgentSpec
+
+NAME: Final = "agents"
+MOST: Final = 500
+"""Files of one folder."""
+
+SHOWN: Final = 8
+"""Names in a hint."""
+
+
+@record
+class Place:
+    """A folder that may hold agents: whose, in which form, and (a project's) where it has to lie."""
+
+    folder: Path
+    whose: Literal["project", "user"]
+    form: Literal["greenroom", "claude"] = "greenroom"
+    inside: Path | None = None
+
+    def __str__(self) -> str:
+        return self.whose if self.form == "greenroom" else f"{self.whose}, Claude Code"
+
+
+@record
+class Found:
+    """An agent and the file it is from. `report` tells what of that file does not count here."""
+
+    spec: AgentSpec
+    path: Path
+    place: Place
+    report: tuple[Note, ...] = ()
+
+
+@record
+class Trouble:
+    """A file that no agent could be made of: which agent it would be, and one sentence."""
+
+    name: str
+    text: str
+
+
+@record
+class Agents:
+    """All agents of a workspace by name. `hidden` are those of which a nearer one has the name."""
+
+    found: Mapping[str, Found]
+    troubles: tuple[Trouble, ...] = ()
+    hidden: tuple[Found, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In the order of the alphabet."""
+        return tuple(self.found)
+
+    @property
+    def specs(self) -> Mapping[str, AgentSpec]:
+        """Them alone, by name."""
+        return {name: one.spec for name, one in self.found.items()}
+
+    def get(self, name: str) -> Found:
+        """One of them; says what is wrong with its file, or which names there are."""
+        found = self.found.get(name)
+        if found is not None:
+            return found
+        broken = next((one for one in self.troubles if one.name == name), None)
+        if broken is not None:
+            raise WorldFault(broken.text)
+        raise Refused(Rejected(code="unknown_agent", why=f"There is no agent {name!r}.", hint=self._hint(name)))
+
+    def _hint(self, name: str) -> str:
+        near = get_close_matches(name, self.names, n=3)
+        if near:
+            return f"Did you mean {_listed(near)}?"
+        there = f"There are: {_listed(self.names[:SHOWN])}." if self.names else "There are none that can be used."
+        unread = " `greenroom agents list` says which files cannot be read." if self.troubles else ""
+        return f"{there}{unread} `greenroom agents new NAME` makes one."
+
+
+def find_agents(workspace: Path) -> Agents:
+    """All agents that can be used in this folder."""
+    found: dict[str, Found] = {}
+    hidden: list[Found] = []
+    troubles: list[Trouble] = []
+    broken: set[str] = set()
+    for place in places(workspace):
+        good, bad = _in_place(place)
+        for one in good:
+            # An agent whose own file is broken is not replaced by another of its name without a word.
+            if one.spec.name in found or one.spec.name in broken:
+                hidden.append(one)
+            else:
+                found[one.spec.name] = one
+        troubles += bad
+        broken |= {one.name for one in bad} - found.keys()
+    return Agents(found=dict(sorted(found.items())), troubles=tuple(troubles), hidden=tuple(hidden))
+
+
+def load_agent(workspace: Path, name: str) -> AgentSpec:
+    """One agent."""
+    return find_agents(workspace).get(name).spec
+
+
+# ------------------------------------------------------------------------------------------------------- places
+
+
+def places(workspace: Path) -> Sequence[Place]:
+    """All folders that are looked into, the nearest first, whether they are there or not."""
+    root = workspace_root(workspace)
+    own, claudes = user_folder(), _claude_folder()
+    project: list[Place] = []
+    if not for_everybody(root):
+        project = [
+            Place(folder=root / FOLDER / NAME, whose="project", inside=root),
+            Place(folder=root / ".claude" / NAME, whose="project", form="claude", inside=root),
+        ]
+    every = (
+        *project[:1],
+        Place(folder=own, whose="user"),
+        *(one for one in project[1:] if one.folder != claudes),
+        *((Place(folder=claudes, whose="user", form="claude"),) if claudes is not None else ()),
+    )
+    return tuple(every)
+
+
+def user_folder() -> Path:
+    """Where a person keeps their own agents, beside their settings."""
+    return user_config_path("greenroom", appauthor=False) / NAME
+
+
+def _claude_folder() -> Path | None:
+    named, home = os.environ.get("CLAUDE_CONFIG_DIR"), os.environ.get("HOME")
+    if named:
+        return Path(named) / NAME
+    return Path(home) / ".claude" / NAME if home else None
+
+
+# -------------------------------------------------------------------------------------------------------- files
+
+
+def _in_place(place: Place) -> tuple[list[Found], list[Trouble]]:
+    good: list[Found] = []
+    bad: list[Trouble] = []
+    try:
+        files = _files(place)
+    except Unusable as fault:
+        return good, [Trouble(name="", text=str(fault))]
+    if len(files) > MOST:
+        why = f"holds more than {MOST} agents; only the first {MOST} are read. Move some away."
+        bad.append(Trouble(name="", text=str(Unusable(place.folder, why))))
+    for path in files[:MOST]:
+        try:
+            good.append(_found(path, place))
+        except Unusable as fault:
+            bad.append(Trouble(name=fault.name, text=str(fault)))
+    counted = Counter(one.spec.name for one in good)
+    bad += _doubles([one for one in good if counted[one.spec.name] > 1])
+    return [one for one in good if counted[one.spec.name] == 1], bad
+
+
+def _files(place: Place) -> list[Path]:
+    """The files that should hold agents, by name. A README is no agent."""
+    folder = place.folder
+    try:
+        if not there(folder):
+            return []
+        if place.inside is not None and not folder.resolve().is_relative_to(place.inside.resolve()):
+            raise Unusable(folder, "is a link that leads out of the project, and is not read. Make it a folder.")
+        named = (one for one in folder.iterdir() if one.suffix == ".md" and not one.name.startswith("."))
+        files = (one for one in named if one.stem.lower() != "readme")
+        return sorted(islice(files, MOST + 1))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise Unusable(folder, f"should be a folder of agents and cannot be read: {why}. Mend it there.") from None
+
+
+def _found(path: Path, place: Place) -> Found:
+    sheet = read_sheet(path, place.folder if place.inside is not None else None)
+    if place.form == "claude":
+        spec, report = from_claude(sheet)
+        return Found(spec=spec, path=path, place=place, report=report)
+    raw = sheet.keys()
+    try:
+        spec = spec_of(raw.values, prompt=sheet.text, default_name=path.stem, trusted=place.whose == "user")
+    except BadKey as fault:
+        line = raw.lines.get(fault.key, 1)
+        raise Unusable(path, str(fault), line, raw.values.get("name")) from None
+    return Found(spec=spec, path=path, place=place)
+
+
+def _doubles(same: Sequence[Found]) -> Iterator[Trouble]:
+    for one in same:
+        others = ", ".join(
+            str(other.path.name) for other in same if other is not one and other.spec.name == one.spec.name
+        )
+        why = f"says that it is {one.spec.name!r}, and so does {others}. Neither is used: rename one."
+        yield Trouble(name=one.spec.name, text=str(Unusable(one.path, why)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

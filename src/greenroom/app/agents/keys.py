@@ -1,0 +1,239 @@
+"""All keys that an agent's file may hold, in one table: where in the spec each goes, or why it cannot stand there.
+
+Beside our own names there are those of the designs that Greenroom unites, so that their agents can be read. A key may
+be written `like_this`, `like-this` or `likeThis`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final, Literal, TypeAlias, get_args
+
+from greenroom.abilities.protocols.outcome import ProtocolName
+from greenroom.app.agents import values
+from greenroom.app.settings.reading import short
+from greenroom.app.settings.values import Reader, Unfit, count, one_of, text
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import record
+from greenroom.core.state.spec import Group
+
+To: TypeAlias = tuple[str, ...]
+Design = Literal["jarvis", "artifactflow", "roo"]
+
+DESIGN: Final = "design"
+PROMPT: Final = ("prompt",)
+NAME: Final = ("name",)
+FILE_EDIT: Final = ("no file edit",)
+"""No field of a spec: it is gone when the design has had its say."""
+
+MANY: Final = 1_000_000
+LONG: Final = 60
+HANDLERS: Final = {
+    "ToolRegistry": "tool_call",
+    "EditFileHandler": "patch",
+    "RewriteFileHandler": "rewrite",
+    "MultiAgent": "send_message",
+}
+"""Jarvis' output handlers, and the forms of text that they read."""
+
+
+class BadKey(WorldFault):
+    """A key that cannot be used as it stands. `why` follows its name in a sentence."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f"`{key if len(key) <= LONG else key[:LONG] + '…'}` {why}")
+        self.key: Final = key
+
+
+@record
+class Goes:
+    """Where a value goes, and how it is read."""
+
+    to: To
+    read: Reader
+
+
+@record
+class Not:
+    """Why a key has no place here, and what to do."""
+
+    why: str
+
+
+def _later(what: str) -> Not:
+    return Not(why=f"has no effect yet: it comes with {what}. Leave it out until then.")
+
+
+_SECRET: Final = Not(why="is a secret and stands in no agent's file. Delete it; `greenroom init` stores keys.")
+_ADDRESS: Final = Not(why="is an address, and no agent says where models are asked. It belongs into your settings.")
+_LIMIT: Final = Not(why="is a limit of the run, not of an agent. It belongs into the settings, under [limits].")
+_RETRY: Final = Not(why="is the same for all agents. Set `attempts` and `delay` under [retry] in the settings.")
+_FUNCTION: Final = Not(why="is a function, which no file can hold. Leave it out.")
+_RUN: Final = Not(why="is said by how and with whom the agent runs, not by the agent. Leave it out.")
+_HANDED: Final = _later("handing work over")
+_PLANNED: Final = _later("planning")
+_ROO: Final = Not(why="is known in Roo-Code's profiles only. If this is one, say `design: roo`; if not, leave it out.")
+
+OURS: Final[Mapping[str, Goes]] = {
+    "name": Goes(to=NAME, read=values.name),
+    "role": Goes(to=("role",), read=text),
+    "profile": Goes(to=("profile",), read=values.prose),
+    "description": Goes(to=("description",), read=values.prose),
+    "prompt": Goes(to=PROMPT, read=values.prose),
+    "model": Goes(to=("llm_config", "model"), read=values.model),
+    "temperature": Goes(to=("llm_config", "temperature"), read=values.temperature),
+    "max_output": Goes(to=("llm_config", "max_output"), read=count),
+    "effort": Goes(to=("llm_config", "effort"), read=one_of("low", "medium", "high")),
+    "streaming": Goes(to=("llm_config", "streaming"), read=values.truth),
+    "tools": Goes(to=("tools",), read=values.names),
+    "calls": Goes(to=("calls",), read=values.agents),
+    "groups": Goes(to=("groups",), read=values.several_of(*get_args(Group))),
+    "capabilities": Goes(to=("capabilities",), read=values.names),
+    "protocols": Goes(to=("turn", "protocols"), read=values.several_of(*get_args(ProtocolName))),
+    "several": Goes(to=("turn", "several"), read=one_of("reject", "first")),
+    "ends": Goes(to=("turn", "ends"), read=one_of("finish", "mark", "text")),
+    "auto_complete": Goes(to=("turn", "auto_complete"), read=values.truth),
+    "rounds": Goes(to=("turn", "rounds"), read=values.whole(0, MANY)),
+    "repairs": Goes(to=("turn", "repairs"), read=values.whole(0, 10)),
+    "summary_rounds": Goes(to=("history", "summary_rounds"), read=values.whole(0, MANY)),
+    "summary_prompt": Goes(to=("history", "summary_prompt"), read=values.prose),
+    "need_summary": Goes(to=("history", "need_summary"), read=values.truth),
+    "language": Goes(to=("language",), read=one_of("en", "zh")),
+    "answer": Goes(to=("answer",), read=values.schema),
+    "cooperation.concurrency": Goes(to=("cooperation", "concurrency"), read=count),
+    "cooperation.seconds": Goes(to=("cooperation", "seconds"), read=values.seconds),
+    "cooperation.success": Goes(to=("cooperation", "success"), read=values.whole(0, 100)),
+    "cooperation.cooperates": Goes(to=("cooperation", "cooperates"), read=values.truth),
+    "cooperation.partners": Goes(to=("cooperation", "partners"), read=values.agents),
+    "cooperation.protocol": Goes(to=("cooperation", "protocol"), read=text),
+}
+
+THEIRS: Final[Mapping[str, Goes]] = {
+    # Jarvis, MultiAgent
+    "system_prompt": OURS["prompt"],
+    "model_group": OURS["model"],
+    "use_tools": OURS["tools"],
+    "auto_summary_rounds": OURS["summary_rounds"],
+    "output_handler": Goes(to=("turn", "protocols"), read=values.translated(HANDLERS)),
+    "multi_call_policy": OURS["several"],
+    # ArtifactFlow
+    "required_tools": OURS["tools"],
+    "max_tool_rounds": OURS["rounds"],
+    # Roo-Code
+    "prompt_template": OURS["prompt"],
+    "tool_groups": OURS["groups"],
+    "max_concurrency": OURS["cooperation.concurrency"],
+    "average_execution_time": OURS["cooperation.seconds"],
+    "success_rate": Goes(to=("cooperation", "success"), read=values.rate),
+    "can_cooperate": OURS["cooperation.cooperates"],
+    "preferred_partners": OURS["cooperation.partners"],
+    "communication_protocol": OURS["cooperation.protocol"],
+}
+
+REFUSED: Final[Mapping[str, Not]] = {
+    "id": _ROO,
+    "type": _ROO,
+    "skills": Not(why="has no effect yet. What an agent is good at is said with `capabilities`."),
+    "kind": _RUN,
+    "manager": _RUN,
+    "human_config": _later("people in a team"),
+    "style": _PLANNED,
+    "version": Not(why="is worked out from what the file says. Leave it out."),
+    "summary_on_send": _HANDED,
+    "clear_after_send_message": _HANDED,
+    "in_multi_agent": _RUN,
+    "non_interactive": _RUN,
+    "execute_tool_confirm": _later("permissions"),
+    "use_methodology": _later("methodologies"),
+    "use_analysis": _later("looking back on tasks"),
+    "force_save_memory": _later("memory"),
+    "disable_file_edit": Not(
+        why="is known to `design: jarvis` only. Elsewhere leave the tools that edit out of `tools`."
+    ),
+    "files": _later("files given to a task"),
+    "plan": _PLANNED,
+    "plan_depth": _PLANNED,
+    "plan_max_depth": _PLANNED,
+    "agent_type": _later("agents that write code"),
+    "multiline_inputer": _FUNCTION,
+    "confirm_callback": _FUNCTION,
+    "llm_max_retries": _RETRY,
+    "llm_retry_delay": _RETRY,
+    "key": _SECRET,
+    "api_key": _SECRET,
+    "key_env": _SECRET,
+    "token": _SECRET,
+    "headers": _SECRET,
+    "base_url": _ADDRESS,
+    "api_base": _ADDRESS,
+    "url": _ADDRESS,
+    "limits": _LIMIT,
+    "max_cost": _LIMIT,
+    "max_tokens": Not(why="may mean two things: an answer's length is `max_output`, a run's limit is [limits] tokens."),
+    "max_time": _LIMIT,
+}
+
+OWN_WORDS: Final[Mapping[Design, Mapping[str, Goes]]] = {
+    "jarvis": {"disable_file_edit": Goes(to=FILE_EDIT, read=values.truth)},
+    "artifactflow": {},
+    "roo": {
+        "id": OURS["name"],
+        "type": OURS["role"],
+        "name": OURS["profile"],
+        "skills": OURS["capabilities"],
+    },
+}
+"""Words that mean something else, or something at all, in one design."""
+
+TABLES: Final = ("cooperation",)
+EVERY: Final[Mapping[str, Goes | Not]] = {**OURS, **THEIRS, **REFUSED}
+
+
+def plain(key: str) -> str:
+    """A key in our spelling."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).replace("-", "_").lower()
+
+
+def flat(raw: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """All keys with their values; those of a table inside with its name before theirs."""
+    for key, value in raw.items():
+        if plain(key) not in TABLES:
+            yield key, value
+        elif isinstance(value, Mapping):
+            yield from ((f"{key}.{inner}", one) for inner, one in value.items())
+        else:
+            inside = ", ".join(f"`{one.partition('.')[2]}`" for one in OURS if one.startswith(f"{plain(key)}."))
+            raise BadKey(key, f"is a table. Write {inside} below it, indented.")
+
+
+def meaning(key: str, design: Design | None) -> Goes:
+    """What a key means; `BadKey` when it has no place here."""
+    own = OWN_WORDS[design] if design is not None else {}
+    found = own.get(plain(key)) or EVERY.get(plain(key))
+    match found:
+        case Goes():
+            return found
+        case Not():
+            raise BadKey(key, found.why)
+        case None:
+            raise BadKey(key, f"is no key of an agent. {_meant(key, {*EVERY, *own, DESIGN})}")
+
+
+def _meant(key: str, known: set[str]) -> str:
+    near = get_close_matches(plain(key), sorted(known), n=1)
+    if near:
+        return f"Did you mean `{near[0]}`?"
+    ours = dict.fromkeys(one.partition(".")[0] for one in OURS)
+    return f"There are: {', '.join(f'`{one}`' for one in ours)}."
+
+
+def read(key: str, value: object, reader: Reader) -> object:
+    """One value; `BadKey` says what it should be."""
+    if value is None:
+        raise BadKey(key, "is empty. Give it a value, or delete the line.")
+    try:
+        return reader(value)
+    except Unfit as unfit:
+        raise BadKey(key, f"must be {unfit}, not {short(value)}.") from None

@@ -1,0 +1,15 @@
+"""What of a project's `.greenroom/` goes to git: its settings and its agents, never what agents said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+SHARED: Final = "# Only settings and agents are shared.\n*\n!.gitignore\n!config.toml\n!agents/\n!agents/*.md\n"
+
+
+def tell_git(folder: Path) -> None:
+    """Say so in the folder, unless somebody has said something there."""
+    told = folder / ".gitignore"
+    if not told.exists() and not told.is_symlink():
+        told.write_text(SHARED, encoding="utf-8")

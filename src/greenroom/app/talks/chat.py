@@ -1,0 +1,218 @@
+"""A chat: a conversation with an agent that stays open. A turn is over when none of its steps is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from greenroom.app.host import Host
+from greenroom.app.runtime import Runtime
+from greenroom.app.standing import Standing
+from greenroom.app.talks.founding import FIRST, Cast, found_chat, turn
+from greenroom.app.talks.history import SPOKEN, Exchange, exchanges
+from greenroom.app.talks.outcome import choose_model
+from greenroom.app.talks.typed.data import interrupted
+from greenroom.core.base.amounts import NOTHING, Amounts, Limits
+from greenroom.core.base.errors import Bug
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, ThreadId, thread_id
+from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.model import ModelEvent, Retried, TextDelta
+from greenroom.core.rules.intents import (
+    AnswerApproval,
+    FinishTask,
+    Intent,
+    Interrupt,
+    MoveWindow,
+    QueueSteps,
+    ResumeTask,
+    ResumeTeam,
+    SetLimits,
+)
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.step import Step, Work
+from greenroom.core.state.world import World
+from greenroom.core.sync.bus import Commit
+
+TurnWord = Literal[
+    "answered", "interrupted", "failed", "provider", "limit", "paused", "waiting", "finished", "cancelled"
+]
+
+
+@record
+class Turn:
+    """What came of what was said. `why` says more where there is no answer; after the `last` one the chat is over."""
+
+    word: TurnWord
+    answer: str = ""
+    why: str = ""
+    spent: Amounts = NOTHING
+    last: bool = False
+
+
+class Chat:
+    """Owned and run in this process while it is open. Its team is made when the first thing is said."""
+
+    def __init__(self, runtime: Runtime, *, team: TeamId | None = None, agent: AgentId) -> None:
+        self._runtime = runtime
+        self.team = team
+        self.agent = agent
+        self._last: Step | None = None
+        self._texts: dict[StepId, list[str]] = {}
+        self._stopping = False
+        self._cut_off = False
+        self._before = NOTHING
+        self._stops: list[Callable[[], None]] = []
+
+    @property
+    def thread(self) -> ThreadId:
+        """Where it is held."""
+        return thread_id(self.agent, FIRST)
+
+    @property
+    def its_team(self) -> TeamId:
+        """The team, which is there once something was said."""
+        if self.team is None:
+            raise Bug("Nothing was said in this chat yet.")
+        return self.team
+
+    async def world(self) -> World:
+        """What is true in it."""
+        return await self._runtime.world(self.its_team)
+
+    async def found(self, cast: Cast, text: str, *, typed: str = "", limits: Limits) -> TeamId:
+        """Make the team, with the first thing that is said; it does not work yet."""
+        self.team = await found_chat(self._runtime, cast, text, typed=typed, limits=limits)
+        return self.team
+
+    async def open(self) -> Host:
+        """Let its agents work from now on."""
+        host = await self._runtime.start(self.its_team)
+        self._before = host.world.budgets[TEAM_BUDGET].spent
+        self._stops = [host.listen(self._follow), host.watch(self._watch)]
+        return host
+
+    def close(self) -> None:
+        """Listen no more. The team goes on as long as the runtime has it."""
+        for stop in self._stops:
+            stop()
+        self._stops = []
+
+    # --------------------------------------------------------------------------------------------------- talking
+
+    async def say(self, text: str, *, typed: str = "") -> None:
+        """Say something. What could not go on before is left; what was said then is read together with this."""
+        world = await self.world()
+        language = world.agents[self.agent].spec.language
+        told = interrupted(text, language=language) if self._cut_off else text
+        resumed = _resumed(world)
+        left: list[Intent] = [Interrupt(thread_id=self.thread)] if resumed and self._has_work(world) else []
+        await self._ask(*left, *resumed, self._queued(turn(told, typed or text)))
+
+    async def go_on(self) -> None:
+        """Let it go on with what was: what is queued, else whatever it thinks is next."""
+        world = await self.world()
+        more = [] if self._has_work(world) else [self._queued(turn(""))]
+        await self._ask(*_resumed(world), *more)
+
+    async def interrupt(self) -> None:
+        """Stop what goes on; the conversation stays."""
+        self._stopping = True
+        await self._runtime.ask(self.its_team, Interrupt(thread_id=self.thread))
+
+    async def over(self) -> Turn:
+        """Wait until nothing goes on any more; says what came of it."""
+        stands = await self._runtime.wait(self.its_team, FIRST)
+        spent = (await self.world()).budgets[TEAM_BUDGET].spent
+        cost, self._before = spent.minus(self._before), spent
+        came = self._turn(stands)
+        self._texts.clear()
+        self._last, self._cut_off, self._stopping = None, self._stopping, False
+        return evolve(came, spent=cost, last=FIRST not in (await self.world()).tasks)
+
+    def _turn(self, stands: Standing) -> Turn:
+        """Who has nothing to do has answered, unless somebody or something kept it from that."""
+        if stands.word != "idle" and stands.word != "working":
+            return Turn(word=stands.word, why=stands.why)
+        last = self._last
+        answer = "".join(self._texts.get(last.step_id, ())) if last is not None else ""
+        if self._stopping:
+            return Turn(word="interrupted", answer=answer)
+        if last is not None and last.state == "failed":
+            return Turn(word="failed", why=last.error)
+        return Turn(word="answered", answer=answer)
+
+    # -------------------------------------------------------------------------------------------------- steering
+
+    async def clear(self) -> None:
+        """Begin anew: of what was said, nothing is told any more. Who the agent is stays; the log keeps all."""
+        thread = (await self.world()).threads.get(self.thread)
+        if thread is not None:
+            begin = max(thread.last + 1, thread.window_from)
+            await self._runtime.ask(self.its_team, MoveWindow(thread_id=self.thread, window_from=begin, size=0))
+
+    async def choose(self, model: str) -> None:
+        """Ask another model from now on."""
+        await self._runtime.ask(self.its_team, choose_model(FIRST, model))
+
+    async def allow(self, limits: Limits) -> None:
+        """What it may spend from now on."""
+        await self._runtime.ask(self.its_team, SetLimits(budget_id=TEAM_BUDGET, limits=limits))
+
+    async def complete(self, summary: str = "") -> None:
+        """End it for good."""
+        told = summary or "The person said that it is done."
+        await self._runtime.ask(self.its_team, FinishTask(task_id=FIRST, summary=told))
+
+    async def questions(self) -> list[Approval]:
+        """What a person is asked before something is done."""
+        return [one for one in (await self.world()).approvals.values() if one.state == "pending"]
+
+    async def answer(self, approval: Approval, *, yes: bool) -> None:
+        """Say yes or no to it."""
+        word: Literal["approved", "denied"] = "approved" if yes else "denied"
+        await self._runtime.ask(self.its_team, AnswerApproval(approval_id=approval.approval_id, answer=word))
+
+    # --------------------------------------------------------------------------------------------------- looking
+
+    async def exchanges(self) -> list[Exchange]:
+        """What was said and answered since the chat was last cleared, oldest first."""
+        thread = (await self.world()).threads.get(self.thread)
+        return await exchanges(self._runtime, self.its_team, thread) if thread is not None else []
+
+    async def goes_on(self) -> bool:
+        """Whether something is still to be done in it."""
+        return self._has_work(await self.world())
+
+    # ------------------------------------------------------------------------------------------------- listening
+
+    def _follow(self, commit: Commit) -> None:
+        for row in commit.archived:
+            step = row.record
+            if isinstance(step, Step) and step.thread_id == self.thread and step.work.executor in SPOKEN:
+                self._last = step
+
+    def _watch(self, step: Step, event: ModelEvent) -> None:
+        if step.thread_id != self.thread or step.work.executor not in SPOKEN:
+            return
+        if isinstance(event, TextDelta):
+            self._texts.setdefault(step.step_id, []).append(event.text)
+        elif isinstance(event, Retried):
+            self._texts.pop(step.step_id, None)
+
+    def _has_work(self, world: World) -> bool:
+        thread = world.threads.get(self.thread)
+        return thread is not None and thread.open_steps > 0
+
+    def _queued(self, work: Work) -> QueueSteps:
+        return QueueSteps(agent_id=self.agent, works=(work,), task_id=FIRST)
+
+    async def _ask(self, *intents: Intent) -> None:
+        self._cut_off = self._stopping = False
+        await self._runtime.ask(self.its_team, *intents)
+
+
+def _resumed(world: World) -> list[Intent]:
+    """What lets it go on if it was paused."""
+    found: list[Intent] = [ResumeTeam()] if world.team.paused is not None else []
+    task = world.tasks.get(FIRST)
+    return [*found, ResumeTask(task_id=FIRST)] if task is not None and task.paused is not None else found

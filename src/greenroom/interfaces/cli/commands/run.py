@@ -1,0 +1,22 @@
+"""`greenroom run`: something to do for an agent, which answers when it is done."""
+
+from __future__ import annotations
+
+from greenroom.app.talks.kits import RUN
+from greenroom.interfaces.cli.asked.orders import Run
+from greenroom.interfaces.cli.commands.ask import answered
+from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.beginning import Wish, begun
+from greenroom.interfaces.cli.runs.session import Door
+
+NO_TOOLS = "There are no tools yet: it answers from what it is told. --no-tools says that this is meant."
+
+
+async def run(door: Door, order: Run) -> Exit:
+    """See that the agent and its model are there, then make the team and follow it to its end."""
+    wish = Wish(agent=order.agent, model=order.model, tools=order.tools, caps=order.caps, tape=order.tape)
+    beginning = await begun(door, wish)
+    notes = [f"Nobody is called {name!r}, so it cannot be called." for name in beginning.cast.missing]
+    if order.tools:
+        notes.append(NO_TOOLS)
+    return await answered(door, beginning, RUN, order.question, order.context, *notes)

@@ -1,0 +1,119 @@
+"""What is typed where no prompt can be drawn: lines of a pipe or a file, or of a terminal that can do nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from typing import Final
+
+from greenroom.app.talks.typed.lines import unfinished
+from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
+from greenroom.core.base.errors import Refused, Rejected
+
+PIECE: Final = 65_536
+MOST: Final = 1_000_000
+"""Bytes of one line."""
+
+TOO_LONG: Final = "A line of more than 1 MB came on stdin. Split it, or put it into a file and name that with @."
+
+
+class PlainLines:
+    """Each line is one text; `attended` says that a person types them. A thread reads that nobody waits for in the end.
+
+    It reads the file itself and not Python's buffer of it: that one is locked while somebody waits for it.
+    """
+
+    def __init__(self, number: int = 0, *, attended: bool = False) -> None:
+        self.attended = attended
+        self._number = number
+        self._wanted = threading.Semaphore(0)
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._pressed = asyncio.Event()
+        self._pending: asyncio.Task[bytes | None] | None = None
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+
+    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
+        """The next text, however many lines it has."""
+        found: list[str] = []
+        while not found or unfinished("\n".join(found)):
+            self._say(tip if not found else "· ")
+            line = await self._next(woken)
+            if isinstance(line, Woken | Stopped):
+                return line
+            if line is None:
+                self._say("\n")
+                return Written(text="\n".join(found)) if found else Gone()
+            found.append(_decoded(line))
+        return Written(text="\n".join(found))
+
+    async def agrees(self, tip: str, *, default: bool) -> bool:
+        """A yes or a no; nobody there means the default."""
+        self._say(f"{tip} [{'Y/n' if default else 'y/N'}] ")
+        line = await self._next(asyncio.Event())
+        word = _decoded(line).strip().lower() if isinstance(line, bytes) else ""
+        return word in ("y", "yes") if word else default
+
+    def stop(self) -> None:
+        """Ctrl-C."""
+        self._pressed.set()
+
+    def _say(self, tip: str) -> None:
+        if self.attended:
+            sys.stderr.write(tip)
+            sys.stderr.flush()
+
+    async def _next(self, woken: asyncio.Event) -> bytes | Woken | Stopped | None:
+        """A line, or what comes before it. A line that was waited for in vain is the next one's."""
+        if self._pending is None:
+            self._wanted.release()
+            self._pending = asyncio.create_task(self._lines.get())
+        others = [asyncio.create_task(woken.wait()), asyncio.create_task(self._pressed.wait())]
+        try:
+            await asyncio.wait((self._pending, *others), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in others:
+                one.cancel()
+        if self._pending.done():
+            line, self._pending = self._pending.result(), None
+            return line
+        if self._pressed.is_set():
+            self._pressed.clear()
+            return Stopped()
+        return Woken()
+
+    def _read(self) -> None:
+        """The thread: one line at a time, when somebody wants it."""
+        buffer = b""
+        while True:
+            self._wanted.acquire()
+            while b"\n" not in buffer and len(buffer) <= MOST:
+                try:
+                    data = os.read(self._number, PIECE)
+                except OSError:
+                    data = b""
+                if not data:
+                    break
+                buffer += data
+            line, newline, buffer = buffer.partition(b"\n")
+            self._hand_over(line if line or newline else None)
+
+    def _hand_over(self, line: bytes | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+        except RuntimeError:
+            return  # the loop is over, and so are we
+
+
+def _decoded(line: bytes) -> str:
+    if len(line) > MOST:
+        raise Refused(Rejected(code="too_long", why=TOO_LONG))
+    try:
+        text = line.decode("utf-8-sig").rstrip("\r")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise Refused(Rejected(code="no_text", why="What came on stdin is no text.", hint="Write it in UTF-8."))
+    return text

@@ -1,0 +1,35 @@
+"""Where this was typed: the folder, its workspace, agents and notes. Loaded by name: reading agents takes its time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from greenroom.app.agents import Agents, find_agents
+from greenroom.app.provisions import here
+from greenroom.app.workspace import workspace_notes, workspace_root
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """A folder, seen by whoever works there."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        """Where its workspace begins."""
+        return workspace_root(self.folder)
+
+    def notes(self) -> str:
+        """What its people wrote for whoever works there."""
+        return workspace_notes(self.folder)
+
+    def agents(self) -> Agents:
+        """The agents that can be used there."""
+        return find_agents(self.folder)
+
+
+def surroundings() -> Surroundings:
+    """Those of this process."""
+    return Surroundings(here(Path.cwd))

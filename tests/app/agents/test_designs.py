@@ -1,0 +1,210 @@
+"""Agents in the words of the designs that Greenroom unites, with what those take for granted."""
+
+from __future__ import annotations
+
+import pytest
+
+from greenroom.app.agents.multi_agent import agents_config
+from greenroom.app.designs.artifactflow import AgentConfig
+from greenroom.app.settings.schema import Retry
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
+from greenroom.core.state.spec import AgentSpec, Cooperation
+from tests.app.agents.folders import Folders, written
+
+JARVIS = "design: jarvis\n"
+
+
+# --------------------------------------------------------------------------------------------------- ArtifactFlow
+
+
+FLOW = "design: artifactflow\nname: ann\ndescription: Searches.\n"
+
+
+@pytest.mark.req("AF-3", "AF-4", "AF-5", "AF-6", "AF-7", "AF-8", "AF-9", "AF-10")
+def test_an_artifactflow_agent_has_its_designs_defaults(folders: Folders) -> None:
+    spec = folders.agent(FLOW, "")
+    assert (spec.name, spec.description, spec.capabilities, spec.tools) == ("ann", "Searches.", (), ())
+    assert spec.llm_config == {"model": "dashscope:qwen-plus", "streaming": False, "temperature": 0.7}
+    assert spec.turn.rounds == 3
+
+
+def test_a_file_and_a_program_of_artifactflow_describe_the_same_agent(folders: Folders) -> None:
+    program = AgentConfig(name="ann", description="Searches.", model="dashscope:qwen-plus").spec("Do it.")
+    assert evolve(folders.agent(FLOW), version="") == program
+
+
+@pytest.mark.req("AF-5", "AF-6", "AF-7", "AF-8", "AF-9", "AF-10")
+def test_an_artifactflow_agent_says_what_it_wants(folders: Folders) -> None:
+    lists = "capabilities: [Web search, Information retrieval]\nrequired_tools: [web_search]\n"
+    more = "model: openai:gpt-5.5\ntemperature: 0.5\nmax_tool_rounds: 5\nstreaming: true"
+    spec = folders.agent(FLOW + lists + more)
+    assert (spec.capabilities, spec.tools) == (("Web search", "Information retrieval"), ("web_search",))
+    assert spec.llm_config == {"model": "openai:gpt-5.5", "streaming": True, "temperature": 0.5}
+    assert spec.turn.rounds == 5
+
+
+@pytest.mark.req("AF-3", "AF-4")
+@pytest.mark.parametrize(("front", "key"), [("name: a", "description"), ("description: b", "name")])
+def test_an_artifactflow_agent_needs_a_name_and_a_description(folders: Folders, front: str, key: str) -> None:
+    said = folders.trouble(f"design: artifactflow\n{front}")
+    assert said == f", line 1: `{key}` is missing, and `design: artifactflow` needs it. Add it."
+
+
+@pytest.mark.parametrize("key", ["llm_max_retries", "llm_retry_delay"])
+def test_how_often_a_model_is_asked_again_is_said_for_all_agents(folders: Folders, key: str) -> None:
+    """The house's own defaults are ArtifactFlow's: three times, after a second first."""
+    assert (Retry().attempts, Retry().delay) == (3, 1.0)
+    said = folders.trouble(f"{FLOW}{key}: 3")
+    assert f", line 5: `{key}` is the same for all agents. Set `attempts` and `delay` under [retry]" in said
+
+
+def test_without_a_design_nothing_is_taken_for_granted(folders: Folders) -> None:
+    assert folders.agent("description: x", "").llm_config is None
+
+
+# --------------------------------------------------------------------------------------------------------- Jarvis
+
+
+@pytest.mark.req("AG-158", "AG-163")
+def test_a_jarvis_agent_has_its_designs_defaults(folders: Folders) -> None:
+    written(folders.ours / "helper.md", f"---\n{JARVIS}---\nYou help.")
+    spec = folders.found().get("Jarvis").spec
+    assert (spec.name, spec.prompt) == ("Jarvis", "You help.")
+    assert spec.turn.protocols == ("tool_call", "patch", "rewrite")
+    assert spec.turn.auto_complete is None
+
+
+@pytest.mark.req("AG-157")
+def test_a_jarvis_agent_needs_a_prompt(folders: Folders) -> None:
+    assert ", line 1: `system_prompt` is missing, and `design: jarvis` needs it." in folders.trouble(JARVIS, "")
+    (folders.yours / "ann.md").unlink()
+    assert folders.agent(f"{JARVIS}name: ann\nsystem_prompt: You help.", "").prompt == "You help."
+
+
+@pytest.mark.req("AG-159", "AG-160", "AG-166", "AG-167")
+def test_jarvis_words_mean_what_ours_mean(folders: Folders) -> None:
+    theirs = "summary_prompt: Short.\nuse_tools: [read_code]\nneed_summary: true\nauto_summary_rounds: 20\n"
+    spec = folders.agent(f"{JARVIS}name: ann\ndescription: Helps.\nmodel_group: main\n{theirs}")
+    assert (spec.description, spec.llm_config) == ("Helps.", {"model": "main"})
+    assert spec.tools == ("read_code",)
+    assert (spec.history.summary_prompt, spec.history.need_summary, spec.history.summary_rounds) == ("Short.", True, 20)
+
+
+@pytest.mark.req("AG-163", "AG-172")
+@pytest.mark.parametrize(
+    ("front", "forms"),
+    [
+        ("disable_file_edit: true", ("tool_call",)),
+        ("disable_file_edit: false", ("tool_call", "patch", "rewrite")),
+        ("output_handler: [ToolRegistry, EditFileHandler]", ("tool_call", "patch")),
+        ("output_handler: [ToolRegistry, EditFileHandler]\ndisable_file_edit: true", ("tool_call",)),
+    ],
+)
+def test_jarvis_handlers_are_forms_of_text_and_edits_can_be_taken_away(
+    folders: Folders, front: str, forms: tuple[str, ...]
+) -> None:
+    assert folders.agent(f"{JARVIS}name: ann\n{front}").turn.protocols == forms
+
+
+def test_a_handler_that_nobody_knows_is_refused(folders: Folders) -> None:
+    assert "some of ToolRegistry, EditFileHandler" in folders.trouble(f"{JARVIS}output_handler: [ToolRegistri]")
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"), [("auto_complete: true", True), ("auto_complete: false", False), ("", None)]
+)
+def test_what_jarvis_says_about_completion_is_kept(folders: Folders, said: str, meant: bool | None) -> None:
+    assert folders.agent(f"{JARVIS}name: ann\n{said}").turn.auto_complete is meant
+
+
+# ----------------------------------------------------------------------------------------------------- MultiAgent
+
+ANN = {"name": "ann", "description": "Leads.", "system_prompt": "You lead.", "auto_complete": True}
+BOB = {"name": "bob", "system_prompt": "You help.", "auto_complete": True, "use_tools": ["read_code"]}
+
+
+def multi(*items: dict[str, object], main: str = "ann", common: str = "") -> tuple[AgentSpec, ...]:
+    return agents_config(items, main, common)
+
+
+@pytest.mark.req("MA-62", "MA-63", "MA-64", "MA-69", "MA-70")
+def test_the_agents_of_a_multi_agent_are_read_in_its_words() -> None:
+    ann, bob = multi(BOB, ANN)
+    assert (ann.name, ann.description, ann.prompt) == ("ann", "Leads.", "You lead.")
+    assert (bob.name, bob.tools) == ("bob", ("read_code",))
+
+
+@pytest.mark.req("MA-64")
+def test_what_all_are_told_stands_before_what_each_is_told() -> None:
+    plain, common = multi(ANN), multi(ANN, common="Be brief.")
+    assert common[0].prompt == "Be brief.\n\nYou lead."
+    assert common[0].version != plain[0].version
+
+
+@pytest.mark.req("MA-66")
+def test_only_the_main_agent_may_end_a_task_by_itself() -> None:
+    ann, bob = multi(ANN, BOB)
+    assert (ann.turn.auto_complete, bob.turn.auto_complete) == (True, False)
+
+
+@pytest.mark.req("MA-62", "MA-70")
+@pytest.mark.parametrize(
+    ("items", "main", "said"),
+    [
+        ([{"system_prompt": "x"}], "ann", "agents_config[0]: `name` is missing."),
+        ([ANN, BOB, ANN], "ann", "agents_config[2]: there is another agent called 'ann'. Rename one."),
+        ([ANN, BOB], "bib", "There is no agent 'bib' to be the main one. Did you mean `bob`?"),
+        ([ANN, {**BOB, "sumary_prompt": "x"}], "ann", "agents_config[1]: `sumary_prompt` is no key of an agent."),
+        ([{**ANN, "summary_on_send": True}], "ann", "`summary_on_send` has no effect yet: it comes with handing work"),
+    ],
+)
+def test_what_a_multi_agent_cannot_be_made_of_is_said(items: list[dict[str, object]], main: str, said: str) -> None:
+    with pytest.raises(WorldFault) as fault:
+        multi(*items, main=main)
+    assert said in str(fault.value)
+
+
+# ------------------------------------------------------------------------------------------------------- Roo-Code
+
+ARCHITECT = """\
+design: roo
+id: architect-001
+type: architect
+name: 🏗️ Architect
+description: Designs systems.
+skills: [architecture-design, documentation]
+toolGroups: [read, command]
+promptTemplate: |
+  You are an experienced software architect.
+  Key principles: high level only.
+maxConcurrency: 1
+averageExecutionTime: 300
+successRate: 0.92
+canCooperate: true
+preferredPartners: [code-writer, documentation]
+communicationProtocol: design-handoff
+"""
+
+
+@pytest.mark.req("RC-7")
+def test_a_profile_of_roo_code_is_a_spec(folders: Folders) -> None:
+    spec = folders.agent(ARCHITECT, "", name="architect-001")
+    assert (spec.name, spec.role, spec.profile) == ("architect-001", "architect", "🏗️ Architect")
+    assert spec.description == "Designs systems."
+    assert spec.capabilities == ("architecture-design", "documentation")
+    assert spec.groups == ("read", "command")
+    assert spec.prompt == "You are an experienced software architect.\nKey principles: high level only."
+    assert spec.cooperation == Cooperation(
+        concurrency=1,
+        seconds=300,
+        success=92,
+        cooperates=True,
+        partners=("code-writer", "documentation"),
+        protocol="design-handoff",
+    )
+
+
+def test_what_only_roo_code_knows_is_said_to_be_so(folders: Folders) -> None:
+    assert "If this is one, say `design: roo`" in folders.trouble("id: architect-001")
+    assert "`id` is missing, and `design: roo` needs it." in folders.trouble("design: roo\ntype: architect")

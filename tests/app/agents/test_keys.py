@@ -1,0 +1,177 @@
+"""Every key goes where the table says, under each of its names; what cannot be used is said, with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from greenroom.app.agents.keys import EVERY, OURS, REFUSED, THEIRS, flat
+from greenroom.app.agents.specs import spec_of
+from greenroom.core.base.records import whole
+from greenroom.core.state.spec import AgentSpec, Cooperation, History, Turn
+from tests.app.agents.folders import Folders
+
+ALL = """\
+name: ann
+role: a reviewer
+profile: Careful.
+description: Reviews changes.
+model: strong
+temperature: 0.2
+max_output: 8000
+effort: high
+streaming: false
+tools: [read_file, search]
+calls: [bob]
+groups: [read, web]
+capabilities: [reading]
+protocols: [tool_call, patch]
+several: first
+ends: mark
+auto_complete: true
+rounds: 20
+repairs: 1
+summary_rounds: 30
+summary_prompt: Sum it up.
+need_summary: true
+language: zh
+answer: {type: object, properties: {ok: {type: boolean}}}
+cooperation:
+  concurrency: 2
+  seconds: 5m
+  success: 92
+  cooperates: false
+  partners: [bob]
+  protocol: review-feedback
+"""
+
+
+def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
+    spec = folders.agent(ALL, "Look at the tests first.")
+    assert spec == AgentSpec(
+        name="ann",
+        role="a reviewer",
+        profile="Careful.",
+        description="Reviews changes.",
+        prompt="Look at the tests first.",
+        tools=("read_file", "search"),
+        calls=("bob",),
+        groups=("read", "web"),
+        capabilities=("reading",),
+        answer={"type": "object", "properties": {"ok": {"type": "boolean"}}},
+        turn=Turn(
+            protocols=("tool_call", "patch"), several="first", ends="mark", auto_complete=True, rounds=20, repairs=1
+        ),
+        history=History(summary_rounds=30, summary_prompt="Sum it up.", need_summary=True),
+        cooperation=Cooperation(
+            concurrency=2, seconds=300, success=92, cooperates=False, partners=("bob",), protocol="review-feedback"
+        ),
+        language="zh",
+        llm_config={"effort": "high", "max_output": 8000, "model": "strong", "streaming": False, "temperature": 0.2},
+        version=spec.version,
+    )
+    assert {key.partition(".")[0] for key in OURS} == {
+        line.partition(":")[0] for line in ALL.splitlines() if line[0] > " "
+    } | {"prompt"}
+
+
+def test_every_field_of_a_spec_is_in_the_table() -> None:
+    named = {goes.to[0] for goes in OURS.values()} | REFUSED.keys()
+    assert set(whole(AgentSpec(name="x"))) <= named
+
+
+def test_a_file_without_a_name_is_called_like_the_file(folders: Folders) -> None:
+    assert folders.agent("description: x").name == "ann"
+
+
+def test_nothing_but_a_prompt_is_enough(folders: Folders) -> None:
+    spec = folders.agent("# nothing said", "Be brief.")
+    assert (spec.name, spec.prompt, spec.llm_config) == ("ann", "Be brief.", None)
+
+
+def test_a_key_may_be_written_in_several_ways(folders: Folders) -> None:
+    one = folders.agent("max_output: 5\nneed-summary: true\nautoComplete: false")
+    assert (one.llm_config, one.history.need_summary, one.turn.auto_complete) == ({"max_output": 5}, True, False)
+
+
+def test_names_may_stand_between_commas(folders: Folders) -> None:
+    assert folders.agent("tools: a, b, a").tools == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        ("temprature: 1", ", line 2: `temprature` is no key of an agent. Did you mean `temperature`?"),
+        ("name: x\n\nModell: y", ", line 4: `Modell` is no key of an agent. Did you mean `model`?"),
+        ("zzzzz: 1", ", line 2: `zzzzz` is no key of an agent. There are: `name`, `role`, `profile`, `description`"),
+        ("cooperation:\n  patners: [a]", ", line 3: `cooperation.patners` is no key of an agent. Did you mean"),
+        ("cooperation: 3", ", line 2: `cooperation` is a table. Write `concurrency`, `seconds`,"),
+        ("temperature: 3", ", line 2: `temperature` must be a number from 0 to 2, not 3."),
+        ("temperature: hot", ", line 2: `temperature` must be a number from 0 to 2, not 'hot'."),
+        ("max_output: 0", ", line 2: `max_output` must be a whole number from 1 on, not 0."),
+        ("max_output: 1.5", ", line 2: `max_output` must be a whole number from 1 on, not 1.5."),
+        ("effort: most", ", line 2: `effort` must be one of 'low', 'medium', 'high', not 'most'."),
+        ("streaming: yes", ", line 2: `streaming` must be true or false, not 'yes'."),
+        ("tools: 3", ", line 2: `tools` must be a list of names, like [one, two], not 3."),
+        ("tools: [3]", ", line 2: `tools` must be a text of one line that is not empty, not [3]."),
+        ("groups: [reed]", ", line 2: `groups` must be a list of some of read, edit, command, web (did you mean `re"),
+        ("rounds: -1", ", line 2: `rounds` must be a whole number from 0 to 1000000, not -1."),
+        ("rounds: true", ", line 2: `rounds` must be a whole number from 0 to 1000000, not True."),
+        ("repairs: 99", ", line 2: `repairs` must be a whole number from 0 to 10, not 99."),
+        ("model: https://evil.example/v1", ", line 2: `model` must be a role, a group of yours or provider:model"),
+        ("model:", ", line 2: `model` is empty. Give it a value, or delete the line."),
+        ("name: a b", ", line 2: `name` must be a name of up to 64 letters, digits, - _ and ., like code-reviewer"),
+        ("name: system", ", line 2: `name` must be another name: the house is called so itself"),
+        ("role: ''", ", line 2: `role` must be a text of one line that is not empty, not ''."),
+        ("description: '  '", ", line 2: `description` must be a text that is not empty, not '  '."),
+        ('description: "a\\e[2J"', ", line 2: `description` must be a text without characters that cannot be seen,"),
+        (f"{'x' * 500}: 1", f", line 2: `{'x' * 60}…` is no key of an agent. There are:"),
+        ("answer: 3", ", line 2: `answer` must be a JSON Schema, like {type: object, properties: {…}}, not 3."),
+        ("answer: {type: nothing}", ", line 2: `answer` must be a JSON Schema ("),
+        ("successRate: 92", ", line 2: `successRate` must be a number from 0 to 1, like 0.92, not 92."),
+        ("design: crew", ", line 2: `design` must be one of 'jarvis', 'artifactflow', 'roo', not 'crew'."),
+        ("prompt: x", ", line 2: `prompt` and the text below the front matter are the same thing, the prompt. Keep"),
+        ("tools: [a]\nuse_tools: [b]", ", line 3: `use_tools` and `tools` are two names for the same thing. Keep one"),
+        ("max_output: 1\nmaxOutput: 2", ", line 3: `maxOutput` and `max_output` are two names for the same thing."),
+        ("cooperation:\n  success: 9\nsuccessRate: 0.9", ", line 4: `successRate` and `cooperation.success` are two"),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_its_line(folders: Folders, front: str, said: str) -> None:
+    assert folders.trouble(front).startswith(said)
+
+
+@pytest.mark.parametrize("key", sorted(REFUSED))
+def test_what_has_no_place_here_is_never_silently_left_out(folders: Folders, key: str) -> None:
+    said = folders.trouble(f"{key}: sk-secret-1234")
+    assert said.startswith(f", line 2: `{key}` ")
+    assert said.endswith(".")
+    assert "sk-secret" not in said
+
+
+@pytest.mark.parametrize("key", sorted({*OURS, *THEIRS} - {"name"}))
+def test_a_value_that_cannot_be_is_never_taken(folders: Folders, key: str) -> None:
+    table, _, inner = key.rpartition(".")
+    front = f"{table}:\n  {inner}: [[]]" if table else f"{key}: [[]]"
+    assert f"`{key}` must be " in folders.trouble(front, "")
+
+
+def test_a_table_inside_is_flattened() -> None:
+    assert dict(flat({"a": 1, "cooperation": {"b": 2}})) == {"a": 1, "cooperation.b": 2}
+    assert not {key for key in EVERY if key != key.lower()}
+
+
+def test_the_version_follows_the_meaning_and_nothing_else(folders: Folders) -> None:
+    one = folders.agent("description: x\nmodel: strong\ntemperature: 1")
+    same = folders.agent("# said otherwise\ntemperature: 1.0\nmodel: 'strong'\ndescription: |\n  x\n", "\n\nDo it.\n\n")
+    assert one.version == same.version
+    assert len(one.version) == 12
+    assert folders.agent("description: y\nmodel: strong\ntemperature: 1").version != one.version
+    assert folders.agent("description: x\nmodel: strong\ntemperature: 1", "Do it!").version != one.version
+
+
+@pytest.mark.req("AF-13")
+def test_agents_share_nothing_that_one_of_them_could_change() -> None:
+    for field in whole(spec_of({"name": "a"})):
+        one = spec_of({"name": "a"})
+        assert not isinstance(getattr(one, field), list | dict | set)
+        with pytest.raises(AttributeError):
+            setattr(one, field, ("x",))

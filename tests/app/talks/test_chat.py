@@ -1,0 +1,174 @@
+"""A conversation that stays open: turns, interruptions, trouble, beginning anew."""
+
+import pytest
+
+from greenroom.app.talks.chat import Chat
+from greenroom.app.talks.history import Exchange, typed_before
+from greenroom.app.talks.outcome import chosen_models, models_of, settle
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import Bug, Refused
+from greenroom.core.base.ids import TaskId
+from greenroom.core.ports.model import Failed, ToolCall
+from tests.app.talks.voice import HELD, talked
+
+DOWN = Failed(kind="auth", why="test:voice does not let us in.")
+WRONG = Failed(kind="request", why="test:voice does not understand that.")
+
+
+async def test_each_thing_that_is_said_is_a_turn_of_one_conversation() -> None:
+    async with talked(["Hello.", "Fine."], notes="Be kind.") as talk:
+        assert (await talk.say("Hi.")).answer == "Hello."
+        turn = await talk.say("How are you?")
+        assert (turn.word, turn.answer, turn.last) == ("answered", "Fine.", False)
+        assert (turn.spent.tokens, turn.spent.money) == (15, 7), "what this turn has cost, not the one before"
+        assert talk.voice.heard == ["user: Hi.", "assistant: Hello.", "user: How are you?"]
+        assert "Be kind." in talk.voice.requests[0].messages[0].content
+        assert talk.voice.called[0] == "test:voice"
+        assert (await talk.chat.world()).tasks[TaskId("t1")].name == "Chat: Hi."
+
+
+async def test_nothing_exists_before_something_was_said() -> None:
+    async with talked() as talk:
+        assert await talk.runtime.log.streams() == []
+        with pytest.raises(Bug, match="Nothing was said"):
+            await talk.chat.world()
+
+
+@pytest.mark.req("AG-34")
+async def test_a_turn_can_be_interrupted_and_something_else_said_instead() -> None:
+    async with talked([HELD, "Better."]) as talk:
+        await talk.begin("Count to a million.")
+        turn = await talk.interrupted()
+        assert (turn.word, turn.answer, turn.last) == ("interrupted", HELD, False)
+        assert (await talk.say("Say hello.")).answer == "Better."
+        first, second = talk.voice.heard
+        assert first == "user: Count to a million."
+        assert second.startswith("user: (You were interrupted.")
+        assert second.endswith("\n\nSay hello.")
+        assert (await talk.say("And?")).answer == "Heard: And?", "it is said once that somebody was interrupted"
+
+
+@pytest.mark.req("AG-34")
+async def test_what_was_interrupted_can_go_on() -> None:
+    async with talked([HELD, "One, two."]) as talk:
+        await talk.begin("Count.")
+        await talk.interrupted()
+        await talk.chat.go_on()
+        assert (await talk.over()).answer == "One, two."
+        assert talk.voice.heard == ["user: Count."]
+
+
+async def test_an_interruption_that_comes_too_late_is_none() -> None:
+    async with talked() as talk:
+        await talk.say("Hi.")
+        await talk.chat.interrupt()
+        assert (await talk.say("Again.")).word == "answered"
+        assert talk.voice.heard[-1] == "user: Again."
+
+
+async def test_who_could_not_be_asked_is_asked_again_with_what_was_said_since() -> None:
+    async with talked([DOWN, "Both."]) as talk:
+        turn = await talk.say("One?")
+        assert (turn.word, turn.why) == ("provider", "provider: test:voice does not let us in.")
+        assert await talk.chat.goes_on()
+        assert (await talk.say("Two?")).answer == "Both."
+        assert talk.voice.heard == ["user: One?", "user: Two?"], "one turn for both"
+
+
+async def test_who_could_not_be_asked_is_asked_again_when_it_goes_on() -> None:
+    async with talked([DOWN, "Here."]) as talk:
+        await talk.say("One?")
+        await talk.chat.go_on()
+        assert (await talk.over()).answer == "Here."
+        assert talk.voice.heard == ["user: One?"]
+
+
+async def test_an_answer_that_is_no_use_says_why_and_the_chat_stays_open() -> None:
+    async with talked([WRONG, "Now."]) as talk:
+        turn = await talk.say("One?")
+        assert (turn.word, turn.why, turn.last) == ("failed", "test:voice does not understand that.", False)
+        await settle(talk.runtime, talk.chat.team or pytest.fail("no team"))
+        assert (await talk.say("Again?")).answer == "Now.", "nothing has ended the chat"
+
+
+async def test_a_limit_holds_until_more_is_allowed() -> None:
+    async with talked() as talk:
+        turn = await talk.say("One?", limits=Limits(tokens=10))
+        assert (turn.word, turn.why) == ("limit", "limit: team tokens")
+        assert (await talk.say("Still?")).word == "limit"
+        await talk.chat.allow(Limits(tokens=100_000))
+        await talk.chat.go_on()
+        assert (await talk.over()).answer == "Heard: Still?"
+        assert talk.voice.heard == ["user: One?", "user: Still?"]
+
+
+@pytest.mark.req("AG-38", "AG-39")
+async def test_clearing_begins_anew_and_keeps_who_the_agent_is() -> None:
+    async with talked() as talk:
+        await talk.say("My name is Ada.")
+        thread = talk.chat.thread
+        assert (await talk.chat.world()).threads[thread].size > 0
+        await talk.chat.clear()
+        assert (await talk.chat.world()).threads[thread].size == 0
+        assert await talk.chat.exchanges() == []
+        await talk.say("Who am I?")
+        assert talk.voice.heard == ["user: Who am I?"]
+        before, after = talk.voice.requests
+        assert before.messages[0] == after.messages[0], "the system prompt is there at once"
+        await talk.chat.clear()
+        await talk.chat.clear()
+        assert (await talk.say("And now?")).answer == "Heard: And now?"
+
+
+@pytest.mark.req("AG-37")
+async def test_a_person_continues_or_completes_with_a_summary() -> None:
+    async with talked(["One."]) as talk:
+        await talk.say("Count.")
+        await talk.chat.go_on()
+        assert (await talk.over()).answer == "Heard: Go on.", "another turn"
+        await talk.chat.complete("We counted.")
+        turn = await talk.over()
+        assert (turn.word, turn.why, turn.last) == ("finished", "We counted.", True)
+        with pytest.raises(Refused):
+            await talk.chat.say("More?")
+
+
+@pytest.mark.req("AG-40")
+async def test_a_chat_keeps_its_model_and_what_was_chosen_since() -> None:
+    async with talked() as talk:
+        await talk.say("Hi.")
+        world = await talk.chat.world()
+        assert (models_of(world), chosen_models(world)) == (("test:voice",), {})
+        await talk.chat.choose("test:other")
+        world = await talk.chat.world()
+        assert models_of(world) == ("test:other",)
+        assert chosen_models(world) == {"test:voice": "test:other"}
+
+
+async def test_what_was_said_can_be_read_again_without_what_went_along() -> None:
+    async with talked(["Hello.", ToolCall(call_id="1", name="nothing", arguments={}), "No such thing."]) as talk:
+        await talk.say("Hi.")
+        await talk.chat.say("File `a.md`: …\n\nSee @a.md", typed="See @a.md")
+        await talk.over()
+        said = await talk.chat.exchanges()
+        assert [(one.asked, one.answer) for one in said] == [("Hi.", "Hello."), ("See @a.md", "No such thing.")]
+        assert said[0] == Exchange(asked="Hi.", answer="Hello.")
+        teams = [talk.chat.team or pytest.fail("no team")]
+        assert [line async for line in typed_before(talk.runtime, teams, most=9)] == ["See @a.md", "Hi."]
+        assert [line async for line in typed_before(talk.runtime, teams * 2, most=1)] == ["See @a.md"]
+
+
+@pytest.mark.req("AG-41")
+async def test_a_chat_that_is_taken_up_again_is_the_same_one() -> None:
+    async with talked() as talk:
+        await talk.say("My name is Ada.")
+        talk.chat.close()
+        team = talk.chat.team or pytest.fail("no team")
+        await talk.runtime.stop(team)
+        again = Chat(talk.runtime, team=team, agent=talk.chat.agent)
+        await again.open()
+        await again.say("Who am I?")
+        assert (await again.over()).answer == "Heard: Who am I?"
+        assert talk.voice.heard[0] == "user: My name is Ada."
+        assert len(await talk.runtime.log.streams()) == 1, "no copy is left behind"
+        again.close()

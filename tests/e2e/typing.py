@@ -1,0 +1,116 @@
+"""Somebody at a terminal: a pty with a real `greenroom` behind it, keys that are pressed, a screen that is read."""
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.e2e.terminal import GREENROOM, PATIENCE, environment
+
+ENTER, CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\r", "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
+STEERING = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>()][0B]?|\r")
+PROMPT = "›"
+ITS_OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+"""The terminal belongs to the process, so that its keys send signals."""
+
+
+class Typing:
+    """A command on a terminal of so many columns. It is killed when the block ends."""
+
+    def __init__(self, home: Path, *words: str, columns: str = "100", cwd: str | None = None, **more: str) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, int(columns), 0, 0))
+        surroundings = environment(home, **{"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", **more})
+        surroundings.pop("COLUMNS")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", ITS_OWN, *GREENROOM, *words],
+            env=surroundings,
+            cwd=cwd,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self._seen = ""
+        self._read_so_far = 0
+        self._news = threading.Condition()
+        self._over = False
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+    def _read(self) -> None:
+        decoded = b""
+        while True:
+            try:
+                data = os.read(self._master, 65536)
+            except OSError:
+                data = b""
+            with self._news:
+                decoded += data
+                self._seen = STEERING.sub("", decoded.decode(errors="ignore"))
+                self._over = not data
+                self._news.notify_all()
+            if not data:
+                return
+
+    @property
+    def seen(self) -> str:
+        """All that was shown so far, without what steers a terminal."""
+        with self._news:
+            return self._seen
+
+    def until(self, text: str) -> str:
+        """Wait until this is shown, after all that was waited for before; returns what was shown since then."""
+        deadline = time.monotonic() + PATIENCE
+        with self._news:
+            while (found := self._seen.find(text, self._read_so_far)) < 0:
+                left = deadline - time.monotonic()
+                assert left > 0, f"{text!r} did not come: {self._seen!r}"
+                assert not self._over, f"it ended without {text!r}: {self._seen!r}"
+                self._news.wait(min(left, 1.0))
+            begun, self._read_so_far = self._read_so_far, found + len(text)
+            return self._seen[begun : self._read_so_far]
+
+    def press(self, *keys: str) -> None:
+        """Press these keys."""
+        os.write(self._master, "".join(keys).encode())
+
+    def says(self, text: str) -> None:
+        """Type a line at the prompt."""
+        self.until(PROMPT)
+        self.press(text, ENTER)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send the process a signal."""
+        self.process.send_signal(number)
+
+    def ends(self) -> int:
+        """Wait until it has ended; returns its code."""
+        code = self.process.wait(PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        with self._news:
+            while not self._over and time.monotonic() < deadline:
+                self._news.wait(1.0)
+        assert "Traceback" not in self.seen, self.seen
+        return code
