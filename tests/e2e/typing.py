@@ -20,20 +20,29 @@ from tests.e2e.terminal import GREENROOM, PATIENCE, environment
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\r", "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
 STEERING = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>()][0B]?|\r")
 PROMPT = "›"
+GRACE = 10.0
+"""Seconds to end by itself."""
+
 ITS_OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 """The terminal belongs to the process, so that its keys send signals."""
 
 
 class Typing:
-    """A command on a terminal of so many columns. It is killed when the block ends."""
+    """A command on a terminal of so many columns. It is ended when the block ends.
 
-    def __init__(self, home: Path, *words: str, columns: str = "100", cwd: str | None = None, **more: str) -> None:
+    `piped` is a shell's word for what stdin is instead of the terminal.
+    """
+
+    def __init__(
+        self, home: Path, *words: str, columns: str = "100", piped: str = "", cwd: str | None = None, **more: str
+    ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, int(columns), 0, 0))
         surroundings = environment(home, **{"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", **more})
         surroundings.pop("COLUMNS")
+        shell = ("/bin/sh", "-c", f'exec "$@" {piped}', "sh") if piped else ()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", ITS_OWN, *GREENROOM, *words],
+            [sys.executable, "-c", ITS_OWN, *shell, *GREENROOM, *words],
             env=surroundings,
             cwd=cwd,
             stdin=slave,
@@ -54,9 +63,12 @@ class Typing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.process.poll() is None:
+        self.process.terminate()
+        try:
+            self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait()
+            self.process.wait()
         os.close(self._master)
 
     def _read(self) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from greenroom.abilities.skills.talk import endings, meaning, voice
 from greenroom.abilities.skills.talk.cast import Cast, Role
 from greenroom.abilities.skills.talk.meaning import Meaning, Situation
-from greenroom.abilities.skills.talk.origins import origin
+from greenroom.abilities.skills.talk.origins import begins, origin, told_meanwhile
 from greenroom.abilities.skills.talk.reply import Reply, listen
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, Transcript, Transcripts
 from greenroom.core.base.records import evolve
@@ -70,6 +70,8 @@ class Converse:
         model = voice.voice(self._models, role.spec)
         team = bench.world.team.team_id
         transcript = self.transcripts.of(team, bench.step.thread_id, await bench.history(), native=role.native)
+        if not begins(bench.step) and told_meanwhile(bench.world, bench.step):
+            return Outcome(result={"deferred": "told"})  # the next turn reads all of it
         transcript.at(bench.step)
         last = transcript.rounds >= (role.spec.turn.rounds or endings.CAP)
         newest = _newest(bench, role, transcript, last=last)
@@ -142,6 +144,7 @@ def _situation(bench: Bench, role: Role, transcript: Transcript, *, last: bool) 
         nudges=transcript.nudges,
         misread=transcript.misread,
         others=role.others,
+        told=told_meanwhile(bench.world, bench.step),
     )
 
 

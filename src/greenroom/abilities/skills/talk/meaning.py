@@ -17,6 +17,7 @@ from greenroom.core.state.spec import AgentSpec, Ends
 from greenroom.core.state.step import Step, Work
 
 NO_MORE: Final = "Not run: you were told to answer without calls."
+NOT_YET: Final = "Not yet: you were told something more. Read it first."
 SUMMED_UP: Final = "summarize"
 """The skill that ends the work of an agent which is to sum it up."""
 
@@ -26,7 +27,7 @@ class Situation:
     """In which a reply is read. `alone` says that the thread has no other open step.
 
     `unattended` work goes on until it is over, because nobody is there to say how; `last` is the turn in which the
-    agent must not act any more.
+    agent must not act any more; `told` that somebody has said something that it has not read.
     """
 
     step: Step
@@ -40,6 +41,7 @@ class Situation:
     nudges: int = 0
     misread: int = 0
     others: tuple[str, ...] = ()
+    told: bool = False
     misfit: Callable[[Data, object], str] = lambda _, __: ""
 
 
@@ -79,6 +81,9 @@ def read(here: Situation, reply: Reply) -> Meaning:
 def _call(here: Situation, meaning: Meaning, call: ToolCall) -> None:
     if call.unread:
         meaning.again = ""  # it is told that nobody can read it: see the transcript
+    elif call.name in ("finish", own.ANSWER) and here.told:
+        meaning.told[call.call_id] = NOT_YET
+        meaning.over = True  # of this turn: what was said is read in the next one
     elif call.name in own.OWN:
         meaning.intents.append(own.done(here.step, call))
         meaning.over = meaning.over or call.name == "finish"

@@ -21,6 +21,14 @@ def from_people(world: World, step: Step) -> bool:
     return known is not None and known.spec.kind == "human"
 
 
+def told_meanwhile(world: World, step: Step) -> bool:
+    """Whether somebody for whom the agent works has said something in this conversation that waits to be read."""
+    others = (one for one in world.steps_of(step.agent_id) if one.thread_id == step.thread_id)
+    return any(
+        one.step_id != step.step_id and one.work.executor == "converse" and from_people(world, one) for one in others
+    )
+
+
 def origin(world: World, step: Step) -> Data:
     """What a turn that is put off tells the one that takes its place."""
     return {"begins": begins(step), "people": from_people(world, step)}
