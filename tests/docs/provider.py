@@ -10,6 +10,7 @@ from typing import Any
 
 from greenroom.testing.fake_openai.answers import Answer, Call
 from greenroom.testing.fake_openai.faults.shape import HELLO
+from greenroom.testing.fake_openai.scripts import Script
 from greenroom.testing.fake_openai.server import FakeOpenAI
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -43,14 +44,14 @@ def script(body: Mapping[str, Any], _: int) -> Answer:
 
 
 @contextmanager
-def provider() -> Iterator[str]:
+def provider(plays: Script = script) -> Iterator[str]:
     """Its address. It serves from a thread, because what asks it are other processes."""
     started: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
     ready = threading.Event()
 
     async def serve() -> None:
         over = asyncio.Event()
-        async with FakeOpenAI(script, strict=True) as server:
+        async with FakeOpenAI(plays, strict=True) as server:
             started.append((server.base_url, asyncio.get_running_loop(), over))
             ready.set()
             await over.wait()

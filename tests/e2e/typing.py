@@ -24,7 +24,7 @@ GRACE = 10.0
 """Seconds to end by itself."""
 
 ITS_OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-"""The terminal belongs to the process, so that its keys send signals."""
+"""The terminal belongs to the process, so that its keys send signals. With -S, since this much needs no measuring."""
 
 
 class Typing:
@@ -42,7 +42,7 @@ class Typing:
         surroundings.pop("COLUMNS")
         shell = ("/bin/sh", "-c", f'exec "$@" {piped}', "sh") if piped else ()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", ITS_OWN, *shell, *GREENROOM, *words],
+            [sys.executable, "-S", "-c", ITS_OWN, *shell, *GREENROOM, *words],
             env=surroundings,
             cwd=cwd,
             stdin=slave,
