@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from greenroom.app.library.results import Thought as Thought
     from greenroom.app.library.runs import Run as Run
     from greenroom.app.library.shapes import Misfit as Misfit
+    from greenroom.app.library.tools import Done as Done
     from greenroom.app.library.tools import Tool as Tool
     from greenroom.app.library.tools import tool as tool
     from greenroom.app.runtime import Runtime as Runtime
@@ -95,6 +96,7 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "app.library.runs": ("Run",),
     "app.library.shapes": ("Misfit",),
     "app.library.tools": (
+        "Done",
         "Tool",
         "tool",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.skills.converse import Converse
@@ -11,6 +11,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Bug, WorldFault
 from greenroom.core.base.ids import AgentId, task_id
 from greenroom.core.base.records import record
+from greenroom.core.ports.executor import Outcome
 from greenroom.core.ports.model import Finished, Model, ModelCard, ModelEvent, ModelRequest, Models, TextDelta, ToolSpec
 from greenroom.core.ports.reading import Reader
 from greenroom.core.rules.intents import AddTask, QueueSteps
@@ -87,6 +88,9 @@ class _Alone:
 
     def show(self, event: ModelEvent) -> None:
         """Nobody watches."""
+
+    def leave(self, left: Callable[[], Outcome | None]) -> None:
+        """Nobody cancels it."""
 
     async def history(self) -> Sequence[Step]:
         """Nothing has ended."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from greenroom.adapters.models.catalog.catalog import card_of
 from greenroom.adapters.models.catalog.discovery import Server, found, local_servers
 from greenroom.adapters.models.replay.cassette import FIRST_LINE
 from greenroom.adapters.models.replay.recording import Recorder
@@ -16,7 +17,7 @@ from greenroom.app.settings.layers import Loaded, load
 from greenroom.app.supply import Supply
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
-from greenroom.core.ports.model import Model, Models
+from greenroom.core.ports.model import Model, ModelCard, Models
 
 
 @record
@@ -72,7 +73,7 @@ class Provisions:
         """Record what models say, or have a recording say it again. Before the first model is asked for."""
         secrets = self._secrets() if record or replay else ()
         if replay is not None:
-            self._replay = Playing(replay, secrets=secrets)
+            self._replay = Playing(replay, card=_card, secrets=secrets)
         if record is not None:
             refuse_old(record)
             self._recorder = Recorder(record, secrets=secrets)
@@ -149,6 +150,11 @@ class Provisions:
         if recorder is not None:
             recorder.close()
             forget_empty(recorder.path)
+
+
+def _card(name: str) -> ModelCard:
+    """What is known of a model, whether or not it can be asked from here."""
+    return card_of(name.partition(":")[2])
 
 
 def here(cwd: Callable[[], Path]) -> Path:

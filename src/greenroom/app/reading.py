@@ -22,8 +22,10 @@ class TextReader:
     """The forms by name, and what they need to know of an agent."""
 
     def instructions(self, spec: AgentSpec, tools: Sequence[ToolSpec], others: Mapping[str, str]) -> str:
-        """What the agent is told of the forms in which it acts."""
-        return prompt(_forms(spec), tools=tools, agents=others, language=spec.language or "en")
+        """What the agent is told of the forms in which it acts. The XML form has its own name for calling agents."""
+        forms = _forms(spec)
+        told = [tool for tool in tools if tool.name != "call_agent"] if "xml_tool" in forms else tools
+        return prompt(forms, tools=told, agents=others, language=spec.language or "en")
 
     def read(
         self, spec: AgentSpec, text: str, tools: Sequence[ToolSpec], others: Sequence[str], *, ended: bool

@@ -20,7 +20,7 @@ def text_of(request: ModelRequest) -> str:
     return "\n".join(one.content for one in request.messages)
 
 
-@pytest.mark.req("AG-13", "AG-19", "AG-22", "AG-23")
+@pytest.mark.req("AG-13", "AG-19", "AG-22", "AG-23", "AG-182")
 async def test_a_talk_of_many_windows_goes_on_with_its_instructions_intact() -> None:
     model = Played(played, window=4000)
     async with team(model, AgentSpec(name="Ann", role="assistant"), solo=False) as here:

@@ -199,14 +199,32 @@ async def test_a_call_that_nobody_can_read_is_told_so_and_not_run() -> None:
     assert "not a JSON object" in model.asked[1].messages[-1].content
 
 
-async def test_an_answer_that_is_cut_off_or_refused_is_no_answer() -> None:
-    for end, words in (
-        (Finished(reason="length"), "it may write 1000 tokens at once"),
-        (Failed(kind="filter", why="fake:m refuses."), "fake:m refuses."),
-    ):
-        async with team(Playing((TextDelta(text="Hal"), end))) as here:
-            (step,) = await here.ask()
-        assert (step.state, words in step.error) == ("failed", True)
+async def test_an_answer_that_is_refused_is_no_answer() -> None:
+    async with team(Playing((TextDelta(text="Hal"), Failed(kind="filter", why="fake:m refuses.")))) as here:
+        (step,) = await here.ask()
+    assert (step.state, step.error) == ("failed", "fake:m refuses.")
+
+
+LONG = (TextDelta(text="Hal"), ToolCall(call_id="c1", name="add", arguments={"a": 1}), Finished(reason="length"))
+
+
+async def test_of_a_reply_that_is_cut_off_nothing_is_run_and_it_is_asked_for_in_less() -> None:
+    model = Playing(LONG, DONE)
+    async with team(model, solo=True) as here:
+        steps = await here.ask()
+    assert [step.work.executor for step in steps] == ["converse", "converse"]
+    said, told = model.asked[1].messages[-2:]
+    assert (said.role, said.content, said.calls) == ("assistant", "Hal", ())
+    assert told.content.startswith("Your last reply was longer than you may write at once.")
+
+
+async def test_who_is_cut_off_again_and_again_has_failed() -> None:
+    async with team(Playing(LONG), solo=True) as here:
+        steps = await here.ask()
+        (task,) = await here.runtime.ended_tasks(here.team)
+    why = "longer than the model may write at once (`max_output`)."
+    assert [step.state for step in steps] == ["finished", "finished", "failed"]
+    assert (task.state, task.summary.endswith(why), steps[-1].error.endswith(why)) == ("failed", True, True)
 
 
 async def test_a_stream_without_an_end_is_no_answer() -> None:

@@ -45,7 +45,7 @@ def test_a_language_that_is_not_there_is_english_and_a_prompt_that_is_not_there_
     [
         (Turn(), ["base", "role", "agents", "ending", "project"]),
         (Turn(protocols=("tool_call",)), ["base", "role", "agents", "ending", "project", "actions"]),
-        (Turn(protocols=("xml_tool",)), ["role", "agents", "project", "actions"]),
+        (Turn(protocols=("xml_tool",)), ["role", "project", "actions"]),
     ],
 )
 def test_the_sections_stand_in_the_order_of_their_table(turn: Turn, order: list[str]) -> None:

@@ -18,7 +18,7 @@ from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, TeamId, Thread
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
 from greenroom.core.ports.log import StoredEvent
-from greenroom.core.ports.model import Finished, ModelCard, ModelEvent, ModelRequest, TextDelta, Usage
+from greenroom.core.ports.model import Failed, Finished, ModelCard, ModelEvent, ModelRequest, TextDelta, Usage
 from greenroom.core.rules.intents import AddTask, ModifyStep, MoveWindow, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms, Work
@@ -172,7 +172,7 @@ class CutOff:
             raise self._error
 
 
-TOLD = (TextDelta(text="..."), Usage(output=5, money=1_500), Finished(reason="length"))
+TOLD = (TextDelta(text="..."), Usage(output=5, money=1_500), Failed(kind="filter", why="It is refused."))
 
 
 @pytest.mark.parametrize(

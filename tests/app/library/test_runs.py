@@ -12,6 +12,7 @@ from greenroom import (
     Agent,
     Approval,
     Called,
+    Done,
     Failed,
     Greenroom,
     ModelFault,
@@ -88,6 +89,36 @@ async def test_a_run_is_heard_as_it_goes_on_and_ends_with_its_result() -> None:
     ]
     assert isinstance(heard[5], Result)
     assert heard[5].output == "Two million."
+
+
+@tool(effect="pure")
+def survey(city: str) -> Done:
+    """All that is known of a city, as it is to be handed over."""
+    return Done(Fact(city=city, people=7))
+
+
+@pytest.mark.req("AG-33")
+async def test_a_tool_may_answer_in_the_place_of_its_agent() -> None:
+    plain, typed = (Played(in_order(calls("survey", city="Ur"), says("never asked"))) for _ in range(2))
+    async with Greenroom(memory=True) as house:
+        text = await house.run(Agent("guide", tools=[survey], model=plain), "Ur?")
+        fact = await house.run(Agent("guide", tools=[survey], output_type=Fact, model=typed), "Ur?")
+    assert (text.output, fact.output) == ('{"city":"Ur","people":7}', Fact(city="Ur", people=7))
+    assert (len(plain.asked), len(typed.asked)) == (1, 1)
+    assert (text.spent.money, fact.spent.money) == (1, 1), "only what was asked is paid"
+
+
+@pytest.mark.req("AG-33")
+async def test_what_a_tool_answers_must_be_of_the_type_that_is_wanted() -> None:
+    @tool
+    def wrong() -> Done:
+        """Answers with something else."""
+        return Done("no idea")
+
+    model = Played(in_order(calls("wrong"), calls("answer", "c2", city="Ur", people=7)))
+    async with Greenroom(memory=True) as house:
+        fact = await house.run(Agent("guide", tools=[wrong], output_type=Fact, model=model), "Ur?")
+    assert fact.output == Fact(city="Ur", people=7)
 
 
 def test_a_script_needs_no_loop_and_its_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

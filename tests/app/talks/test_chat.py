@@ -4,7 +4,7 @@ import pytest
 
 from greenroom.app.talks.chat import Chat
 from greenroom.app.talks.history import Exchange, typed_before
-from greenroom.app.talks.outcome import chosen_models, models_of, settle
+from greenroom.app.talks.outcome import models_of, settle
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Bug, Refused
 from greenroom.core.base.ids import TaskId
@@ -41,8 +41,9 @@ async def test_a_turn_can_be_interrupted_and_something_else_said_instead() -> No
         turn = await talk.interrupted()
         assert (turn.word, turn.answer, turn.last) == ("interrupted", HELD, False)
         assert (await talk.say("Say hello.")).answer == "Better."
-        first, second = talk.voice.heard
+        first, begun, second = talk.voice.heard
         assert first == "user: Count to a million."
+        assert begun == f"assistant: {HELD} […]", "the words that were there to be read"
         assert second.startswith("user: (You were interrupted.")
         assert second.endswith("\n\nSay hello.")
         assert (await talk.say("And?")).answer == "Heard: And?", "it is said once that somebody was interrupted"
@@ -55,7 +56,7 @@ async def test_what_was_interrupted_can_go_on() -> None:
         await talk.interrupted()
         await talk.chat.go_on()
         assert (await talk.over()).answer == "One, two."
-        assert talk.voice.heard == ["user: Count."]
+        assert talk.voice.heard == ["user: Count.", f"assistant: {HELD} […]", "user: Go on."]
 
 
 async def test_an_interruption_that_comes_too_late_is_none() -> None:
@@ -138,11 +139,9 @@ async def test_a_chat_keeps_its_model_and_what_was_chosen_since() -> None:
     async with talked() as talk:
         await talk.say("Hi.")
         world = await talk.chat.world()
-        assert (models_of(world), chosen_models(world)) == (("test:voice",), {})
+        assert models_of(world) == ("test:voice",)
         await talk.chat.choose("test:other")
-        world = await talk.chat.world()
-        assert models_of(world) == ("test:other",)
-        assert chosen_models(world) == {"test:voice": "test:other"}
+        assert models_of(await talk.chat.world()) == ("test:other",)
 
 
 async def test_what_was_said_can_be_read_again_without_what_went_along() -> None:

@@ -113,6 +113,7 @@ def ends(house: House) -> None:
     house.queue(BOB, skill("merge"), place="next")
     house.start(BOB, terms=ASK)
     house.do(i.ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=len(house.log))))
+    house.do(i.ChangeAgent(agent_id=ANN, spec=AgentSpec(name="Ann", role="writer", llm_config={"model": "x:z"})))
 
 
 def projection(events: Iterator[Event]) -> dict[str, object]:

@@ -4,11 +4,13 @@ import pytest
 
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, BudgetId, StageId, SubtaskId, TaskId
+from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
     AddAgent,
     AddParticipants,
     AddTask,
     CancelTask,
+    ChangeAgent,
     Declare,
     FinishStage,
     FinishSubtask,
@@ -122,6 +124,19 @@ def test_letters_from_and_to_a_removed_agent_are_settled() -> None:
     assert {one.message for one in house.world.mail.values()} == {"when?", "who?"}
     house.do(RemoveAgent(agent_id=HUE))
     assert not house.world.mail
+
+
+def test_an_agent_can_be_another_one_from_its_next_step_on() -> None:
+    house = House.furnished().queue(ANN)
+    old = house.agent(ANN).spec
+    new = evolve(old, tools=(), llm_config={"model": "x:y"})
+    house.do(ChangeAgent(agent_id=ANN, spec=new))
+    assert house.agent(ANN).spec == new
+    assert house.todo(ANN) != [], "what it has to do stays"
+    house.refused("not_yours", ChangeAgent(agent_id=ANN, spec=evolve(new, tools=("shell",))), by=ANN)
+    house.refused("not_yours", ChangeAgent(agent_id=ANN, spec=evolve(new, tools=("shell",))), by=BOSS)
+    house.refused("unknown_agent", ChangeAgent(agent_id=GUEST, spec=new))
+    house.refused("another_kind", ChangeAgent(agent_id=ANN, spec=evolve(new, kind="human")))
 
 
 def test_who_is_needed_is_not_removed() -> None:

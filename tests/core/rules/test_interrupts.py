@@ -1,6 +1,6 @@
 """Interrupting a turn: what ran and what waited ends, the conversation goes on."""
 
-from greenroom.core.rules.intents import Interrupt
+from greenroom.core.rules.intents import FinishStep, Interrupt
 from greenroom.core.state.step import StepCancelling
 from tests.core.house import ANN, BOB, T1, House, skill, thread
 from tests.core.rules.test_answered_calls import ask
@@ -44,3 +44,13 @@ def test_nobody_interrupts_another_agent_and_only_what_is_there() -> None:
     house = House.furnished().queue(ANN)
     house.refused("not_yours", HERE, by=BOB)
     house.refused("unknown_thread", Interrupt(thread_id=thread(ANN, "nowhere")))
+
+
+def test_what_is_left_of_an_attempt_is_kept_only_if_somebody_cancelled_it() -> None:
+    house = House.furnished().queue(ANN)
+    step = house.start(ANN)
+    left = FinishStep(step_id=step.step_id, attempt=1, outcome="cancelled", result={"text": "Half"})
+    house.refused("not_cancelled", left, by=ANN)
+    house.do(HERE).do(left, by=ANN)
+    ended = house.ended(step.step_id)
+    assert (ended.state, ended.result) == ("cancelled", {"text": "Half"})

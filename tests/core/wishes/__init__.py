@@ -72,6 +72,7 @@ SELDOM: tuple[Callable[[Random, World], Consequence], ...] = (
 HOUSE: tuple[Wish, ...] = (
     plan.create_team,
     plan.fork_team,
+    plan.change_agent,
     plan.recover,
     plan.declare,
     plan.pause_team,

@@ -13,6 +13,7 @@ from greenroom.core.rules.intents import (
     AddTask,
     AssignSubtask,
     CancelTask,
+    ChangeAgent,
     CreateTeam,
     Declare,
     FinishStage,
@@ -35,7 +36,7 @@ from greenroom.core.rules.intents import (
     UpdateWorkingMemory,
 )
 from greenroom.core.state.agent import Ability
-from greenroom.core.state.spec import AgentSpec, Kind
+from greenroom.core.state.spec import AgentSpec, Kind, Style
 from greenroom.core.state.stage import MemberWord, SubtaskEnd
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World
@@ -80,6 +81,13 @@ def add_agent(rng: Random, _: World) -> AddAgent:
         tools=("shell",),
     )
     return rng.choice((AddAgent(agent_id=name, spec=spec), AddAgent(agent_id=name, blueprint="guest")))
+
+
+def change_agent(rng: Random, world: World) -> ChangeAgent:
+    name = words.agent(rng, world)
+    style: Style = rng.choice(("plan", "converse"))
+    spec = AgentSpec(name=str(name), style=style, tools=rng.choice((("shell",), ())), role="another")
+    return ChangeAgent(agent_id=name, spec=spec)
 
 
 def remove_agent(rng: Random, world: World) -> RemoveAgent:

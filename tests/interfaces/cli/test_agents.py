@@ -140,7 +140,7 @@ def test_the_exact_request_is_printed(greenroom: Type, agents: Path, monkeypatch
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234567890")
     told = greenroom("prompt", "show", "lead", "--message", "Look\there [red]x[/red]")
     first, *_ = told.out.splitlines()
-    assert first == "to openai:gpt-5.5 · at most 4,096 tokens back · temperature 0.2 · effort low · in one piece"
+    assert first == "to openai:gpt-5.5 · at most 8,192 tokens back · temperature 0.2 · effort low · in one piece"
     assert "- `docs`: Writes docs." in told.out
     assert "Use tabs." in told.out
     assert "\nLook\there [red]x[/red]\n" in told.out

@@ -8,7 +8,7 @@ from typing import Final
 from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.abilities.skills.talk import voice
 from greenroom.abilities.skills.talk.origins import from_people
-from greenroom.abilities.skills.talk.reply import listen
+from greenroom.abilities.skills.talk.reply import answer
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, summed_up, told
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
@@ -63,7 +63,7 @@ class Compact:
         cut = cut_of(history, min(int(TAIL * room), sum(map(_size, history)) // 3))
         if cut == 0:
             return Outcome(state="failed", error="There is nothing to sum up.")
-        reply = await listen(bench, model, self._request(bench, model, history[:cut], int(READ * room)))
+        reply = await answer(bench, model, self._request(bench, model, history[:cut], int(READ * room)))
         kept, missing = words_of_people(bench.world, history[:cut], min(int(KEPT * room), MOST_KEPT))
         summary = shortened(reply.text.strip(), LONGEST) or NO_SUMMARY
         result = {"summary": summary, "kept": kept, "missing": missing, "open": open_in(bench.world, bench.step)}

@@ -11,9 +11,10 @@ from greenroom.abilities.skills.talk.meaning import Meaning, Situation
 from greenroom.abilities.skills.talk.origins import begins, origin, told_meanwhile
 from greenroom.abilities.skills.talk.reply import Reply, listen
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, Transcript, Transcripts
+from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models, ToolSpec
+from greenroom.core.ports.model import ChatMessage, Finished, Model, ModelRequest, Models, TextDelta, ToolSpec
 from greenroom.core.ports.reading import Acted, Misread, Reader
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Step, StepType, Terms, Work
@@ -27,6 +28,8 @@ FULL: Final = 0.75
 
 CROWDED: Final = 0.95
 """How much of it is too much, if summing up has failed."""
+
+TOO_LONG: Final = "it is longer than the model may write at once (`max_output`)"
 
 PATIENCE: Final = 2
 """How often in a row summing up may fail."""
@@ -73,6 +76,8 @@ class Converse:
         if not begins(bench.step) and told_meanwhile(bench.world, bench.step):
             return Outcome(result={"deferred": "told"})  # the next turn reads all of it
         transcript.at(bench.step)
+        if transcript.returned is not None and not begins(bench.step):
+            return self._returned(bench, role, transcript, transcript.returned)
         last = transcript.rounds >= (role.spec.turn.rounds or endings.CAP)
         newest = _newest(bench, role, transcript, last=last)
         first = _sum_up_first(bench, role, model, transcript, newest)
@@ -87,16 +92,30 @@ class Converse:
             max_output=voice.longest(model, role.spec),
             **voice.wishes(role.spec),
         )
-        reply = await listen(bench, model, request)
-        if not reply.text and not reply.calls and transcript.empty >= NUDGES:
+        reply = Reply()
+        bench.leave(lambda: _left(bench, reply, newest))
+        await listen(bench, model, request, reply)
+        if not reply.text and not reply.calls and not reply.cut_off and transcript.empty >= NUDGES:
             error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
             return Outcome(state="failed", error=error, spent=reply.spent or bench.step.reserved)
-        here = _situation(bench, role, transcript, last=last)
-        here.misfit = self._reader.misfit if self._reader is not None else here.misfit
+        here = self._situation(bench, role, transcript, last=last)
         return _outcome(bench, reply, self._meant(here, role, reply), newest)
+
+    def _returned(self, bench: Bench, role: Role, transcript: Transcript, text: str) -> Outcome:
+        """A tool has answered in the agent's place: that is the result, and its model is not asked."""
+        reply = Reply()
+        for event in (TextDelta(text=text), Finished()):
+            bench.show(event)
+            reply.take(event)
+        here = self._situation(bench, role, transcript, last=False)
+        here.ends = "text"
+        return evolve(_outcome(bench, reply, meaning.read(here, reply), ""), spent=NOTHING)
 
     def _meant(self, here: Situation, role: Role, reply: Reply) -> Meaning:
         """What the reply means; of an agent that acts in text, first what its text asks for."""
+        if reply.cut_off:
+            reply.only_words()
+            return meaning.misread(here, TOO_LONG, endings.cut_off(role.spec))
         if role.native or self._reader is None or not reply.text:
             return meaning.read(here, reply)
         ended = reply.finished is not None and reply.finished.reason == "stop"
@@ -110,6 +129,24 @@ class Converse:
         if found.notes and meant.again is not None:
             meant.again = f"{found.notes}\n{meant.again}".strip()
         return meant
+
+    def _situation(self, bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> Situation:
+        thread = bench.world.threads.get(bench.step.thread_id)
+        return Situation(
+            step=bench.step,
+            spec=role.spec,
+            ends=role.ends,
+            auto_complete=role.auto_complete,
+            unattended=role.unattended,
+            owns=role.owns,
+            alone=thread is None or thread.open_steps <= 1,
+            last=last,
+            nudges=transcript.nudges,
+            misread=transcript.misread,
+            others=role.others,
+            told=told_meanwhile(bench.world, bench.step),
+            misfit=self._reader.misfit if self._reader is not None else lambda _, __: "",
+        )
 
 
 def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript, newest: str) -> Outcome | None:
@@ -130,24 +167,6 @@ def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript
     return Outcome(result={"deferred": "compact"}, intents=(queued,))
 
 
-def _situation(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> Situation:
-    thread = bench.world.threads.get(bench.step.thread_id)
-    return Situation(
-        step=bench.step,
-        spec=role.spec,
-        ends=role.ends,
-        auto_complete=role.auto_complete,
-        unattended=role.unattended,
-        owns=role.owns,
-        alone=thread is None or thread.open_steps <= 1,
-        last=last,
-        nudges=transcript.nudges,
-        misread=transcript.misread,
-        others=role.others,
-        told=told_meanwhile(bench.world, bench.step),
-    )
-
-
 def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str) -> Outcome:
     """The reply as it is kept, and all it asks for. Work that cannot go on has failed, with the reason."""
     asked = None if newest == bench.step.work.text_content else newest
@@ -158,6 +177,14 @@ def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str) -> Outcome
         spent=bench.step.reserved if reply.spent is None else reply.spent,
         intents=meant.consequences(bench.step),
     )
+
+
+def _left(bench: Bench, reply: Reply, newest: str) -> Outcome | None:
+    """What stays of a reply that somebody interrupts: the words that were there to be read."""
+    if not reply.text.strip():
+        return None
+    reply.only_words()
+    return _outcome(bench, reply, Meaning(), newest)
 
 
 def _newest(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> str:

@@ -6,7 +6,7 @@ from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.abilities.skills.talk import own, voice
 from greenroom.abilities.skills.talk.cast import Cast
 from greenroom.abilities.skills.talk.endings import without_mark
-from greenroom.abilities.skills.talk.reply import listen
+from greenroom.abilities.skills.talk.reply import answer
 from greenroom.abilities.skills.talk.transcript import Transcripts
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, ModelRequest, Models
@@ -46,7 +46,7 @@ class Summarize:
             max_output=voice.longest(model, spec),
             **voice.wishes(spec),
         )
-        reply = await listen(bench, model, request)
+        reply = await answer(bench, model, request)
         text = without_mark(reply.text) or talk.last_words
         return Outcome(
             result=reply.kept(asked),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.executor import Outcome
 from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.model import ModelEvent
 from greenroom.core.ports.submit import Submit
@@ -14,6 +15,10 @@ from greenroom.core.rules.intents import PrepareEffect
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.step import Prepared, Step
 from greenroom.core.state.world import World
+
+
+def _nothing() -> None:
+    """Of most attempts nothing is left."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,6 +31,7 @@ class StepBench:
     windows: Windows
     blobs: Blobs
     watch: Callable[[Step, ModelEvent], None]
+    left: Callable[[], Outcome | None] = field(default=_nothing, init=False)
 
     @property
     def world(self) -> World:
@@ -56,6 +62,10 @@ class StepBench:
     def show(self, event: ModelEvent) -> None:
         """Let those see it who watch; nothing of it is kept."""
         self.watch(self.step, event)
+
+    def leave(self, left: Callable[[], Outcome | None]) -> None:
+        """Say what stays if somebody cancels this."""
+        self.left = left
 
     async def history(self) -> Sequence[Step]:
         """The thread's window: its ended steps, from where it begins."""

@@ -25,6 +25,7 @@ from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.model import ModelEvent
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.draft import SYSTEM
+from greenroom.core.rules.endings import is_cancelled
 from greenroom.core.rules.intents import FinishStep, Intent, ReleaseStep, StartStep
 from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
@@ -244,14 +245,14 @@ class Crew:
         if me is None:
             return _released(step, "stopped")
         self._effects[step.step_id] = me
+        bench = StepBench(_own_copy(step), self._look, self._submit, self._windows, self._blobs, self._show)
         try:
-            bench = StepBench(_own_copy(step), self._look, self._submit, self._windows, self._blobs, self._show)
             return await self._kept(sound(await executor.run(bench)))
         except asyncio.CancelledError:
             if not me.cancelling():
                 return _failed(step, f"{step.work.executor} was cancelled from inside.")
             me.uncancel()
-            return _released(step, "stopped")
+            return await self._left(bench)
         except StaleOwner:
             raise
         except ProviderFault as error:
@@ -264,6 +265,14 @@ class Crew:
             return _failed(step, f"{step.work.executor} broke: {type(error).__name__}: {error}")
         finally:
             self._effects.pop(step.step_id, None)
+
+    async def _left(self, bench: StepBench) -> Outcome | ReleaseStep:
+        """What stays of an attempt that somebody cancelled; of one that only stops nothing does, it is made again."""
+        now = self._look().steps.get(bench.step.step_id)
+        left = bench.left() if now is not None and is_cancelled(now) else None
+        if left is None:
+            return _released(bench.step, "stopped")
+        return await self._kept(evolve(sound(left), state="cancelled", error="Cancelled.", intents=()))
 
     async def _kept(self, outcome: Outcome) -> Outcome:
         """The outcome as the log will have it."""

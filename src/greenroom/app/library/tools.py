@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Final, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
@@ -25,6 +26,13 @@ NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _ARGUMENTS: Final = re.compile(r"^\s*(?:Args|Arguments|Parameters):\s*$", re.MULTILINE)
 _ARGUMENT: Final = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
 _FIELD: Final = re.compile(r"^\s*:param (?:\w+ )?(\w+):\s*(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a tool returns to end the work: `value` is the agent's answer, and its model is not asked again."""
+
+    value: object
 
 
 class Tool(Generic[P, R]):
@@ -83,6 +91,8 @@ class Tool(Generic[P, R]):
             value: object = await function(**arguments)
         else:
             value = await asyncio.to_thread(function, **arguments)
+        if isinstance(value, Done):
+            return Outcome(result={"output": as_text(value.value), "need_return": True})
         return Outcome(result={"output": as_text(value)})
 
 

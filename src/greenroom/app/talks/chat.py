@@ -152,7 +152,7 @@ class Chat:
 
     async def choose(self, model: str) -> None:
         """Ask another model from now on."""
-        await self._runtime.ask(self.its_team, choose_model(FIRST, model))
+        await self._runtime.ask(self.its_team, *choose_model(await self.world(), self.agent, model))
 
     async def allow(self, limits: Limits) -> None:
         """What it may spend from now on."""

@@ -54,7 +54,7 @@ def cast_of(
 ) -> Cast:
     """The cast of an agent. `settled` says which model a name means from now on; `model` wins over its own."""
     main = settled(model or model_of(spec))
-    found, missing, todo = {spec.name: _voiced(spec, main)}, list[str](), list(spec.calls)
+    found, missing, todo = {spec.name: voiced(spec, main)}, list[str](), list(spec.calls)
     for name in todo:
         if name in found or name in missing:
             continue
@@ -62,7 +62,7 @@ def cast_of(
             missing.append(name)
             continue
         other = others[name]
-        found[name] = _voiced(other, settled(model_of(other)) if model_of(other) else main)
+        found[name] = voiced(other, settled(model_of(other)) if model_of(other) else main)
         todo += other.calls
     members = [(AgentId(name), _fitted(one, tools=tools, language=language)) for name, one in found.items()]
     return Cast(members=tuple(members), missing=tuple(missing))
@@ -73,7 +73,8 @@ def model_of(spec: AgentSpec) -> str:
     return str((spec.llm_config or {}).get("model", ""))
 
 
-def _voiced(spec: AgentSpec, model: str) -> AgentSpec:
+def voiced(spec: AgentSpec, model: str) -> AgentSpec:
+    """The same agent, who asks this model."""
     return evolve(spec, llm_config={**(spec.llm_config or {}), "model": model})
 
 

@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from greenroom.app.runtime import Runtime
-from greenroom.app.talks.founding import model_of
+from greenroom.app.talks.founding import model_of, voiced
 from greenroom.app.talks.kits import ALONE, TALKS
-from greenroom.core.base.ids import TaskId, TeamId
-from greenroom.core.rules.intents import FinishTask, SetValue
+from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.rules.intents import ChangeAgent, FinishTask
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World, value_key
-
-CHOSEN: Final = "model"
-"""Under this name the board has the model that a person has chosen instead of the agent's own."""
+from greenroom.core.state.world import World, ordered
 
 
 def models_of(world: World) -> tuple[str, ...]:
     """The models that a team asks, by the names in the specs of its agents; none for a team with a script."""
     if world.team.kit not in TALKS:
         return ()
-    named = (model_of(agent.spec) for agent in world.agents.values())
-    instead = chosen_models(world)
-    return tuple(dict.fromkeys(instead.get(name, name) for name in named))
+    return tuple(dict.fromkeys(model_of(agent.spec) for agent in world.agents.values()))
 
 
-def chosen_models(world: World) -> dict[str, str]:
-    """The models that a person has chosen in a talk, each by the name of the one that it is asked instead of."""
-    found: dict[str, str] = {}
-    for task in world.tasks.values():
-        value = world.values.get(value_key(task.task_id, CHOSEN))
-        if value is not None:
-            found[model_of(world.agents[task.manager].spec)] = value.content
-    return found
-
-
-def choose_model(task: TaskId, name: str) -> SetValue:
-    """Ask another model from now on, also after a crash."""
-    return SetValue(task_id=task, key=CHOSEN, content=name)
+def choose_model(world: World, agent: AgentId, name: str) -> tuple[ChangeAgent, ...]:
+    """Let an agent ask another model from now on, and with it all who ask the same one."""
+    own = model_of(world.agents[agent].spec)
+    same = [one for one in ordered(world.agents) if model_of(one.spec) == own]
+    return tuple(ChangeAgent(agent_id=one.agent_id, spec=voiced(one.spec, name)) for one in same)
 
 
 async def settle(runtime: Runtime, team: TeamId) -> None:

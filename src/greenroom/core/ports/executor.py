@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol
 
 from greenroom.core.base.amounts import NOTHING, Amounts
@@ -18,9 +18,12 @@ from greenroom.core.state.world import World
 
 @record
 class Outcome:
-    """What an attempt came to: its result, what it cost, and what it asks for."""
+    """What an attempt came to: its result, what it cost, and what it asks for.
 
-    state: Literal["finished", "failed", "uncertain"] = "finished"
+    *cancelled* is what the actor makes of one that somebody has cancelled; no executor says it of itself.
+    """
+
+    state: Literal["finished", "failed", "uncertain", "cancelled"] = "finished"
     result: Data | None = None
     error: str = ""
     spent: Amounts = NOTHING
@@ -61,6 +64,10 @@ class Bench(Protocol):
 
     def show(self, event: ModelEvent) -> None:
         """Let those see it who watch, as it comes; nothing of it is kept."""
+        ...
+
+    def leave(self, left: Callable[[], Outcome | None]) -> None:
+        """Say what stays of this attempt if somebody cancels it: `left` is asked only then. It has no consequences."""
         ...
 
     async def history(self) -> Sequence[Step]:

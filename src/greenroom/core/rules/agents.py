@@ -8,9 +8,9 @@ from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.closing import cancel_steps, settle_mail
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
-from greenroom.core.rules.intents import AddAgent, AddParticipants, RemoveAgent, UpdateWorkingMemory
+from greenroom.core.rules.intents import AddAgent, AddParticipants, ChangeAgent, RemoveAgent, UpdateWorkingMemory
 from greenroom.core.rules.waits import release
-from greenroom.core.state.agent import Agent, AgentAdded, AgentRemoved, Duty, DutyTaken
+from greenroom.core.state.agent import Agent, AgentAdded, AgentChanged, AgentRemoved, Duty, DutyTaken
 from greenroom.core.state.task import ParticipantsAdded
 from greenroom.core.state.thread import ThreadClosed
 from greenroom.core.state.timer import TimerCancelled
@@ -43,6 +43,19 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
     if (spec.manager or spec.kind != "llm") and not is_trusted(world, by):
         return not_manager(by, "make a manager, a person or a part of the house")
     draft.emit(AgentAdded(at=draft.now, agent_id=intent.agent_id, spec=spec, made_by=by))
+    return None
+
+
+def change_agent(draft: Draft, intent: ChangeAgent, by: str) -> Verdict:
+    """Only people change what an agent is and may do, and nobody makes a person of a model or the other way round."""
+    if not is_trusted(draft.world, by):
+        return Rejected(code="not_yours", why=f"{by!r} may not change agents.", hint="Ask a person.")
+    agent = draft.world.agents.get(intent.agent_id)
+    if agent is None:
+        return unknown("agent", intent.agent_id, tuple(draft.world.agents))
+    if (agent.spec.kind, agent.spec.style) != (intent.spec.kind, intent.spec.style):
+        return Rejected(code="another_kind", why=f"{agent.agent_id!r} stays {agent.spec.kind} and {agent.spec.style}.")
+    draft.emit(AgentChanged(at=draft.now, agent_id=agent.agent_id, spec=intent.spec, changed_by=by))
     return None
 
 

@@ -33,6 +33,7 @@ RULES: Final[dict[type, Rule]] = {
     intents.ResumeTeam: team.resume_team,
     intents.Recover: endings.recover,
     intents.AddAgent: agents.add_agent,
+    intents.ChangeAgent: agents.change_agent,
     intents.RemoveAgent: agents.remove_agent,
     intents.AddParticipants: agents.add_participants,
     intents.UpdateWorkingMemory: agents.update_working_memory,

@@ -41,6 +41,11 @@ def running(draft: Draft, name: str, attempt: int, by: str) -> Step | Rejected:
     return step
 
 
+def is_cancelled(step: Step) -> bool:
+    """Whether somebody wants it to be over, whatever comes of it."""
+    return step.state == "cancelling" and step.then == "cancelled"
+
+
 def stale(step: Step, attempt: int) -> Rejected:
     """What is said about an attempt is of no interest any more."""
     return Rejected(
@@ -54,6 +59,8 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
     step = running(draft, intent.step_id, intent.attempt, by)
     if isinstance(step, Rejected):
         return step
+    if intent.outcome == "cancelled" and not is_cancelled(step):
+        return Rejected(code="not_cancelled", why=f"Nobody has cancelled step {step.step_id!r}.")
     draft.locks = draft.world.agents[step.agent_id].step_lock
     tool = to_fill(draft.world, step)
     # Nobody earns money by saying that a step cost less than nothing.
@@ -62,7 +69,7 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
     emit_end(draft, step, intent.outcome, result=intent.result, error=intent.error, spent=spent, blobs=intent.blobs)
     if intent.outcome == "uncertain":
         _doubt(draft, step)
-    if step.state == "running" or step.then != "cancelled":
+    if not is_cancelled(step):
         _consequences(draft, step, intent)
     if tool is not None:
         abandon(draft, tool, step)

@@ -72,6 +72,16 @@ class AgentAdded:
 
 
 @record
+class AgentChanged:
+    """The agent is another one from its next step on."""
+
+    at: int
+    agent_id: AgentId
+    spec: AgentSpec
+    changed_by: str
+
+
+@record
 class AgentRemoved:
     """The agent is gone; its id is never used again."""
 
@@ -89,7 +99,7 @@ class DutyTaken:
     duty: Duty
 
 
-AgentEvent = Declared | AgentAdded | AgentRemoved | DutyTaken
+AgentEvent = Declared | AgentAdded | AgentChanged | AgentRemoved | DutyTaken
 
 
 def queued(agent: Agent, step: StepId, place: int) -> Agent:

@@ -22,7 +22,7 @@ TABLES: Final[dict[Profile, tuple[Section, ...]]] = {
     "plain": ("role", "project"),
     "native": ("base", "role", "agents", "answer", "ending", "project"),
     "tool_call": ("base", "role", "agents", "ending", "project", "actions"),
-    "xml": ("role", "agents", "project", "actions"),
+    "xml": ("role", "project", "actions"),
 }
 """Which sections there are for whom, and in which order. An empty one is left out."""
 

@@ -71,6 +71,11 @@ def nudge(spec: AgentSpec, ends: Ends | Literal["answer"], *, empty: bool, why: 
     return PACK.render(spec.language, "nudge", {"ends": ends, "empty": empty, "mark": MARK, "why": why})
 
 
+def cut_off(spec: AgentSpec) -> str:
+    """What an agent is told that had more to say than it is allowed to at once."""
+    return PACK.render(spec.language, "cut_off", {})
+
+
 def last_turn(spec: AgentSpec, rounds: int) -> str:
     """What an agent is told that has acted as often as it may."""
     return PACK.render(spec.language, "last_turn", {"rounds": rounds})

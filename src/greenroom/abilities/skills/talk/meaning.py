@@ -42,7 +42,7 @@ class Situation:
     misread: int = 0
     others: tuple[str, ...] = ()
     told: bool = False
-    misfit: Callable[[Data, object], str] = lambda _, __: ""
+    misfit: Callable[[Data, object], str]
 
 
 @dataclass(slots=True)
@@ -121,10 +121,10 @@ def _answer(here: Situation, meaning: Meaning, schema: Data, call: ToolCall) -> 
     _misread(here, meaning, wrong, "")
 
 
-def misread(here: Situation, why: str) -> Meaning:
+def misread(here: Situation, why: str, told: str = "") -> Meaning:
     """What a reply means that wants to act, but not so that anybody may do it."""
     meaning = Meaning()
-    _misread(here, meaning, why, why)
+    _misread(here, meaning, why, told or why)
     return meaning
 
 

@@ -38,6 +38,17 @@ class Reply:
         self.usage: Usage | None = None
         self.finished: Finished | None = None
 
+    def forget(self) -> None:
+        """It is made again from the beginning."""
+        for part in (self._texts, self._thoughts, self.calls, self.opaque):
+            part.clear()
+        self.usage = self.finished = None
+
+    def only_words(self) -> None:
+        """Of a reply that was cut off only what it said can be kept: half a call or half a thought is none."""
+        for part in (self._thoughts, self.calls, self.opaque):
+            part.clear()
+
     def take(self, event: Content) -> None:
         """What has come."""
         match event:
@@ -63,6 +74,11 @@ class Reply:
     def reasoning(self) -> str:
         """What was thought before it."""
         return "".join(self._thoughts)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it had more to say than it was allowed to."""
+        return self.finished is not None and self.finished.reason == "length"
 
     @property
     def spent(self) -> Amounts | None:
@@ -103,20 +119,30 @@ def _kept(call: ToolCall, told: str | None = None) -> dict[str, object]:
     return found
 
 
-async def listen(bench: Bench, model: Model, request: ModelRequest) -> Reply:
-    """Ask, and read the whole answer; `ModelFault` for one that is no use, `ProviderFault` when there is none."""
-    reply, heard = Reply(), False
+async def listen(bench: Bench, model: Model, request: ModelRequest, reply: Reply) -> None:
+    """Ask, and read the answer to its end; `ModelFault` for one that is no use, `ProviderFault` when there is none."""
+    heard = False
     async with Listening(model.stream(request)) as events:
         async for event in events:
             bench.show(event)
             if isinstance(event, Retried):
-                reply = Reply()
+                reply.forget()
             elif isinstance(event, Failed):
                 raise _fault(event, reply.spent, heard=heard)
             else:
                 heard = True
                 reply.take(event)
-    return _whole(reply, model, request)
+    _ended(reply, model, request)
+
+
+async def answer(bench: Bench, model: Model, request: ModelRequest) -> Reply:
+    """Ask, and read the whole answer: half of one is no use."""
+    reply = Reply()
+    await listen(bench, model, request, reply)
+    if reply.cut_off:
+        why = f"{model.name} stopped before its answer was complete: it may write {request.max_output} tokens at once."
+        raise ModelFault(why, spent=reply.spent)
+    return reply
 
 
 def _fault(failed: Failed, spent: Amounts | None, *, heard: bool) -> ModelFault | ProviderFault:
@@ -128,15 +154,11 @@ def _fault(failed: Failed, spent: Amounts | None, *, heard: bool) -> ModelFault 
     return ProviderFault(failed.why, again=failed.again, spent=spent)
 
 
-def _whole(reply: Reply, model: Model, request: ModelRequest) -> Reply:
+def _ended(reply: Reply, model: Model, request: ModelRequest) -> None:
     finished = reply.finished
     if finished is None:
         raise ModelFault(f"{model.name} stopped before its answer was complete.", spent=reply.spent)
-    if finished.reason == "length":
-        why = f"{model.name} stopped before its answer was complete: it may write {request.max_output} tokens at once."
-        raise ModelFault(why, spent=reply.spent)
     if finished.reason == "filter" and not reply.text and not reply.calls:
         raise ModelFault(f"{model.name} refuses to answer this ({finished.said}).", spent=reply.spent)
     if not reply.text and not reply.calls:
         logging.getLogger(__name__).warning("%s answered nothing to %s", model.name, request.purpose.step)
-    return reply

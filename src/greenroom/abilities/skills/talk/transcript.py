@@ -17,6 +17,9 @@ from greenroom.core.state.step import Step
 TAKEN: Final = "Taken up. If it was refused, you are told in the next message."
 UNREAD: Final = "Not run: its arguments are not a JSON object. Make the call again."
 
+INTERRUPTED: Final = " […]"
+"""What an agent reads at the end of its own words when a person did not let it finish them."""
+
 KEPT: Final = 4096
 """Threads whose messages are kept in memory; the others are read again."""
 
@@ -32,6 +35,7 @@ class Transcript:
 
     `native` is whether calls and their results are told as such; if not, all is text. `turns` are all turns, `rounds`
     those since the agent was last given something to do in which it acted, `nudges` those in which it only talked.
+    `returned` is what a tool has answered in the agent's place since it last spoke.
     """
 
     def __init__(self, *, native: bool = True) -> None:
@@ -44,6 +48,7 @@ class Transcript:
         self.misread = 0
         self.fresh = 0
         self.stuck = 0
+        self.returned: str | None = None
         self._counted = 0
         self._uncounted = 0
         self._size = 0
@@ -91,6 +96,8 @@ class Transcript:
             self._summed_up(ok=step.state == "finished")
             return
         self._say(told(step, native=self.native))
+        if step.work.type == "tool" and step.state == "finished" and (step.result or {}).get("need_return"):
+            self.returned = str((step.result or {}).get("output", ""))
         if step.work.executor == "converse":
             self._count(step, step.result or {})
 
@@ -104,6 +111,7 @@ class Transcript:
         if "deferred" in result:
             return
         self.turns += step.answers is None
+        self.returned = None
         self.fresh += 1
         self.at(step)
         acted, said = bool(result.get("calls")), bool(result.get("text"))
@@ -151,10 +159,11 @@ def told(step: Step, *, native: bool = True) -> list[ChatMessage]:
     if step.result is None and step.state != "finished":
         return found  # nothing was answered: an error of ours is not what the model said
     calls = calls_of(result) if native else ()
+    cut = INTERRUPTED if step.state == "cancelled" else ""
     found.append(
         ChatMessage(
             role="assistant",
-            content=str(result.get("text", "")),
+            content=str(result.get("text", "")) + cut,
             calls=calls,
             reasoning=str(result.get("reasoning", "")),
             opaque=tuple(_opaque(one) for one in _items(result, "opaque")),

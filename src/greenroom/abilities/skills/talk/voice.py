@@ -10,7 +10,9 @@ from greenroom.core.ports.model import Model, Models, Purpose
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Terms
 
-MAX_OUTPUT: Final = 4096
+MAX_OUTPUT: Final = 8192
+"""Tokens that an answer may have if nobody says: a file of some length can be written in one call."""
+
 OVERHEAD: Final = 2000
 """Bytes for what surrounds the texts of a request: roles, names, separators."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 
 from greenroom.adapters.models.replay.canonical import canonical, key
@@ -67,10 +67,16 @@ def _only(cassette: Cassette) -> str:
 
 
 class Playing:
-    """A recording in the place of all models: whoever was recorded answers under its own name, and else the first."""
+    """A recording in the place of all models: whoever was recorded answers under its own name, and else the first.
 
-    def __init__(self, recording: str | Path, *, secrets: Iterable[str] = ()) -> None:
+    `card` says what is known of a model by its name: who plays it must be asked just as it was.
+    """
+
+    def __init__(
+        self, recording: str | Path, *, card: Callable[[str], ModelCard] | None = None, secrets: Iterable[str] = ()
+    ) -> None:
         self.cassette = Cassette(recording)
+        self._card = card
         self._secrets = tuple(secrets)
 
     @property
@@ -81,4 +87,5 @@ class Playing:
     def named(self, name: str) -> ReplayModel:
         """The recorded model of this name."""
         chosen = name if name in self.cassette.models else self.main
-        return ReplayModel(self.cassette, name=chosen, secrets=self._secrets)
+        card = self._card(chosen) if self._card is not None else None
+        return ReplayModel(self.cassette, name=chosen, card=card, secrets=self._secrets)

@@ -17,6 +17,7 @@ from greenroom.core.rules.intents.plan import (
     AddTask,
     AssignSubtask,
     CancelTask,
+    ChangeAgent,
     CreateTeam,
     Declare,
     FinishStage,
@@ -74,6 +75,7 @@ __all__ = [
     "AssignSubtask",
     "CancelTask",
     "CancelTimer",
+    "ChangeAgent",
     "Consequence",
     "CreateTeam",
     "Declare",
@@ -152,11 +154,14 @@ Consequence = (
 
 @record
 class FinishStep:
-    """Record an attempt's result; each intent it carries is decided on its own."""
+    """Record an attempt's result; each intent it carries is decided on its own.
+
+    *cancelled* is one that somebody has cancelled and of which something is left.
+    """
 
     step_id: StepId
     attempt: int
-    outcome: Literal["finished", "failed", "uncertain"] = "finished"
+    outcome: Literal["finished", "failed", "uncertain", "cancelled"] = "finished"
     result: Data | None = None
     error: str = ""
     spent: Amounts = NOTHING
@@ -167,6 +172,7 @@ class FinishStep:
 Intent = (
     Consequence
     | CreateTeam
+    | ChangeAgent
     | ForkTeam
     | Recover
     | Declare

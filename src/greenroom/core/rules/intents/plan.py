@@ -72,6 +72,14 @@ class AddAgent:
 
 
 @record
+class ChangeAgent:
+    """Give an agent another spec: another model, other tools. From its next step on it is that one."""
+
+    agent_id: AgentId
+    spec: AgentSpec
+
+
+@record
 class RemoveAgent:
     """Let an agent go."""
 

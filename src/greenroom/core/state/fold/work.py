@@ -33,6 +33,11 @@ def _agent_added(world: World, event: agents.AgentAdded) -> World:
     return evolve(world, agents=world.agents.set(event.agent_id, agent))
 
 
+def _agent_changed(world: World, event: agents.AgentChanged) -> World:
+    changed = evolve(world.agents[event.agent_id], spec=event.spec)
+    return evolve(world, agents=world.agents.set(event.agent_id, changed))
+
+
 def _agent_removed(world: World, event: agents.AgentRemoved) -> World:
     table = world.tasks
     for name, task in world.tasks.items():
@@ -227,6 +232,7 @@ def _limit_reached(world: World, _: budgets.LimitReached) -> World:
 FOLDS: Final[dict[type, Callable[[World, Any], World]]] = {
     agents.Declared: _declared,
     agents.AgentAdded: _agent_added,
+    agents.AgentChanged: _agent_changed,
     agents.AgentRemoved: _agent_removed,
     agents.DutyTaken: _duty_taken,
     threads.ThreadOpened: _thread_opened,

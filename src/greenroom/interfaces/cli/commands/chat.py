@@ -11,9 +11,9 @@ from typing import TextIO, cast
 
 from greenroom.app.talks.chat import Chat
 from greenroom.app.talks.finding import chats, find_chat
-from greenroom.app.talks.founding import FIRST, model_of
+from greenroom.app.talks.founding import FIRST
 from greenroom.app.talks.history import typed_before, typed_in
-from greenroom.app.talks.outcome import choose_model, chosen_models, models_of
+from greenroom.app.talks.outcome import choose_model, models_of
 from greenroom.app.talks.typed.files import file_context, offered
 from greenroom.app.talks.typed.handlers import Handler, builtin, shell
 from greenroom.app.talks.typed.people import Nobody, Person
@@ -76,13 +76,11 @@ async def _again(door: Door, order: orders.Chat, team: TeamId, person: Person, *
     world = await door.runtime.world(team)
     await _refuse_held(door, team)
     door.means.tape(order.tape)
-    instead = chosen_models(world)
     limits = new_limits(door, world, order.caps)
     if order.model:
         settled = door.means.provisions.settled(order.model)
-        instead = {model_of(world.agents[world.tasks[FIRST].manager].spec): settled}
-        await door.runtime.ask(team, choose_model(FIRST, settled))
-    door.means.replace(instead)
+        await door.runtime.ask(team, *choose_model(world, world.tasks[FIRST].manager, settled))
+        world = await door.runtime.world(team)
     for name in models_of(world):
         door.means.named(name)  # that nobody can be asked is said before anything goes on
     await door.runtime.ask(team, *limits)

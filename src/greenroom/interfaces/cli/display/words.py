@@ -98,6 +98,11 @@ def _joined(_: World, event: agents.AgentAdded) -> Said:
     return Said(who=event.agent_id, text=f"joins as {event.spec.role or event.spec.kind}")
 
 
+def _changed(_: World, event: agents.AgentChanged) -> Said:
+    model = str((event.spec.llm_config or {}).get("model", ""))
+    return Said(who=event.agent_id, text="is set up anew" + (f", with {model}" if model else ""))
+
+
 def _left(_: World, event: agents.AgentRemoved) -> Said:
     return Said(who=event.agent_id, text=f"leaves: {event.why}")
 
@@ -240,6 +245,7 @@ _WORDS: Final[dict[type, Callable[[World, Any], Said]]] = {
     tasks.TaskPaused: _paused,
     tasks.TaskResumed: _resumed,
     agents.AgentAdded: _joined,
+    agents.AgentChanged: _changed,
     agents.AgentRemoved: _left,
     tasks.TaskCreated: _task,
     tasks.TaskEnded: _task_ended,

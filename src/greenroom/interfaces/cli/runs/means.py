@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from greenroom.core.ports.model import Model, Models
@@ -21,7 +21,6 @@ class Means:
     def __init__(self) -> None:
         self._made: Provisions | None = None
         self._around: Surroundings | None = None
-        self._instead: Mapping[str, str] = {}
 
     @property
     def provisions(self) -> Provisions:
@@ -44,12 +43,8 @@ class Means:
         return self.surroundings.notes()
 
     def named(self, name: str) -> Model:
-        """The model of this name, or the one that is asked instead."""
-        return self.provisions.named(self._instead.get(name, name))
-
-    def replace(self, instead: Mapping[str, str]) -> None:
-        """Ask other models from now on, each by the name of the one in whose place it is asked."""
-        self._instead = dict(instead)
+        """The model of this name."""
+        return self.provisions.named(name)
 
     def around(self, script: ScriptedModel) -> Models:
         """A script, recorded or replayed if that was asked for."""

@@ -8,8 +8,7 @@ from typing import Final, Literal
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import MILLION, Caps
 from greenroom.app.talks.chat import Chat
-from greenroom.app.talks.founding import Cast, model_of
-from greenroom.app.talks.outcome import chosen_models
+from greenroom.app.talks.founding import Cast, model_of, voiced
 from greenroom.app.talks.typed.handlers import COMMANDS, Command
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import TEAM_BUDGET
@@ -134,17 +133,13 @@ class Slash:
         if self._chat.team is None:
             self.begun = _with_model(self.begun, settled)
         else:
-            spec = (await self._chat.world()).agents[self._chat.agent].spec
             await self._chat.choose(settled)
-            self._door.means.replace({model_of(spec): settled})
         return self._say(f"{settled} from now on.")
 
     async def _present(self) -> str:
         if self._chat.team is None:
             return self.begun.cast.models[0] if self.begun is not None else ""
-        world = await self._chat.world()
-        own = model_of(world.agents[self._chat.agent].spec)
-        return chosen_models(world).get(own, own)
+        return model_of((await self._chat.world()).agents[self._chat.agent].spec)
 
     async def _allowed(self) -> Caps:
         if self._chat.team is None:
@@ -174,8 +169,7 @@ def _with_model(begun: Begun | None, model: str) -> Begun | None:
     if begun is None:
         return None
     (name, spec), *rest = begun.cast.members
-    first = evolve(spec, llm_config={**(spec.llm_config or {}), "model": model})
-    return evolve(begun, cast=Cast(members=((name, first), *rest), missing=begun.cast.missing))
+    return evolve(begun, cast=Cast(members=((name, voiced(spec, model)), *rest), missing=begun.cast.missing))
 
 
 def _caps(limits: Limits) -> Caps:

@@ -1,4 +1,4 @@
-"""ArtifactFlow's agents: configuration, one turn as a stream of events, routing, and memory by agent."""
+"""What all agents of ArtifactFlow have: configuration, one turn as a stream of events, routing, and memory by agent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -123,6 +123,13 @@ async def test_a_call_that_cannot_be_run_says_why() -> None:
     last = (await turn(agent))[-1].data
     assert (last.success, last.routing) == (False, None)
     assert "query" in last.content
+
+
+@pytest.mark.req("AF-26")
+def test_calls_are_read_from_the_text_of_a_reply() -> None:
+    agent, _ = searcher(says(""))
+    assert agent.parse_tool_calls(f"I look.\n{CALL}") == [{"name": "search", "params": {"query": "tea & milk"}}]
+    assert agent.parse_tool_calls("Green.") == []
 
 
 @pytest.mark.req("AF-28")

@@ -1,4 +1,4 @@
-"""ArtifactFlow's agents: one model call per execution, calls as XML in the text, and a graph that decides what follows.
+"""What all agents of ArtifactFlow have: one model call per execution, calls as XML in the text, and their records.
 
 The graph is Greenroom's turn: `AgentConfig.spec` is the same agent as a member of a team, where calls are run, rounds
 are counted and sub-agents are called. `BaseAgent.stream` is a single execution, for those with a graph of their own.
@@ -6,9 +6,8 @@ are counted and sub-agents are called. `BaseAgent.stream` is a single execution,
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -16,8 +15,10 @@ from typing import Any, Final
 from greenroom.abilities.protocols import Acts, NotRun, Read, prompt, read, routing
 from greenroom.adapters.models.gate import Gate
 from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.app.clock import SystemClock
+from greenroom.app.designs.artifactflow.telling import line, minute
+from greenroom.core.base.clock import Clock
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
-from greenroom.core.base.records import Data
 from greenroom.core.ports.model import (
     ChatMessage,
     Failed,
@@ -32,6 +33,7 @@ from greenroom.core.ports.model import (
     ToolSpec,
     Usage,
 )
+from greenroom.core.ports.packs import ENGLISH
 from greenroom.core.state.spec import AgentSpec, Turn
 
 LONGEST: Final = 4096
@@ -53,7 +55,7 @@ class AgentConfig:
     llm_max_retries: int = 3
     llm_retry_delay: float = 1.0
 
-    def spec(self, prompt: str = "", sub_agents: Sequence[str] = ()) -> AgentSpec:
+    def spec(self, prompt: str = "", sub_agents: Sequence[str] = (), *, language: str = "") -> AgentSpec:
         """The same agent as a member of a team: there the rounds are counted, and calls are run."""
         return AgentSpec(
             name=self.name,
@@ -63,6 +65,7 @@ class AgentConfig:
             calls=tuple(sub_agents),
             prompt=prompt,
             turn=Turn(protocols=("xml_tool",), several="first", ends="text", rounds=self.max_tool_rounds),
+            language=language,
             llm_config={"model": self.model, "temperature": self.temperature, "streaming": self.streaming},
         )
 
@@ -100,17 +103,45 @@ class StreamEvent:
 
 
 class BaseAgent(ABC):
-    """An agent that makes exactly one model call per execution. `toolkit` are the tools that it may ask for."""
+    """An agent that makes exactly one model call per execution. `toolkit` are the tools that it may ask for.
 
-    def __init__(self, config: AgentConfig, toolkit: Sequence[ToolSpec] = (), *, models: Models) -> None:
+    `language` is the one it is told things in (`en`, `zh`); `clock` says what time it is told.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        toolkit: Sequence[ToolSpec] | None = None,
+        *,
+        models: Models,
+        language: str = "",
+        clock: Clock | None = None,
+    ) -> None:
         self.config = config
-        self.toolkit = tuple(tool for tool in toolkit if tool.name in config.required_tools)
+        self.toolkit = tuple(tool for tool in toolkit or () if tool.name in config.required_tools)
         self.sub_agents: dict[str, AgentConfig] = {}
+        self.language = language
         self._models = models
+        self._clock: Clock = clock or SystemClock()
 
     def register_subagent(self, config: AgentConfig) -> None:
         """Let it call this one."""
         self.sub_agents[config.name] = config
+
+    def describe_subagents(self) -> dict[str, str]:
+        """Whom it can call, as that stands with the tools."""
+        return {line(name): line(one.description) for name, one in self.sub_agents.items()}
+
+    def now(self) -> str:
+        """The time, as a prompt says it."""
+        return minute(self._clock.now())
+
+    def spec(self, context: Mapping[str, Any] | None = None) -> AgentSpec:
+        """The same agent as a member of a team, where its sub-agents are members too.
+
+        Its prompt is built here, once: what it says of the time and of artifacts is true when the work begins.
+        """
+        return self.config.spec(self.build_system_prompt(context), tuple(self.sub_agents), language=self.language)
 
     @abstractmethod
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
@@ -122,8 +153,9 @@ class BaseAgent(ABC):
 
     def build_complete_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
         """The same, and then how tools are called."""
-        agents = {name: one.description for name, one in self.sub_agents.items()}
-        told = prompt(["xml_tool"], tools=self.toolkit, agents=agents) if self.toolkit else ""
+        agents, language = self.describe_subagents(), self.language or ENGLISH
+        acts = self.toolkit or agents
+        told = prompt(["xml_tool"], tools=self.toolkit, agents=agents, language=language) if acts else ""
         return f"{self.build_system_prompt(context)}\n\n{told}".rstrip()
 
     def parse_tool_calls(self, text: str) -> list[dict[str, Any]]:
@@ -211,43 +243,3 @@ def _take(response: AgentResponse, event: ModelEvent) -> bool:
         case _:
             pass
     return False
-
-
-# ---------------------------------------------------------------------------------------------- memory of a graph
-
-
-def merge_agent_response_to_state(state: MutableMapping[str, Any], agent: str, response: AgentResponse) -> None:
-    """Keep a turn in the agent's own memory: exchanges are appended, the last response is replaced."""
-    memories = state.setdefault("agent_memories", {})
-    memory = memories.setdefault(agent, {"tool_interactions": [], "last_response": {}, "tool_round_count": 0})
-    if response.tool_interactions:
-        memory["tool_interactions"] = [*memory["tool_interactions"], *response.tool_interactions]
-    memory["last_response"] = {
-        "success": response.success,
-        "content": response.content,
-        "tool_calls": response.tool_calls,
-        "metadata": response.metadata,
-        "reasoning": response.reasoning_content,
-    }
-    if response.routing is not None and response.routing.get("type") == "tool_call":
-        memory["tool_round_count"] += 1
-
-
-@dataclass(kw_only=True)
-class ExecutionMetrics:
-    """What a run took: kept by the graph, never in an agent's memory."""
-
-    started: float = field(default_factory=time.monotonic)
-    executions: dict[str, int] = field(default_factory=dict)
-    tokens: dict[str, int] = field(default_factory=dict)
-
-    def record(self, agent: str, usage: Data | None) -> None:
-        """One execution."""
-        self.executions[agent] = self.executions.get(agent, 0) + 1
-        spent = sum(value for value in (usage or {}).values() if isinstance(value, int))
-        self.tokens[agent] = self.tokens.get(agent, 0) + spent
-
-    @property
-    def seconds(self) -> float:
-        """Since it began."""
-        return time.monotonic() - self.started

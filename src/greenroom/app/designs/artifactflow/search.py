@@ -1,0 +1,57 @@
+"""The searcher: finds information on the web, in a loop of queries, and brings it back in a form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from greenroom.app.designs.artifactflow.base import AgentConfig, BaseAgent
+from greenroom.app.designs.artifactflow.telling import PACK, line, wrapped
+from greenroom.core.base.clock import Clock
+from greenroom.core.ports.model import Models, ToolSpec
+
+TAG: Final = "search_results"
+"""What its answer stands in; the prompt asks for the same."""
+
+
+def search_config() -> AgentConfig:
+    """A searcher as the design has it."""
+    return AgentConfig(
+        name="search_agent",
+        description="Web search and information retrieval specialist",
+        capabilities=["Web search", "Information retrieval"],
+        required_tools=["web_search"],
+        model="qwen3-next-80b-instruct",
+        temperature=0.5,
+        max_tool_rounds=3,
+        streaming=True,
+    )
+
+
+class SearchAgent(BaseAgent):
+    """The one who searches. It is told the time last, so that all before it stays the same."""
+
+    def __init__(
+        self,
+        config: AgentConfig | None = None,
+        toolkit: Sequence[ToolSpec] | None = None,
+        *,
+        models: Models,
+        language: str = "",
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(config or search_config(), toolkit, models=models, language=language, clock=clock)
+
+    def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
+        """How it works and in which form it answers. All it needs to know of a task is in its instruction."""
+        told: dict[str, object] = {
+            "now": self.now(),
+            "name": line(self.config.name),
+            "rounds": self.config.max_tool_rounds,
+            "tag": TAG,
+        }
+        return PACK.render(self.language, "search", told)
+
+    def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
+        """What the lead reads."""
+        return wrapped(TAG, content, tool_history)
