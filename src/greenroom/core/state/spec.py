@@ -10,7 +10,7 @@ Kind = Literal["llm", "human", "system"]
 Style = Literal["converse", "plan"]
 Ends = Literal["finish", "mark", "text"]
 Several = Literal["reject", "first"]
-Group = Literal["read", "edit", "command", "web"]
+Group = Literal["read", "edit", "command", "browser", "web", "mcp", "memory", "human"]
 
 
 @record

@@ -1,0 +1,51 @@
+"""Tools: what the house knows of one beside what a model is told of it. A tool is an executor that has a card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from greenroom.core.base.records import Data, record
+from greenroom.core.ports.executor import Executor
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.state.spec import Group
+from greenroom.core.state.step import Effect
+
+SHOWN: Final = 30_000
+"""Bytes of a result that an agent reads; of a longer one the beginning and the end, and a handle to the rest."""
+
+
+@record
+class Target:
+    """What a call would touch. A `path` is seen from the workspace's root, a `host` may have a port, a `command` is a
+    whole command line; `tool` is a call of which nothing is known but its name."""
+
+    kind: Literal["path", "command", "host", "tool"]
+    value: str
+    writes: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCard:
+    """`spec` is what a model is told. `seconds` is how long a call may take (0: as long as it likes), `shown` how many
+    bytes of its result are read at once; `source` says where it comes from."""
+
+    spec: ToolSpec
+    group: Group
+    effect: Effect = "effectful"
+    seconds: int = 0
+    shown: int = SHOWN
+    source: str = "built-in"
+
+
+class ToolExecutor(Executor, Protocol):
+    """A tool. What it returns has its text under `output`; what it cannot do is a `failed` outcome that says why."""
+
+    @property
+    def card(self) -> ToolCard:
+        """What the house knows of it."""
+        ...
+
+    def targets(self, arguments: Data) -> tuple[Target, ...]:
+        """What a call with these arguments would touch; they are the model's, and may be nonsense."""
+        ...
