@@ -106,7 +106,7 @@ class Host:
         await self.submit(declare, by=SYSTEM)
         self._closing = kit.closing or _nothing
         self._crew = Crew(
-            self.sync, self.look, kit.abilities, Windows(self._load_window), self._blobs, self.sync.bus.show
+            self.sync, self.look, kit.abilities, Windows(self._load_window, self._blobs), self._blobs, self.sync.bus.show
         )
         self.sync.foresee = self._crew.foresee
         timers = Timekeeper(self, self.look, self._clock)

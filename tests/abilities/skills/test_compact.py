@@ -4,9 +4,14 @@ from itertools import pairwise
 
 import pytest
 
+from greenroom.abilities.skills.compact import open_in
+from greenroom.abilities.skills.talk.origins import from_people
+from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import Failed, ModelRequest
+from greenroom.core.rules.intents import SendMessage
 from greenroom.core.state.spec import AgentSpec, History
-from tests.abilities.skills.talks import BOB, Answer, Played, calls, in_order, says, team
+from tests.abilities.skills.talks import ANN, BOB, T1, Answer, Played, calls, in_order, says, team
+from tests.core.house import HUE, House
 
 LONG = "word " * 400
 
@@ -132,3 +137,70 @@ async def test_what_is_owed_is_not_forgotten() -> None:
     last = next(one for one in reversed(model.asked) if one.purpose.agent == BOB)
     assert "ann waits for your answer." in text_of(last)
     assert model.asked[-1].messages[-1].content == "Found.", "the answer is the result of the call"
+
+
+def words(request: ModelRequest) -> str:
+    """What is told of people in the message that sums up."""
+    return next(one.content for one in request.messages if "has been summed up" in one.content)
+
+
+async def test_sixty_corrections_survive_whole_beside_a_long_text_that_was_pasted() -> None:
+    corrections = [f"Correction {number}: " + "as was said. " * 25 + "So." for number in range(60)]
+    spec = AgentSpec(name="Ann", history=History(summary_rounds=66))
+    model = Played(lambda request: says("SUMMARY" if request.purpose.skill == "compact" else "yes"))
+    async with team(model, spec, solo=False) as here:
+        await here.ask("Write it as this says:\n" + LONG * 12)
+        for one in corrections:
+            await here.ask(one)
+        for number in range(8):
+            await here.ask(f"Go on, {number}.")
+    told = words(model.asked[-1])
+    assert [one for one in corrections if one not in text_of(model.asked[-1])] == []
+    assert "characters are left out here" in told
+    assert "only in the log" not in told
+
+
+@pytest.mark.parametrize("size", [200, 40_000])
+async def test_what_was_said_is_told_again_whole_however_long(size: int) -> None:
+    said, asked = "a" * size, "q" * size
+    model = Played(in_order(says(said), calls("echo", text=said), says("So.")), window=200_000)
+    async with team(model, solo=False) as here:
+        await here.ask(asked)
+        await here.ask("And?")
+        await here.ask("Well?")
+    told = model.asked[-1].messages
+    assert (told[1].content, told[2].content) == (asked, said)
+    assert told[4].calls[0].arguments == {"text": said}
+
+
+def test_what_an_agent_owes_and_was_not_told_yet_survives_summing_up() -> None:
+    house = House.furnished().queue(ANN)
+    house.run(ANN, SendMessage(task_id=T1, receiver=(AgentId("ghost"),), message="Boo."))
+    house.ask_agent(BOB, ANN)
+    owes = next(one for one in house.world.steps_of(ANN) if one.answers)
+    told = open_in(house.world, owes)
+    assert "bob waits for your answer." in told
+    assert any("SendMessage was refused" in one for one in told)
+
+
+async def test_a_talk_that_cannot_be_summed_up_ends_with_a_reason_before_it_overflows() -> None:
+    def fails(request: ModelRequest) -> Answer:
+        return (Failed(kind="filter", why="No."),) if request.purpose.skill == "compact" else says("yes")
+
+    model = Played(fails, window=4000)
+    async with team(model, AgentSpec(name="Ann"), solo=False) as here:
+        for number in range(9):
+            await here.ask(f"Question {number}: {LONG}")
+        last = (await here.steps())[-1]
+    assert (last.state, "could not be summed up" in last.error) == ("failed", True)
+    assert all(len(text_of(one)) < 4000 * 4 for one in model.asked)
+
+
+def test_the_words_of_a_person_are_those_of_one_for_whom_the_agent_works() -> None:
+    for sender, counts in ((HUE, True), (BOB, False)):
+        house = House.furnished()
+        house.ask_agent(sender, ANN) if sender == BOB else house.do(
+            SendMessage(task_id=T1, receiver=(ANN,), message="Please."), by=HUE
+        )
+        (step,) = house.world.steps_of(ANN)
+        assert from_people(house.world, step) is counts

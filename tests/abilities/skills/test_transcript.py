@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import transcript as transcripts
-from greenroom.abilities.skills.talk.transcript import TAKEN, UNREAD, Transcripts, told
+from greenroom.abilities.skills.talk.transcript import Transcripts, told
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ChatMessage, Opaque, ToolCall
@@ -60,8 +61,8 @@ def test_a_reply_is_a_question_an_answer_and_what_the_house_says_to_its_own_call
     assert (answer.role, answer.content, answer.reasoning) == ("assistant", "Well.", "hm")
     assert answer.calls[1] == ToolCall(call_id="c2", name="add", arguments={"a": 1})
     assert answer.calls[2].extra == Opaque(provider="fake", data={"sig": 1})
-    assert (taken.content, taken.call_id) == (TAKEN, "c1")
-    assert (unread.content, unread.call_id) == (UNREAD, "c3")
+    assert (taken.content, taken.call_id) == (say("", "taken_up"), "c1")
+    assert (unread.content, unread.call_id) == (say("", "unread"), "c3")
 
 
 def test_what_only_the_provider_understands_comes_back_with_the_answer() -> None:

@@ -51,10 +51,10 @@ def test_what_ends_work_fits_the_form_in_which_the_agent_acts(
 
 @pytest.mark.req("AG-36", "AG-37")
 def test_a_mark_ends_work_only_where_the_agent_may_end_it() -> None:
-    assert is_over("mark", "Done.\n!!!COMPLETE!!!", auto_complete=True, nudges=0) == "yes"
-    assert is_over("mark", "Done.\n!!!COMPLETE!!!", auto_complete=False, nudges=0) == "no"
-    assert is_over("mark", "Done.", auto_complete=True, nudges=0) == "no"
-    assert is_over("mark", "Done.", auto_complete=True, nudges=5) == "never"
+    assert is_over("mark", "Done.\n!!!COMPLETE!!!", auto_complete=True, nudges=0) == "mark"
+    assert is_over("mark", "Done.\n!!!COMPLETE!!!", auto_complete=False, nudges=0) == "held"
+    assert is_over("mark", "Done.", auto_complete=True, nudges=0) is None
+    assert is_over("mark", "Done.", auto_complete=True, nudges=5) == "silent"
     assert without_mark("Done.\n`!!!COMPLETE!!!`") == "Done."
 
 
@@ -71,7 +71,8 @@ async def test_text_without_a_call_gets_one_nudge_and_then_is_an_unproven_claim(
     model = Played(in_order(says("Done, I think."), says("Really done.")))
     async with team(model, FINISH) as here:
         assert await here.ask() == "finished"
-        assert await here.summary() == "Really done."
+        assert await here.summary() == "Really done.\n(Unproven: it was said in text, not with `finish`.)"
+        assert [(step.result or {}).get("over") for step in await here.steps()] == [None, "unproven"]
     assert len(model.asked) == 2
     assert "call `finish`" in model.asked[1].messages[-1].content
 

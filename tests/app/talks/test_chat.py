@@ -3,6 +3,7 @@
 import pytest
 
 from greenroom.app.talks.chat import Chat
+from greenroom.app.talks.founding import ASSISTANT, cast_of
 from greenroom.app.talks.history import Exchange, typed_before
 from greenroom.app.talks.outcome import models_of, settle
 from greenroom.core.base.amounts import Limits
@@ -135,6 +136,20 @@ async def test_a_person_continues_or_completes_with_a_summary() -> None:
 
 
 @pytest.mark.req("AG-40")
+async def test_chats_with_different_models_never_mix() -> None:
+    async with talked() as talk:
+        await talk.say("I am Ada.")
+        other = Chat(talk.runtime, agent=talk.chat.agent)
+        await other.found(cast_of(ASSISTANT, {}, str, model="test:other"), "I am Bob.", limits=Limits())
+        await other.open()
+        await other.over()
+        assert models_of(await talk.chat.world()) == ("test:voice",)
+        assert models_of(await other.world()) == ("test:other",)
+        assert [one.asked for one in await talk.chat.exchanges()] == ["I am Ada."]
+        assert [one.asked for one in await other.exchanges()] == ["I am Bob."]
+        other.close()
+
+
 async def test_a_chat_keeps_its_model_and_what_was_chosen_since() -> None:
     async with talked() as talk:
         await talk.say("Hi.")
@@ -157,7 +172,6 @@ async def test_what_was_said_can_be_read_again_without_what_went_along() -> None
         assert [line async for line in typed_before(talk.runtime, teams * 2, most=1)] == ["See @a.md"]
 
 
-@pytest.mark.req("AG-41")
 async def test_a_chat_that_is_taken_up_again_is_the_same_one() -> None:
     async with talked() as talk:
         await talk.say("My name is Ada.")

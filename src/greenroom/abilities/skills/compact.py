@@ -10,6 +10,7 @@ from greenroom.abilities.skills.talk import voice
 from greenroom.abilities.skills.talk.origins import from_people
 from greenroom.abilities.skills.talk.reply import answer
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, summed_up, told
+from greenroom.core.base.fences import fenced
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
 from greenroom.core.rules.intents import MoveWindow
@@ -22,9 +23,8 @@ TAIL: Final = 0.2
 KEPT: Final = 0.25
 """How much of it the words of those may take for whom the agent works: they survive as they were said."""
 
-MOST_KEPT: Final = 12_000
 LONGEST: Final = 16_000
-"""Characters of those words, and of a summary: both have to stay whole in the log."""
+"""Characters of a summary."""
 
 READ: Final = 0.7
 """How much of it the model is shown to sum up."""
@@ -33,7 +33,7 @@ LONG: Final = 4000
 """Characters of one message above which only its beginning and its end are shown."""
 
 SHORT: Final = 300
-"""Characters that somebody's words may have to be kept whole however much was said."""
+"""Characters below which somebody's words are never cut: rather the oldest are left to the log."""
 
 NO_SUMMARY: Final = "(Nothing could be said about it.)"
 
@@ -64,7 +64,7 @@ class Compact:
         if cut == 0:
             return Outcome(state="failed", error="There is nothing to sum up.")
         reply = await answer(bench, model, self._request(bench, model, history[:cut], int(READ * room)))
-        kept, missing = words_of_people(bench.world, history[:cut], min(int(KEPT * room), MOST_KEPT))
+        kept, missing = words_of_people(bench.world, history[:cut], int(KEPT * room))
         summary = shortened(reply.text.strip(), LONGEST) or NO_SUMMARY
         result = {"summary": summary, "kept": kept, "missing": missing, "open": open_in(bench.world, bench.step)}
         size = len(summed_up(result, spec.language).encode()) + sum(map(_size, history[cut:]))
@@ -77,8 +77,10 @@ class Compact:
 
     def _request(self, bench: Bench, model: Model, old: Sequence[Step], most: int) -> ModelRequest:
         spec = bench.agent.spec
-        talk = shortened("\n\n".join(_shown(one) for step in old for one in told(step, native=False)), most)
-        prompt = PACK.render(spec.language, "compact", {"talk": talk, "wish": spec.history.summary_prompt})
+        talk = shortened(
+            "\n\n".join(_shown(one) for step in old for one in told(step, native=False, language=spec.language)), most
+        )
+        prompt = PACK.render(spec.language, "compact", {"talk": fenced(talk), "wish": spec.history.summary_prompt})
         return ModelRequest(
             purpose=voice.purpose(bench.step, bench.world.team.team_id, bench.step.ordinal),
             messages=(ChatMessage(role="user", content=prompt),),
@@ -115,18 +117,33 @@ def words_of_people(world: World, old: Sequence[Step], most: int) -> tuple[list[
 
 
 def _fitting(said: list[str], most: int) -> tuple[list[str], int]:
-    """What there is room for. What is short is a wish or a correction; of what is long its beginning may do."""
-    if sum(len(one.encode()) for one in said) <= most:
-        return said, 0
-    told = [said[0], *(one if len(one) <= SHORT else f"{one[:SHORT]} …" for one in said[1:])]
-    told[0] = shortened(told[0], most // 2)
-    left = most - len(told[0].encode())
-    chosen = {0}
-    for place in sorted(range(1, len(said)), key=lambda place: (len(said[place]) > SHORT, -place)):
+    """What there is room for. The longest are cut first, all to the same length, so that wishes and corrections stay
+    whole beside what somebody has pasted. Where even that is too much, the task stays, then what is short, then what is
+    new."""
+    allowed = _allowed([len(one.encode()) for one in said], most)
+    told = [one if len(one.encode()) <= allowed else _cut(one, allowed) for one in said]
+    left, chosen = most, set[int]()
+    for place in sorted(range(len(said)), key=lambda place: (place > 0, len(said[place]) > SHORT, -place)):
         left -= len(told[place].encode())
-        if left >= 0:
+        if left >= 0 or place == 0:
             chosen.add(place)
     return [told[place] for place in sorted(chosen)], len(said) - len(chosen)
+
+
+def _cut(text: str, most: int) -> str:
+    """The text in so many bytes."""
+    return shortened(text, most * len(text) // len(text.encode()))
+
+
+def _allowed(sizes: Sequence[int], most: int) -> int:
+    """How long each may be so that all together have room."""
+    left = most
+    for place, size in enumerate(ordered := sorted(sizes)):
+        share = left // (len(ordered) - place)
+        if size > share:
+            return max(share, SHORT)
+        left -= size
+    return max(sizes, default=0)
 
 
 def open_in(world: World, step: Step) -> list[str]:
@@ -145,5 +162,5 @@ def shortened(text: str, most: int) -> str:
     """The beginning and the end of a text that is too long."""
     if len(text) <= most:
         return text
-    half = max(most // 2 - 20, 1)
-    return f"{text[:half]}\n… ({len(text) - 2 * half:,} characters) …\n{text[-half:]}"
+    half = max(most // 2 - 32, 1)
+    return f"{text[:half]}\n… ({len(text) - 2 * half:,} characters are left out here) …\n{text[-half:]}"

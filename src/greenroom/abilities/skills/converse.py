@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import endings, meaning, voice
 from greenroom.abilities.skills.talk.cast import Cast, Role
 from greenroom.abilities.skills.talk.meaning import Meaning, Situation
 from greenroom.abilities.skills.talk.origins import begins, origin, told_meanwhile
 from greenroom.abilities.skills.talk.reply import Reply, listen
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, Transcript, Transcripts
-from greenroom.core.base.amounts import NOTHING
+from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, Finished, Model, ModelRequest, Models, TextDelta, ToolSpec
@@ -28,6 +29,9 @@ FULL: Final = 0.75
 
 CROWDED: Final = 0.95
 """How much of it is too much, if summing up has failed."""
+
+GENEROUS: Final = 5
+"""Bytes that a token has, if it has many: what is too long by this count is too long by every other."""
 
 TOO_LONG: Final = "it is longer than the model may write at once (`max_output`)"
 
@@ -62,17 +66,20 @@ class Converse:
 
     def terms(self, world: World, step: Step) -> Terms:
         """What the request and the longest answer cost at most."""
-        role, thread = self.cast.role(world, step), world.threads.get(step.thread_id)
+        model = voice.voice(self._models, world.agents[step.agent_id].spec)
+        role, thread = self.cast.role(world, step, model.card), world.threads.get(step.thread_id)
         texts = [step.work.text_content, role.addon, *(thread.notices if thread else ())]
         size = role.size + sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
-        return voice.terms(voice.voice(self._models, role.spec), role.spec, size, prompt=role.version)
+        return voice.terms(model, role.spec, size, prompt=role.version)
 
     async def run(self, bench: Bench) -> Outcome:
         """Ask the model and read what it wants."""
-        role = self.cast.role(bench.world, bench.step)
-        model = voice.voice(self._models, role.spec)
+        model = voice.voice(self._models, bench.agent.spec)
+        role = self.cast.role(bench.world, bench.step, model.card)
         team = bench.world.team.team_id
-        transcript = self.transcripts.of(team, bench.step.thread_id, await bench.history(), native=role.native)
+        transcript = self.transcripts.of(
+            team, bench.step.thread_id, await bench.history(), native=role.native, language=role.spec.language
+        )
         if not begins(bench.step) and told_meanwhile(bench.world, bench.step):
             return Outcome(result={"deferred": "told"})  # the next turn reads all of it
         transcript.at(bench.step)
@@ -93,7 +100,8 @@ class Converse:
             **voice.wishes(role.spec),
         )
         reply = Reply()
-        bench.leave(lambda: _left(bench, reply, newest))
+        asked = transcript.tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
+        bench.leave(lambda: _left(bench, reply, newest, voice.heard(model, asked, role.spec, reply.size)))
         await listen(bench, model, request, reply)
         if not reply.text and not reply.calls and not reply.cut_off and transcript.empty >= NUDGES:
             error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
@@ -140,6 +148,7 @@ class Converse:
             unattended=role.unattended,
             owns=role.owns,
             alone=thread is None or thread.open_steps <= 1,
+            offered=role.offered,
             last=last,
             nudges=transcript.nudges,
             misread=transcript.misread,
@@ -154,7 +163,10 @@ def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript
     step = bench.step
     tokens = transcript.tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
     rounds, window = role.spec.history.summary_rounds, model.card.window
-    if not (tokens > FULL * window or 0 < rounds <= transcript.fresh) or transcript.fresh < 2:
+    if transcript.fresh < 2:
+        least = (transcript.size + role.size + len(newest.encode())) // GENEROUS
+        return Outcome(state="failed", error=_too_much(least, model)) if least > window else None
+    if not (tokens > FULL * window or 0 < rounds <= transcript.fresh):
         return None
     if transcript.stuck >= PATIENCE:
         error = f"The conversation does not fit into the window of {model.name} any more, and could not be summed up."
@@ -167,24 +179,34 @@ def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript
     return Outcome(result={"deferred": "compact"}, intents=(queued,))
 
 
+def _too_much(tokens: int, model: Model) -> str:
+    return (
+        f"That is more than {tokens:,} tokens, and {model.name} reads {model.card.window:,} at once. "
+        "Say it in less, or in parts; or take a model with a larger window."
+    )
+
+
 def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str) -> Outcome:
     """The reply as it is kept, and all it asks for. Work that cannot go on has failed, with the reason."""
     asked = None if newest == bench.step.work.text_content else newest
     return Outcome(
         state="failed" if meant.failed else "finished",
         error=meant.failed,
-        result=reply.kept(asked, told=meant.told, misread=meant.misread),
+        result=reply.kept(
+            asked, told=meant.told, misread=meant.misread, over=meant.signal.source if meant.signal else None
+        ),
         spent=bench.step.reserved if reply.spent is None else reply.spent,
         intents=meant.consequences(bench.step),
     )
 
 
-def _left(bench: Bench, reply: Reply, newest: str) -> Outcome | None:
-    """What stays of a reply that somebody interrupts: the words that were there to be read."""
-    if not reply.text.strip():
-        return None
+def _left(bench: Bench, reply: Reply, newest: str, cost: Amounts) -> Outcome:
+    """What stays of a reply that somebody interrupts: the words that were there to be read, and about what it cost."""
     reply.only_words()
-    return _outcome(bench, reply, Meaning(), newest)
+    spent = cost if reply.spent is None else reply.spent
+    if not reply.text.strip():
+        return Outcome(spent=spent)
+    return evolve(_outcome(bench, reply, Meaning(), newest), spent=spent)
 
 
 def _newest(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> str:
@@ -196,7 +218,8 @@ def _newest(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> 
     # A turn that was put off to sum up has brought all of it along.
     newest = said if said.endswith(extra) else f"{said}\n\n{extra}".strip()
     before = transcript.messages
-    return "Go on." if not newest and (not before or before[-1].role == "assistant") else newest
+    speechless = not newest and (not before or before[-1].role == "assistant")
+    return say(role.spec.language, "go_on") if speechless else newest
 
 
 def _messages(role: Role, transcript: Transcript, newest: str) -> tuple[ChatMessage, ...]:

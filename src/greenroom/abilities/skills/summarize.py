@@ -28,15 +28,19 @@ class Summarize:
 
     def terms(self, world: World, step: Step) -> Terms:
         """A model call."""
-        role, thread = self._cast.role(world, step), world.threads.get(step.thread_id)
+        model = voice.voice(self._models, world.agents[step.agent_id].spec)
+        role, thread = self._cast.role(world, step, model.card), world.threads.get(step.thread_id)
         size = role.size + len(role.spec.history.summary_prompt) + (thread.size if thread else 0)
-        return voice.terms(voice.voice(self._models, role.spec), role.spec, size, prompt=role.version)
+        return voice.terms(model, role.spec, size, prompt=role.version)
 
     async def run(self, bench: Bench) -> Outcome:
         """Ask, and end the work with what is said."""
-        role = self._cast.role(bench.world, bench.step)
-        spec, model, team = role.spec, voice.voice(self._models, role.spec), bench.world.team.team_id
-        talk = self._transcripts.of(team, bench.step.thread_id, await bench.history(), native=role.native)
+        model, team = voice.voice(self._models, bench.agent.spec), bench.world.team.team_id
+        role = self._cast.role(bench.world, bench.step, model.card)
+        spec = role.spec
+        talk = self._transcripts.of(
+            team, bench.step.thread_id, await bench.history(), native=role.native, language=spec.language
+        )
         asked = PACK.render(spec.language, "summarize", {"wish": spec.history.summary_prompt})
         request = ModelRequest(
             purpose=voice.purpose(bench.step, team, talk.turns + 1),

@@ -259,8 +259,8 @@ class Crew:
             return evolve(_released(step, str(error)), spent=error.spent, pause=not error.again)
         except (ModelFault, WorldFault, OSError) as error:
             return _failed(step, str(error), getattr(error, "spent", None))
-        except (Exception, SystemExit, GeneratorExit) as error:
-            # A tool or skill that breaks costs its own step, never the actor or the team.
+        except BaseException as error:
+            # A tool or skill that breaks costs its own step, never the actor or the team, whatever it raises.
             logging.getLogger(__name__).exception("%s failed in %s", step.work.executor, step.step_id)
             return _failed(step, f"{step.work.executor} broke: {type(error).__name__}: {error}")
         finally:

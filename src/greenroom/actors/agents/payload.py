@@ -8,6 +8,7 @@ from typing import Final
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Outcome
 from greenroom.core.ports.log import Blobs
+from greenroom.core.state.step import Step
 
 LARGE: Final = 32_768
 """Characters of a result, with everything in it, above which it is kept as a blob."""
@@ -38,6 +39,14 @@ async def lighten(outcome: Outcome, blobs: Blobs) -> Outcome:
     digest = await blobs.put_blob(body)
     named = {"blob": digest, "bytes": len(body)}
     return evolve(outcome, result={**_shown(result), **named}, blobs=(*outcome.blobs, digest))
+
+
+async def made_whole(step: Step, blobs: Blobs) -> Step:
+    """An ended step with its result as it was. Of a tool's result those who want more read it by its blob."""
+    digest = (step.result or {}).get("blob")
+    if step.work.type != "skill" or not isinstance(digest, str) or digest not in step.blobs:
+        return step
+    return evolve(step, result=json.loads(await blobs.get_blob(digest)))
 
 
 def _weight(whole: object) -> int:

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import cast, overload
 
+from greenroom.actors.agents.payload import made_whole
 from greenroom.core.base.ids import ThreadId
+from greenroom.core.ports.log import Blobs
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step
@@ -36,10 +38,15 @@ class Window(Sequence[Step]):
 
 
 class Windows:
-    """A cache: everything in it can be read again from the archive after a restart."""
+    """A cache: everything in it can be read again from the archive after a restart.
 
-    def __init__(self, load: Callable[[ThreadId], Awaitable[Sequence[Step]]]) -> None:
+    What was said in a conversation is whole in it, however long; `whole` is how much of each is known to be.
+    """
+
+    def __init__(self, load: Callable[[ThreadId], Awaitable[Sequence[Step]]], blobs: Blobs) -> None:
         self._load = load
+        self._blobs = blobs
+        self._whole: dict[ThreadId, int] = {}
         self._steps: dict[ThreadId, list[Step]] = {}
         self._missed: dict[ThreadId, list[Step]] = {}
 
@@ -52,7 +59,15 @@ class Windows:
             found += [step for step in missed if step.step_id not in known]
             self._missed.pop(thread, None)
             self._steps.setdefault(thread, found)
+        await self._make_whole(thread)
         return Window(self._steps[thread])
+
+    async def _make_whole(self, thread: ThreadId) -> None:
+        steps = self._steps[thread]
+        for place in range(self._whole.get(thread, 0), len(steps)):
+            if steps[place].blobs:
+                steps[place] = await made_whole(steps[place], self._blobs)
+        self._whole[thread] = len(steps)
 
     def follow(self, events: Iterable[Event], archived: Iterable[Archived]) -> None:
         """Keep up with a commit."""
@@ -66,6 +81,8 @@ class Windows:
         for event in events:
             if type(event) is ThreadClosed:
                 self._steps.pop(event.thread_id, None)
+                self._whole.pop(event.thread_id, None)
             elif type(event) is WindowMoved and event.thread_id in self._steps:
                 kept = self._steps[event.thread_id]
                 self._steps[event.thread_id] = [step for step in kept if step.ended_in >= event.window_from]
+                self._whole.pop(event.thread_id, None)

@@ -194,8 +194,8 @@ def _files(place: Place) -> list[Path]:
         named = (one for one in folder.iterdir() if one.suffix == ".md" and not one.name.startswith("."))
         files = (one for one in named if one.stem.lower() != "readme")
         return sorted(islice(files, MOST + 1))
-    except OSError as error:
-        why = error.strerror or str(error)
+    except (OSError, RuntimeError) as error:  # a link that leads to itself is the latter
+        why = getattr(error, "strerror", None) or str(error)
         raise Unusable(folder, f"should be a folder of agents and cannot be read: {why}. Mend it there.") from None
 
 

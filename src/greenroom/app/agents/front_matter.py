@@ -52,8 +52,8 @@ def _read(path: Path, inside: Path | None) -> str:
             raise Unusable(path, "is no plain file. Move it away.")
         with path.open("rb") as file:
             content = file.read(LONGEST + 1)
-    except OSError as error:
-        why = error.strerror or str(error)
+    except (OSError, RuntimeError) as error:  # a link that leads to itself is the latter
+        why = getattr(error, "strerror", None) or str(error)
         raise Unusable(path, f"cannot be read: {why}. Make it readable, or move it away.") from None
     if len(content) > LONGEST:
         raise Unusable(path, f"is longer than {LONGEST // 1024} KB. Shorten it, or name a file that it is to read.")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from greenroom.actors.agents.payload import made_whole
 from greenroom.app.host import Host
 from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
 from greenroom.app.talks.founding import FIRST, Cast, found_chat, turn
-from greenroom.app.talks.history import SPOKEN, Exchange, exchanges
+from greenroom.app.talks.history import SPOKEN, Exchange, exchanges, said_in
+from greenroom.app.talks.kits import CHAT
 from greenroom.app.talks.outcome import choose_model
 from greenroom.app.talks.typed.data import interrupted
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
@@ -79,9 +81,9 @@ class Chat:
         """What is true in it."""
         return await self._runtime.world(self.its_team)
 
-    async def found(self, cast: Cast, text: str, *, typed: str = "", limits: Limits) -> TeamId:
+    async def found(self, cast: Cast, text: str, *, typed: str = "", limits: Limits, kit: str = CHAT) -> TeamId:
         """Make the team, with the first thing that is said; it does not work yet."""
-        self.team = await found_chat(self._runtime, cast, text, typed=typed, limits=limits)
+        self.team = await found_chat(self._runtime, cast, text, typed=typed, limits=limits, kit=kit)
         return self.team
 
     async def open(self) -> Host:
@@ -124,17 +126,25 @@ class Chat:
         stands = await self._runtime.wait(self.its_team, FIRST)
         spent = (await self.world()).budgets[TEAM_BUDGET].spent
         cost, self._before = spent.minus(self._before), spent
-        came = self._turn(stands)
+        came = self._turn(stands, await self._words())
         self._texts.clear()
         self._last, self._cut_off, self._stopping = None, self._stopping, False
         return evolve(came, spent=cost, last=FIRST not in (await self.world()).tasks)
 
-    def _turn(self, stands: Standing) -> Turn:
+    async def _words(self) -> str:
+        """What the agent said last; of one that answers in a shape, its answer."""
+        spec, last = (await self.world()).agents[self.agent].spec, self._last
+        if last is None:
+            return ""
+        if spec.answer is None:
+            return "".join(self._texts.get(last.step_id, ()))
+        return said_in(await made_whole(last, self._runtime.log), spec)
+
+    def _turn(self, stands: Standing, answer: str) -> Turn:
         """Who has nothing to do has answered, unless somebody or something kept it from that."""
         if stands.word != "idle" and stands.word != "working":
             return Turn(word=stands.word, why=stands.why)
         last = self._last
-        answer = "".join(self._texts.get(last.step_id, ())) if last is not None else ""
         if self._stopping:
             return Turn(word="interrupted", answer=answer)
         if last is not None and last.state == "failed":

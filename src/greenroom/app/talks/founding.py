@@ -93,11 +93,13 @@ async def found_alone(
     return await runtime.create(kit, cast.members, kit=kit, limits=limits, begin=(task, first))
 
 
-async def found_chat(runtime: Runtime, cast: Cast, text: str, *, typed: str = "", limits: Limits) -> TeamId:
+async def found_chat(
+    runtime: Runtime, cast: Cast, text: str, *, typed: str = "", limits: Limits, kit: str = CHAT
+) -> TeamId:
     """A chat that begins with this; its task stays open."""
     queued = QueueSteps(agent_id=cast.first, works=(turn(text, typed),), task_id=FIRST)
     task = _task(f"Chat: {_short(typed or text)}", "Talk with a person.", cast)
-    return await runtime.create(CHAT, cast.members, kit=CHAT, limits=limits, begin=(task, queued))
+    return await runtime.create(kit, cast.members, kit=kit, limits=limits, begin=(task, queued))
 
 
 def turn(text: str, typed: str = "") -> Work:

@@ -1,4 +1,4 @@
-"""Policy: whether a call may be made, decided in code and per call. What a model says about a call counts for nothing."""
+"""Policy: whether a call may be made, decided in code and per call. What a model says about one counts for nothing."""
 
 from __future__ import annotations
 

@@ -265,8 +265,13 @@ StepEvent = (
 
 
 def length(work: Work, result: Data | None, error: str) -> int:
-    """The bytes that a step adds to its conversation: what it was told, and what came of it as it is written."""
-    return len(work.text_content.encode()) + len(error.encode()) + (0 if result is None else written(result))
+    """The bytes that a step adds to its conversation: what it was told, and what came of it as it is written.
+
+    What was said is told whole, also where the log has only the beginning of it and its `bytes`.
+    """
+    came = 0 if result is None else written(result)
+    whole = result.get("bytes") if result is not None and work.type == "skill" and "blob" in result else None
+    return len(work.text_content.encode()) + len(error.encode()) + max(came, whole if isinstance(whole, int) else 0)
 
 
 def lacks_instruction(work: Work) -> bool:

@@ -144,15 +144,21 @@ async def test_a_failing_call_is_made_again_as_often_as_the_configuration_says()
     assert len(model.asked) == 2
 
 
-@pytest.mark.req("AF-29", "AF-30", "AF-31", "AF-32", "AF-33")
+@pytest.mark.req("AF-29", "AF-30", "AF-31", "AF-33")
 def test_the_prompt_is_the_agents_own_and_then_the_tools() -> None:
     agent, _ = searcher(says(""))
     told = agent.build_complete_system_prompt({"artifacts_inventory": "plan.md"})
     assert told.startswith("You search. Known: plan.md.")
     assert told.index("You search.") < told.index("<tool_call>")
-    bare: Any = BaseAgent
-    with pytest.raises(TypeError, match="abstract"):
-        bare(AgentConfig(name="a", description="d"), models=Played(lambda _: says("")))
+
+
+@pytest.mark.req("AF-32")
+@pytest.mark.parametrize("missing", ["build_system_prompt", "format_final_response"])
+def test_an_agent_that_lacks_either_method_cannot_be_made(missing: str) -> None:
+    methods = {"build_system_prompt": lambda *_: "", "format_final_response": lambda *_: ""}
+    kind: Any = type("Half", (BaseAgent,), {name: one for name, one in methods.items() if name != missing})
+    with pytest.raises(TypeError, match=missing):
+        kind(AgentConfig(name="a", description="d"), models=Played(lambda _: says("")))
 
 
 @pytest.mark.req("AF-35", "AF-36")
@@ -196,7 +202,7 @@ def test_figures_are_kept_by_the_graph() -> None:
     assert metrics.seconds >= 0
 
 
-@pytest.mark.req("AF-50", "AF-51")
+@pytest.mark.req("AF-51")
 async def test_the_same_agent_in_a_team_is_run_by_the_turn_which_counts_its_rounds() -> None:
     config = AgentConfig(name="Ann", description="echoes", required_tools=["echo"], max_tool_rounds=2)
     call = "<tool_call><name>echo</name><params><text>x</text></params></tool_call>"

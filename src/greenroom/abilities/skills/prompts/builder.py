@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from greenroom.core.base.records import record
+from greenroom.core.base.records import encode, record
 from greenroom.core.ports.packs import Pack
 from greenroom.core.state.spec import AgentSpec, Ends
 
@@ -21,8 +21,8 @@ Profile = Literal["plain", "native", "tool_call", "xml"]
 TABLES: Final[dict[Profile, tuple[Section, ...]]] = {
     "plain": ("role", "project"),
     "native": ("base", "role", "agents", "answer", "ending", "project"),
-    "tool_call": ("base", "role", "agents", "ending", "project", "actions"),
-    "xml": ("role", "project", "actions"),
+    "tool_call": ("base", "role", "agents", "answer", "ending", "project", "actions"),
+    "xml": ("base", "role", "answer", "project", "actions"),
 }
 """Which sections there are for whom, and in which order. An empty one is left out."""
 
@@ -37,7 +37,10 @@ class Other:
 
 @record
 class Scene:
-    """All that a system prompt is made of. It changes when the agent, its team or its project does, not with a turn."""
+    """All that a system prompt is made of. It changes when the agent, its team or its project does, not with a turn.
+
+    `calls` is whether the agent can make calls, in whatever form.
+    """
 
     spec: AgentSpec
     ends: Ends
@@ -45,6 +48,7 @@ class Scene:
     others: tuple[Other, ...] = ()
     project: str = ""
     actions: str = ""
+    calls: bool = True
 
     @property
     def profile(self) -> Profile:
@@ -54,7 +58,8 @@ class Scene:
             return "xml"
         if spec.turn.protocols:
             return "tool_call"
-        return "native" if spec.tools or self.others or self.ends == "finish" else "plain"
+        bare = not spec.tools and not self.others and spec.answer is None and self.ends != "finish"
+        return "plain" if bare else "native"
 
 
 def system_prompt(scene: Scene) -> str:
@@ -75,6 +80,7 @@ def sections(scene: Scene) -> list[tuple[Section, str]]:
         "ends": scene.ends,
         "auto_complete": scene.auto_complete,
         "mark": MARK,
+        "schema": "" if scene.calls or spec.answer is None else encode(spec.answer).decode(),
     }
     answers = spec.answer is not None
     empty = {"agents": not scene.others, "project": not scene.project, "answer": not answers, "ending": answers}
@@ -84,6 +90,11 @@ def sections(scene: Scene) -> list[tuple[Section, str]]:
         if not empty.get(one)
     ]
     return [(one, text) for one, text in written if text]
+
+
+def say(language: str, what: str, *, name: str = "", names: str = "", text: str = "") -> str:
+    """What an agent is told of a call, or that it is to go on."""
+    return PACK.render(language, "told", {"what": what, "name": name, "names": names, "text": text})
 
 
 def addon(scene: Scene) -> str:

@@ -12,7 +12,8 @@ from greenroom.abilities.skills.prompts.builder import Other, Scene, addon, syst
 from greenroom.abilities.skills.talk import endings, own
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
-from greenroom.core.ports.model import ChatMessage, ToolSpec
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.model import ChatMessage, ModelCard, ToolSpec
 from greenroom.core.ports.reading import Reader
 from greenroom.core.state.spec import AgentSpec, Ends
 from greenroom.core.state.step import Step
@@ -24,8 +25,12 @@ KEPT: Final = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """Somebody in a thread. `tools` are what it may call natively, `all_tools` also what it may ask for in text."""
+    """Somebody in a thread: `spec` as it is here, made of `source`.
 
+    `tools` are what it may call natively, `all_tools` also what it may ask for in text.
+    """
+
+    source: AgentSpec
     spec: AgentSpec
     system: ChatMessage
     version: str
@@ -37,6 +42,7 @@ class Role:
     others: tuple[str, ...]
     tools: tuple[ToolSpec, ...]
     all_tools: tuple[ToolSpec, ...]
+    offered: frozenset[str]
     size: int
 
     @property
@@ -54,6 +60,7 @@ class _Place:
     unattended: bool
     writes: bool
     company: bool
+    native: bool
     others: tuple[Other, ...]
 
 
@@ -67,8 +74,8 @@ class Cast:
         self._project = project
         self._kept: OrderedDict[tuple[int, _Place], Role] = OrderedDict()
 
-    def role(self, world: World, step: Step) -> Role:
-        """Who speaks in this step."""
+    def role(self, world: World, step: Step, card: ModelCard) -> Role:
+        """Who speaks in this step, with a model of which this is known."""
         spec, task = world.agents[step.agent_id].spec, world.tasks.get(step.task_id)
         manages = task is not None and task.manager == step.agent_id
         place = _Place(
@@ -77,17 +84,20 @@ class Cast:
             unattended=step.subtask_id is not None or (self._solo and manages),
             writes=task is not None and len(task.group) > 1 and not spec.calls,
             company=len(world.agents) > 1,
-            others=tuple(_other(world, name) for name in spec.calls or _group(task, step, spec)),
+            native=card.tools,
+            others=tuple(_other(world, name) for name in _callable(spec, step) or _group(task, step, spec)),
         )
         found = self._kept.get((id(spec), place))
-        if found is None or found.spec is not spec:
+        if found is None or found.source is not spec:
             found = self._kept[(id(spec), place)] = self._made(spec, place)
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return found
 
-    def _made(self, spec: AgentSpec, place: _Place) -> Role:
-        ends = endings.ends_of(spec, subtask=place.subtask)
+    def _made(self, source: AgentSpec, place: _Place) -> Role:
+        ends = endings.ends_of(source, subtask=place.subtask)
+        acts = bool(source.tools or source.calls or place.writes or ends == "finish")
+        spec = _in_text(source, ends) if acts and not place.native and self._reader is not None else source
         completes = endings.auto_completes(
             spec.turn.auto_complete,
             non_interactive=place.unattended,
@@ -104,10 +114,12 @@ class Cast:
             others=place.others if spec.calls else (),
             project=self._project,
             actions=actions,
+            calls=place.native or bool(spec.turn.protocols),
         )
         text = system_prompt(scene)
         native = () if spec.turn.protocols else every
         return Role(
+            source=source,
             spec=spec,
             system=ChatMessage(role="system", content=text),
             version=hashlib.sha256(text.encode()).hexdigest()[:12],
@@ -119,6 +131,7 @@ class Cast:
             others=tuple(names),
             tools=native,
             all_tools=every,
+            offered=frozenset(tool.name for tool in every),
             size=len(text.encode()) + sum(tool.size for tool in native),
         )
 
@@ -126,6 +139,16 @@ class Cast:
         if self._reader is None:
             raise WorldFault(f"{spec.name!r} acts in text, and nothing here reads that. Give `Converse` a reader.")
         return self._reader
+
+
+def _in_text(spec: AgentSpec, ends: Ends) -> AgentSpec:
+    """The same agent for a model that knows no calls: it acts in text, and ends as it would."""
+    return spec if spec.turn.protocols else evolve(spec, turn=evolve(spec.turn, protocols=("tool_call",), ends=ends))
+
+
+def _callable(spec: AgentSpec, step: Step) -> tuple[str, ...]:
+    """Whom it may call. Itself it cannot: it would wait for its own answer."""
+    return tuple(name for name in spec.calls if name not in (spec.name, step.agent_id))
 
 
 def _group(task: Task | None, step: Step, spec: AgentSpec) -> tuple[AgentId, ...]:
@@ -137,6 +160,8 @@ def _group(task: Task | None, step: Step, spec: AgentSpec) -> tuple[AgentId, ...
 
 def _other(world: World, name: str) -> Other:
     """Somebody who can be called, as others see it."""
-    found = next((one for one in world.agents.values() if name in (one.agent_id, one.spec.name)), None)
+    found = world.agents.get(AgentId(name))
+    if found is None:  # by the name in its spec: only people write that
+        found = next((one for one in world.agents.values() if name == one.spec.name), None)
     spec = found.spec if found is not None else None
     return Other(name=found.agent_id if found else name, description=(spec.description or spec.role) if spec else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from greenroom.abilities.skills.prompts.builder import MARK, PACK
+from greenroom.core.base.records import record
 from greenroom.core.state.spec import AgentSpec, Ends
 
 CAP: Final = 200
@@ -13,7 +14,35 @@ CAP: Final = 200
 PATIENCE: Final[dict[Ends, int]] = {"finish": 1, "mark": 5, "text": 0}
 """How often an agent that only talks is told that its work is not over."""
 
-Over = Literal["no", "yes", "unproven", "never"]
+Source = Literal["finish", "answer", "mark", "text", "unproven", "silent", "held", "limit"]
+
+WHY: Final[dict[Source, str]] = {
+    "unproven": "(Unproven: it was said in text, not with `finish`.)",
+    "silent": "It never said that it was done. Its last words:",
+    "held": "It says that it is done, but may not end its task by itself (`auto_complete`), and nobody else is here.",
+    "limit": "It has acted as often as it may, and did not end its work.",
+}
+"""What is said of an end that is not the agent's own word."""
+
+
+@record
+class CompletionSignal:
+    """The end of work, whatever form it had: who or what said so, and the result."""
+
+    source: Source
+    text: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether the work has not come to its end."""
+        return self.source in ("silent", "held", "limit")
+
+
+def signal(source: Source, text: str) -> CompletionSignal:
+    """An end with what is to be said of it."""
+    why = WHY.get(source, "")
+    parts = (text, why) if source == "unproven" else (why, text)
+    return CompletionSignal(source=source, text="\n".join(part for part in parts if part.strip()))
 
 
 def auto_completes(
@@ -50,15 +79,15 @@ def ends_of(spec: AgentSpec, *, subtask: bool) -> Ends:
     return "finish" if subtask else "text"
 
 
-def is_over(ends: Ends, text: str, *, auto_complete: bool, nudges: int) -> Over:
-    """Whether a reply without a call ends the work. Talk that goes on and on without saying so never will."""
+def is_over(ends: Ends, text: str, *, auto_complete: bool, nudges: int) -> Source | None:
+    """Whether a reply without a call ends the work, and how. Talk that goes on and on without saying so never will."""
     if ends == "text":
-        return "yes"
+        return "text"
     if ends == "mark" and MARK in text:
-        return "yes" if auto_complete else "no"
+        return "mark" if auto_complete else "held"
     if nudges < PATIENCE[ends]:
-        return "no"
-    return "unproven" if ends == "finish" else "never"
+        return None
+    return "unproven" if ends == "finish" else "silent"
 
 
 def without_mark(text: str) -> str:

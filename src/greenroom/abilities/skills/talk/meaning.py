@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec import DecodeError, json
 
+from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import endings, own
+from greenroom.abilities.skills.talk.endings import CompletionSignal
 from greenroom.abilities.skills.talk.reply import Reply
 from greenroom.core.base.records import Data, encode
 from greenroom.core.ports.model import ToolCall
@@ -16,15 +18,14 @@ from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.spec import AgentSpec, Ends
 from greenroom.core.state.step import Step, Work
 
-NO_MORE: Final = "Not run: you were told to answer without calls."
-NOT_YET: Final = "Not yet: you were told something more. Read it first."
+ENDS: Final = frozenset({"finish", own.ANSWER})
 SUMMED_UP: Final = "summarize"
 """The skill that ends the work of an agent which is to sum it up."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Situation:
-    """In which a reply is read. `alone` says that the thread has no other open step.
+    """In which a reply is read. `alone` says that the thread has no other open step; `offered` are all calls there are.
 
     `unattended` work goes on until it is over, because nobody is there to say how; `last` is the turn in which the
     agent must not act any more; `told` that somebody has said something that it has not read.
@@ -37,6 +38,7 @@ class Situation:
     unattended: bool
     owns: bool
     alone: bool
+    offered: Collection[str]
     last: bool = False
     nudges: int = 0
     misread: int = 0
@@ -44,10 +46,14 @@ class Situation:
     told: bool = False
     misfit: Callable[[Data, object], str]
 
+    def says(self, what: str, *, name: str = "", names: str = "", text: str = "") -> str:
+        """What the agent is told of a call, in its language."""
+        return say(self.spec.language, what, name=name, names=names, text=text)
+
 
 @dataclass(slots=True)
 class Meaning:
-    """Filled while a reply is read."""
+    """Filled while a reply is read. `signal` is the end of the work, `pauses` only that of the turn."""
 
     intents: list[Consequence] = field(default_factory=list)
     works: list[Work] = field(default_factory=list)
@@ -55,55 +61,77 @@ class Meaning:
     failed: str = ""
     misread: bool = False
     again: str | None = None
-    over: bool = False
+    signal: CompletionSignal | None = None
+    pauses: bool = False
 
     def consequences(self, step: Step) -> tuple[Consequence, ...]:
         """All that is asked for: first what the house does itself, then the steps, then another turn."""
         works = list(self.works)
-        if self.again is not None and not self.over:
+        if self.again is not None and self.signal is None and not self.pauses:
             works.append(Work(type="skill", executor="converse", intention="Go on.", text_content=self.again))
         queued = QueueSteps(agent_id=step.agent_id, works=tuple(works), place="next")
         return (*self.intents, queued) if works else tuple(self.intents)
 
 
 def read(here: Situation, reply: Reply) -> Meaning:
-    """What the reply means."""
+    """What the reply means. What ends the work comes last, whatever place it has among the calls."""
     meaning = Meaning()
-    if reply.calls:
-        for call in reply.calls:
-            _call(here, meaning, call)
-        _after_calls(here, meaning, reply)
-    else:
+    if not reply.calls:
         _text(here, meaning, reply.text)
+        return meaning
+    ends = [call for call in reply.calls if call.name in ENDS and not call.unread and call.name in here.offered]
+    for call in reply.calls:
+        if call not in ends:
+            _call(here, meaning, call)
+    for call in ends:
+        _ending(here, meaning, call, waits=_waits(reply))
+    _after_calls(here, meaning, reply)
     return meaning
 
 
 def _call(here: Situation, meaning: Meaning, call: ToolCall) -> None:
     if call.unread:
         meaning.again = ""  # it is told that nobody can read it: see the transcript
-    elif call.name in ("finish", own.ANSWER) and here.told:
-        meaning.told[call.call_id] = NOT_YET
-        meaning.over = True  # of this turn: what was said is read in the next one
+    elif call.name in own.HOUSE and call.name not in here.offered:
+        meaning.told[call.call_id] = here.says("no_call", name=call.name, names=", ".join(sorted(here.offered)))
+        meaning.again = ""
     elif call.name in own.OWN:
         meaning.intents.append(own.done(here.step, call))
-        meaning.over = meaning.over or call.name == "finish"
-    elif call.name == own.ANSWER and here.spec.answer is not None:
-        _answer(here, meaning, here.spec.answer, call)
     elif here.last:
-        meaning.told[call.call_id] = NO_MORE
+        meaning.told[call.call_id] = here.says("no_more")
     else:
-        if call.name == own.CALL_AGENT.name and here.spec.calls and not _calls(here, meaning, call):
+        if call.name == own.CALL_AGENT.name and not _calls(here, meaning, call):
             return
         meaning.works.append(_tool(call))
         meaning.again = ""
+
+
+def _waits(reply: Reply) -> bool:
+    return any(call.name == "send_message" and call.arguments.get("waiting") for call in reply.calls)
+
+
+def _ending(here: Situation, meaning: Meaning, call: ToolCall, *, waits: bool) -> None:
+    """The work is over only when nothing is left to be read: nobody knows yet what comes of the other calls."""
+    if here.told:
+        meaning.told[call.call_id] = here.says("not_yet")
+        meaning.pauses = True  # what was said is read in the next turn
+    elif meaning.works or meaning.again is not None or waits:
+        meaning.told[call.call_id] = here.says("first")
+    elif meaning.signal is not None:
+        meaning.told[call.call_id] = here.says("over")
+    elif call.name == own.ANSWER and here.spec.answer is not None:
+        _answer(here, meaning, here.spec.answer, call)
+    else:
+        meaning.intents.append(own.done(here.step, call))
+        meaning.signal = CompletionSignal(source="finish", text=own.words(call.arguments, "summary"))
 
 
 def _calls(here: Situation, meaning: Meaning, call: ToolCall) -> bool:
     """Ask the agent that is called; False when nobody of that name may be."""
     meaning.again = ""
     if own.words(call.arguments, "agent_name") not in here.others:
-        name = call.arguments.get("agent_name")
-        meaning.told[call.call_id] = f"Not called: there is no {name!r} here. You can call: {', '.join(here.others)}."
+        name = repr(call.arguments.get("agent_name"))
+        meaning.told[call.call_id] = here.says("nobody", name=name, names=", ".join(here.others))
         return False
     meaning.intents.append(own.called(here.step, call))
     return True
@@ -114,10 +142,10 @@ def _answer(here: Situation, meaning: Meaning, schema: Data, call: ToolCall) -> 
     value = own.given(schema, call.arguments)
     wrong = here.misfit(schema, value)
     if not wrong:
-        meaning.told[call.call_id] = "Taken."
-        _end(here, meaning, encode(value).decode())
+        meaning.told[call.call_id] = here.says("taken")
+        _end(here, meaning, CompletionSignal(source="answer", text=encode(value).decode()))
         return
-    meaning.told[call.call_id] = f"Not taken: {wrong}. Give the whole answer again."
+    meaning.told[call.call_id] = here.says("misfit", text=wrong)
     _misread(here, meaning, wrong, "")
 
 
@@ -149,7 +177,7 @@ def _answer_in_text(here: Situation, meaning: Meaning, schema: Data, text: str) 
     if wrong:
         _misread(here, meaning, wrong, endings.nudge(here.spec, "answer", empty=not text, why=wrong))
     else:
-        _end(here, meaning, encode(value).decode())
+        _end(here, meaning, CompletionSignal(source="answer", text=encode(value).decode()))
 
 
 def unfenced(text: str) -> str:
@@ -162,15 +190,15 @@ def unfenced(text: str) -> str:
 def _after_calls(here: Situation, meaning: Meaning, reply: Reply) -> None:
     """Whether there is another turn after calls that the house has done itself."""
     step = here.step
-    if meaning.over or meaning.failed or meaning.works:
+    if meaning.signal is not None or meaning.pauses or meaning.failed or meaning.works:
         return
     if here.last:
         if here.unattended or step.answers is not None:
-            _end(here, meaning, reply.text, failed=here.ends != "text")
+            _end_at_limit(here, meaning, reply.text)
         return
     sent = any(call.name == "send_message" for call in reply.calls)
-    waits = any(call.name == "send_message" and call.arguments.get("waiting") for call in reply.calls)
     owes = step.answers is not None and not sent
+    waits = _waits(reply)
     if meaning.again is None and (owes or (here.unattended and here.alone and step.answers is None)) and not waits:
         meaning.again = ""
 
@@ -190,35 +218,35 @@ def _text(here: Situation, meaning: Meaning, text: str) -> None:
         return
     over = endings.is_over(here.ends, text, auto_complete=here.auto_complete, nudges=here.nudges)
     if not here.unattended:
-        if over == "yes" and here.ends == "mark" and here.owns:
-            _end(here, meaning, text)
+        if over == "mark" and here.owns:
+            _end(here, meaning, CompletionSignal(source="mark", text=text))
     elif here.last:
-        _end(here, meaning, text, failed=here.ends != "text")
-    elif here.alone:
-        _go_on_or_end(here, meaning, text, over)
+        _end_at_limit(here, meaning, text)
+    elif here.alone and over is None:
+        meaning.again = endings.nudge(here.spec, here.ends, empty=False)
+    elif here.alone and over is not None:
+        _end(here, meaning, endings.signal(over, text))
 
 
-def _go_on_or_end(here: Situation, meaning: Meaning, text: str, over: endings.Over) -> None:
-    match over:
-        case "no":
-            meaning.again = endings.nudge(here.spec, here.ends, empty=False)
-        case "never":
-            _end(here, meaning, f"It never said that it was done. Its last words: {text}", failed=True)
-        case _:
-            _end(here, meaning, text)
+def _end_at_limit(here: Situation, meaning: Meaning, text: str) -> None:
+    """Whoever may not act any more has said all that it will; to have said nothing is no answer."""
+    if text.strip() and here.ends == "text":
+        _end(here, meaning, CompletionSignal(source="text", text=text))
+    else:
+        _end(here, meaning, endings.signal("limit", text))
 
 
-def _end(here: Situation, meaning: Meaning, text: str, *, failed: bool = False) -> None:
+def _end(here: Situation, meaning: Meaning, signal: CompletionSignal) -> None:
     """The work is over, as far as this agent can say so; with a summary where one is wanted."""
-    meaning.over = True
+    meaning.signal = signal
     if here.step.answers is not None:
-        meaning.intents.append(own.reply(here.step, text))
+        meaning.intents.append(own.reply(here.step, signal.text))
     elif not here.owns:
         return
-    elif here.spec.history.need_summary and not failed:
+    elif here.spec.history.need_summary and not signal.failed:
         meaning.works.append(Work(type="skill", executor=SUMMED_UP, intention="Sum up the work."))
     else:
-        meaning.intents.append(own.ended(here.step, endings.without_mark(text), failed=failed))
+        meaning.intents.append(own.ended(here.step, endings.without_mark(signal.text), failed=signal.failed))
 
 
 def _tool(call: ToolCall) -> Work:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
@@ -16,8 +17,7 @@ def from_people(world: World, step: Step) -> bool:
     """Whether those say it for whom the agent works: a person, or the house that hands out their tasks."""
     if step.message_id is None:
         return step.cause is None or _says(step, "people")
-    sender = step.message_id.partition(">")[0]
-    known = next((one for name, one in world.agents.items() if name == sender), None)
+    known = world.agents.get(AgentId(step.message_id.partition(">")[0]))
     return known is not None and known.spec.kind == "human"
 
 

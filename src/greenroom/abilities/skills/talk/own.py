@@ -67,8 +67,20 @@ SEND_MESSAGE: Final = ToolSpec(
     ),
 )
 
+POST_NOTE: Final = ToolSpec(
+    name="post_note",
+    description=(
+        "Note something for all who work on this task. Use it for what others will need: a decision, a finding; not to "
+        'ask. Example: post_note(content="The API is versioned under /v2.")'
+    ),
+    parameters=_object(("content",), content=_text("What they read.")),
+)
+
 OWN: Final = frozenset({"send_message", "post_note", "finish"})
 """Calls that are no tools: the house does them itself, at once."""
+
+HOUSE: Final = OWN | {ANSWER, CALL_AGENT.name}
+"""Names that no tool may have: what is called by them means something here."""
 
 
 def answer_tool(schema: Data) -> ToolSpec:
@@ -169,7 +181,7 @@ def offered(spec: AgentSpec, *, finishes: bool, writes: bool) -> tuple[ToolSpec,
     """The house's own calls that an agent is told of."""
     found = [CALL_AGENT] if spec.calls else []
     if writes:
-        found.append(SEND_MESSAGE)
+        found += [SEND_MESSAGE, POST_NOTE]
     if spec.answer is not None:
         found.append(answer_tool(spec.answer))
     elif finishes:

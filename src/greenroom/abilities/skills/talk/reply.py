@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault
-from greenroom.core.base.records import Data
+from greenroom.core.base.records import Data, encode
 from greenroom.core.ports.codec import plain
 from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.model import (
@@ -77,24 +77,41 @@ class Reply:
 
     @property
     def cut_off(self) -> bool:
-        """Whether it had more to say than it was allowed to."""
-        return self.finished is not None and self.finished.reason == "length"
+        """Whether it had more to say than it was allowed to, or somebody stopped it while it wanted to act."""
+        reason = self.finished.reason if self.finished is not None else "stop"
+        return reason == "length" or (reason == "filter" and bool(self.calls))
+
+    @property
+    def size(self) -> int:
+        """The bytes that have come."""
+        calls = sum(len(encode(call.arguments)) for call in self.calls)
+        return len(self.text.encode()) + len(self.reasoning.encode()) + calls
 
     @property
     def spent(self) -> Amounts | None:
         """What it cost; None when nobody said."""
         return None if self.usage is None else self.usage.spent
 
-    def kept(self, asked: str | None = None, *, told: Mapping[str, str] | None = None, misread: bool = False) -> Data:
+    def kept(
+        self,
+        asked: str | None = None,
+        *,
+        told: Mapping[str, str] | None = None,
+        misread: bool = False,
+        over: str | None = None,
+    ) -> Data:
         """The reply as the log has it: what is not there takes no room. `asked` is the question, if its step has none.
 
-        So the next request tells of this one word for word. `told` is what calls were answered at once.
+        So the next request tells of this one word for word. `told` is what calls were answered at once, `over` by what
+        the work has ended with it.
         """
         answers = told or {}
         calls = [_kept(call, answers.get(call.call_id)) for call in self.calls]
         found: dict[str, object] = {"text": self.text, "calls": calls}
         if misread:
             found["misread"] = True
+        if over is not None:
+            found["over"] = over
         if asked is not None:
             found["asked"] = asked
         if self.reasoning:

@@ -6,16 +6,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from greenroom.abilities.skills.prompts.builder import PACK
+from greenroom.abilities.skills.prompts.builder import PACK, say
 from greenroom.abilities.skills.talk.origins import begins
 from greenroom.abilities.skills.talk.own import OWN
+from greenroom.core.base.fences import fenced
 from greenroom.core.base.ids import TeamId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ChatMessage, Opaque, ToolCall
 from greenroom.core.state.step import Step
-
-TAKEN: Final = "Taken up. If it was refused, you are told in the next message."
-UNREAD: Final = "Not run: its arguments are not a JSON object. Make the call again."
 
 INTERRUPTED: Final = " […]"
 """What an agent reads at the end of its own words when a person did not let it finish them."""
@@ -38,9 +36,10 @@ class Transcript:
     `returned` is what a tool has answered in the agent's place since it last spoke.
     """
 
-    def __init__(self, *, native: bool = True) -> None:
+    def __init__(self, *, native: bool = True, language: str = "") -> None:
         self.messages: list[ChatMessage] = []
         self.native = native
+        self.language = language
         self.turns = 0
         self.empty = 0
         self.rounds = 0
@@ -59,6 +58,11 @@ class Transcript:
     def last_words(self) -> str:
         """What the agent said last."""
         return next((one.content for one in reversed(self.messages) if one.role == "assistant" and one.content), "")
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self._size
 
     def tokens(self, size: int) -> int:
         """About how many tokens a request has: what the provider counted last, or `size` bytes, and what came since."""
@@ -79,7 +83,7 @@ class Transcript:
         if self._read == 0:
             for step in history:
                 if step.work.executor == "compact":
-                    self._say(told(step, native=self.native))
+                    self._say(told(step, native=self.native, language=self.language))
         for place in range(self._read, len(history)):
             self._take(history[place])
         self._read = len(history)
@@ -95,7 +99,7 @@ class Transcript:
         if step.work.executor == "compact":
             self._summed_up(ok=step.state == "finished")
             return
-        self._say(told(step, native=self.native))
+        self._say(told(step, native=self.native, language=self.language))
         if step.work.type == "tool" and step.state == "finished" and (step.result or {}).get("need_return"):
             self.returned = str((step.result or {}).get("output", ""))
         if step.work.executor == "converse":
@@ -130,12 +134,15 @@ class Transcripts:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[TeamId, ThreadId], Transcript] = OrderedDict()
 
-    def of(self, team: TeamId, name: ThreadId, history: Sequence[Step], *, native: bool = True) -> Transcript:
+    def of(
+        self, team: TeamId, name: ThreadId, history: Sequence[Step], *, native: bool = True, language: str = ""
+    ) -> Transcript:
         """The thread's transcript, up to now. A skill may serve several teams, whose threads are called alike."""
         thread = (team, name)
         found = self._kept.get(thread)
-        if found is None or found.native != native or not found.fits(history):
-            found = self._kept[thread] = Transcript(native=native)
+        alike = found is not None and (found.native, found.language) == (native, language)
+        if found is None or not alike or not found.fits(history):
+            found = self._kept[thread] = Transcript(native=native, language=language)
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         else:
@@ -144,16 +151,22 @@ class Transcripts:
         return found
 
 
-def told(step: Step, *, native: bool = True) -> list[ChatMessage]:
+def told(step: Step, *, native: bool = True, language: str = "") -> list[ChatMessage]:
     """What an ended step looks like in the conversation."""
     result = step.result or {}
     if step.work.executor == "compact":
-        language = str(result.get("language", ""))
-        return [ChatMessage(role="user", content=summed_up(result, language))] if step.state == "finished" else []
+        spoken = str(result.get("language", ""))
+        return [ChatMessage(role="user", content=summed_up(result, spoken))] if step.state == "finished" else []
     if "deferred" in result:
-        return []  # its question is asked by the step after it
+        # Its question is asked by the step after it; only a person's turn does not know what this one would have said.
+        said = step.work.text_content if result["deferred"] == "told" else ""
+        return [ChatMessage(role="user", content=said)] if said else []
     if step.work.type == "tool":
-        return [_result(step, step.error or str(result.get("output", result)), native=native)]
+        content = step.error or str(result.get("output", result))
+        if native:
+            return [ChatMessage(role="tool", content=content, call_id=step.work.call_id)]
+        shown = say(language, "result", name=step.work.executor, text=fenced(content))
+        return [ChatMessage(role="user", content=shown)]
     question = str(result.get("asked", step.work.text_content))
     found = [ChatMessage(role="user", content=question)] if question else []
     if step.result is None and step.state != "finished":
@@ -170,7 +183,7 @@ def told(step: Step, *, native: bool = True) -> list[ChatMessage]:
         )
     )
     # Tools are steps of their own and answer for themselves; what the house does itself is answered here.
-    answers = answers_of(result) if native else {}
+    answers = answers_of(result, language) if native else {}
     return [*found, *(ChatMessage(role="tool", content=text, call_id=name) for name, text in answers.items())]
 
 
@@ -179,22 +192,16 @@ def summed_up(result: Data, language: str) -> str:
     return PACK.render(language, "summed_up", result)
 
 
-def _result(step: Step, content: str, *, native: bool) -> ChatMessage:
-    if native:
-        return ChatMessage(role="tool", content=content, call_id=step.work.call_id)
-    return ChatMessage(role="user", content=f"Result of {step.work.executor}:\n{content}")
-
-
-def answers_of(result: Data) -> dict[str, str]:
+def answers_of(result: Data, language: str = "") -> dict[str, str]:
     """What is answered at once to calls of a reply that is in the log, by call."""
     found: dict[str, str] = {}
     for one in _items(result, "calls"):
         if "told" in one:
             found[str(one["id"])] = str(one["told"])
         elif one.get("unread"):
-            found[str(one["id"])] = UNREAD
+            found[str(one["id"])] = say(language, "unread")
         elif one["name"] in OWN:
-            found[str(one["id"])] = TAKEN
+            found[str(one["id"])] = say(language, "taken_up")
     return found
 
 

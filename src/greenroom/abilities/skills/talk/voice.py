@@ -59,6 +59,13 @@ def terms(model: Model, spec: AgentSpec, read: int, *, prompt: str = "") -> Term
     )
 
 
+def heard(model: Model, asked: int, spec: AgentSpec, said: int) -> Amounts:
+    """What a reply costs that somebody stopped: what it was `asked` with in tokens, and at most a token for each byte
+    that it `said`. A model that thinks where nobody hears it may have written all it was allowed to."""
+    written = said if said or not model.card.effort else longest(model, spec)
+    return Amounts(tokens=asked + written, money=model.price(asked, written) or 0)
+
+
 def purpose(step: Step, team: str, turn: int) -> Purpose:
     """What a request is for: recordings and scripts know it by that."""
     return Purpose(

@@ -22,6 +22,7 @@ from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.ports.model import (
     ChatMessage,
     Failed,
+    Finished,
     Listening,
     ModelEvent,
     ModelRequest,
@@ -171,7 +172,7 @@ class BaseAgent(ABC):
         yield self._event(StreamEventType.AGENT_START, response)
         async with Listening(self._call_llm_with_retry(messages)) as events:
             async for event in events:
-                if _take(response, event):
+                if take(response, event):
                     yield self._event(StreamEventType.LLM_CHUNK, response)
         yield self._event(StreamEventType.LLM_COMPLETE, response)
         if response.success:
@@ -194,7 +195,7 @@ class BaseAgent(ABC):
 
     def _route(self, response: AgentResponse) -> None:
         """A tool, a sub-agent, or the end."""
-        found = self._read(response.content)
+        found = self._read(response.content, ended=response.metadata.get("finish_reason") in ("stop", "calls"))
         if isinstance(found, NotRun):
             response.success, response.content = False, str(found)
             return
@@ -205,10 +206,9 @@ class BaseAgent(ABC):
             return
         response.content = self.format_final_response(response.content, response.tool_interactions)
 
-    def _read(self, text: str) -> Read:
-        names = {one.name for one in self.toolkit}
-        agents = tuple(self.sub_agents)
-        return read(text, ["xml_tool"], tools=self.toolkit, agents=agents, pure=names, policy="first", ended=True)
+    def _read(self, text: str, *, ended: bool = True) -> Read:
+        pure, agents = {one.name for one in self.toolkit if one.pure}, tuple(self.sub_agents)
+        return read(text, ["xml_tool"], tools=self.toolkit, agents=agents, pure=pure, policy="first", ended=ended)
 
     def _event(self, kind: StreamEventType, response: AgentResponse) -> StreamEvent:
         return StreamEvent(type=kind, agent=self.config.name, data=response)
@@ -223,7 +223,7 @@ def _message(one: Mapping[str, str]) -> ChatMessage:
             return ChatMessage(role="user", content=one["content"])
 
 
-def _take(response: AgentResponse, event: ModelEvent) -> bool:
+def take(response: AgentResponse, event: ModelEvent) -> bool:
     """Add what came; whether it is a chunk that is told of."""
     match event:
         case TextDelta():
@@ -236,6 +236,8 @@ def _take(response: AgentResponse, event: ModelEvent) -> bool:
             return True
         case Retried():
             response.content, response.reasoning_content = "", None
+        case Finished():
+            response.metadata["finish_reason"] = event.reason
         case Usage():
             response.token_usage = {"input_tokens": event.input, "output_tokens": event.output}
         case Failed():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.fences import fenced
 from greenroom.core.base.records import record
 from greenroom.core.ports.packs import Pack
 
@@ -14,8 +14,6 @@ PACK: Final = Pack("greenroom.app.talks.prompts")
 MEGABYTE: Final = 1_000_000
 MOST: Final = MEGABYTE
 """Bytes of one message with all that is in it."""
-
-_TICKS: Final = re.compile(r"`{3,}")
 
 
 @record
@@ -39,9 +37,7 @@ def message(words: str, attached: Sequence[Attached] = (), *, language: str = ""
 def labelled(one: Attached, language: str = "") -> str:
     """The text in a fence that nothing in it can close, under what it is."""
     label = PACK.render(language, "file" if one.name else "stdin", {"name": one.name})
-    longest = max((len(found) for found in _TICKS.findall(one.text)), default=2)
-    fence = "`" * (longest + 1)
-    return PACK.render(language, "data", {"label": label, "fence": fence, "text": one.text.rstrip("\n")})
+    return PACK.render(language, "data", {"label": label, "text": fenced(one.text)})
 
 
 def interrupted(words: str, *, language: str = "") -> str:

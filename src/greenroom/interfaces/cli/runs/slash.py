@@ -17,6 +17,7 @@ from greenroom.interfaces.cli.display.progress import Progress
 from greenroom.interfaces.cli.display.rows import dollars, seconds
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.runs.beginning import Begun, bounds, refuse_unpriced
+from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
 READERS: Final = {"cost": values.cost, "tokens": values.tokens, "time": values.time}
@@ -83,6 +84,7 @@ class Slash:
     async def _done(self, summary: str) -> Next:
         if self._chat.team is not None:
             await self._chat.complete(summary)
+            self._progress.note(f"The chat is over. It can be read: {command(self._door, 'show', self._chat.its_team)}")
         return Next(what="leave")
 
     async def _clear(self, _: str) -> Next:

@@ -1,0 +1,159 @@
+"""What ends work, and what does not: beside other calls, without being offered, without leave, at the limit."""
+
+import pytest
+
+from greenroom.app.reading import TextReader
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.ports.model import Finished, ModelCard, TextDelta, ToolCall, Usage
+from greenroom.core.rules.intents import SetLimits
+from greenroom.core.state.spec import AgentSpec, Turn
+from tests.abilities.skills.talks import BOB, T1, Answer, Played, calls, in_order, says, team
+
+FINISH = AgentSpec(name="Ann", tools=("echo",), turn=Turn(ends="finish"))
+NUMBER = AgentSpec(name="Ann", tools=("echo",), answer={"type": "integer"})
+MARKED = "Done.\n!!!COMPLETE!!!"
+
+
+def several(*found: tuple[str, dict[str, object]]) -> Answer:
+    """A reply with several calls."""
+    made = [ToolCall(call_id=f"c{place}", name=name, arguments=given) for place, (name, given) in enumerate(found)]
+    return (*made, Usage(output=2, money=1), Finished(reason="calls"))
+
+
+DONE: tuple[str, dict[str, object]] = ("finish", {"status": "done", "summary": "I wrote it."})
+
+
+@pytest.mark.parametrize("places", [(0, 1), (1, 0), (1, 0, 1)], ids=["before", "behind", "between"])
+async def test_calls_beside_an_end_are_run_and_their_results_are_read_first(places: tuple[int, ...]) -> None:
+    both = (DONE, ("echo", {"text": "written"}))
+    model = Played(in_order(several(*(both[place] for place in places)), several(DONE)))
+    async with team(model, FINISH) as here:
+        assert await here.ask() == "finished"
+        assert await here.did() == ["converse", *["echo"] * places.count(1), "converse"]
+    told = {one.content for one in model.asked[1].messages if one.role == "tool"}
+    assert told == {
+        "written",
+        "Not yet: first read what comes of your other calls. Then end your work, in a turn of its own.",
+    }
+
+
+async def test_an_answer_beside_a_call_is_given_once_the_call_is_done() -> None:
+    model = Played(in_order(several(("echo", {"text": "7"}), ("answer", {"value": 1})), calls("answer", value=7)))
+    async with team(model, NUMBER, reader=TextReader()) as here:
+        assert await here.ask() == "finished"
+        assert await here.did() == ["converse", "echo", "converse"]
+        assert await here.summary() == "7"
+
+
+async def test_of_two_ends_the_first_counts_and_the_other_is_told_so() -> None:
+    model = Played(lambda _: several(("answer", {"value": 1}), ("answer", {"value": 2})))
+    async with team(model, NUMBER, reader=TextReader()) as here:
+        assert await here.ask() == "finished"
+        assert await here.summary() == "1"
+        (step,) = await here.steps()
+    kept = (step.result or {})["calls"]
+    assert isinstance(kept, list)
+    assert [one["told"][:9] for one in kept] == ["Taken.", "Not taken"]
+
+
+@pytest.mark.parametrize("name", ["finish", "send_message", "post_note", "answer", "call_agent"])
+async def test_a_call_of_the_house_that_was_not_offered_does_nothing(name: str) -> None:
+    model = Played(
+        in_order(several((name, {"status": "done", "message": "x", "receiver": ["ann"]})), says("So be it."))
+    )
+    async with team(model, solo=False) as here:
+        assert await here.ask() == "idle", "a chat is not over because a model says so"
+        assert await here.did() == ["converse", "converse"]
+    assert model.asked[1].messages[-1].content == f"Not called: you have no {name}. You have: echo."
+
+
+async def test_who_may_not_end_by_itself_is_not_asked_for_ever() -> None:
+    spec = AgentSpec(name="Ann", turn=Turn(protocols=("tool_call",), auto_complete=False))
+    model = Played(lambda _: says(MARKED))
+    async with team(model, spec, reader=TextReader()) as here:
+        assert await here.ask() == "failed"
+        assert "may not end its task by itself" in await here.summary()
+    assert len(model.asked) == 1
+
+
+@pytest.mark.req("AG-162")
+@pytest.mark.parametrize(
+    ("own_word", "company", "ends"),
+    [(None, False, True), (None, True, False), (True, True, True), (False, False, False)],
+)
+async def test_whether_a_mark_ends_work_is_decided_by_the_agent_and_its_company(
+    own_word: bool | None, company: bool, ends: bool
+) -> None:
+    spec = AgentSpec(name="Ann", turn=Turn(protocols=("tool_call",), auto_complete=own_word))
+    others = [(BOB, AgentSpec(name="Bob"))] if company else []
+    model = Played(lambda _: says(MARKED))
+    async with team(model, spec, others=others, reader=TextReader(), solo=not company) as here:
+        assert (await here.ask() == "finished") is ends
+
+
+@pytest.mark.parametrize("last", [calls("echo", text="more"), says("")], ids=["acts again", "says nothing"])
+async def test_who_answers_nothing_at_the_limit_has_failed_and_it_says_why(last: Answer) -> None:
+    spec = AgentSpec(name="Ann", tools=("echo",), turn=Turn(rounds=2))
+    model = Played(in_order(calls("echo", text="1"), calls("echo", text="2"), last))
+    async with team(model, spec) as here:
+        assert await here.ask() == "failed"
+        assert await here.summary() == "It has acted as often as it may, and did not end its work."
+
+
+async def test_a_model_that_knows_no_calls_acts_in_text() -> None:
+    call = '<TOOL_CALL>\n{"name": "echo", "arguments": {"text": "hello"}}\n</TOOL_CALL>'
+    model = Played(in_order(says(call), says("It said hello.")))
+    model.card = ModelCard(output=1000, tools=False)
+    async with team(model, reader=TextReader()) as here:
+        assert await here.ask() == "finished"
+        assert await here.did() == ["converse", "echo", "converse"]
+        assert await here.summary() == "It said hello."
+    assert model.asked[0].tools == ()
+    assert "TOOL_CALL" in model.asked[0].messages[0].content
+
+
+async def test_a_model_that_knows_no_calls_is_told_the_shape_of_its_answer() -> None:
+    model = Played(lambda _: says("7"))
+    model.card = ModelCard(output=1000, tools=False)
+    async with team(model, AgentSpec(name="Ann", answer={"type": "integer"}), reader=TextReader()) as here:
+        assert await here.ask() == "finished"
+        assert await here.summary() == "7"
+    told = model.asked[0].messages[0].content
+    assert '{"type":"integer"}' in told
+    assert "the call `answer`" not in told
+
+
+async def test_a_reply_that_a_filter_stops_runs_nothing() -> None:
+    stopped = (ToolCall(call_id="c1", name="echo", arguments={"text": "x"}), Finished(reason="filter"))
+    model = Played(in_order(stopped, says("Fine.")))
+    async with team(model) as here:
+        assert await here.ask() == "finished"
+        assert await here.did() == ["converse", "converse"]
+
+
+async def test_a_message_that_no_window_holds_is_refused_before_it_is_sent() -> None:
+    model = Played(lambda _: says("Never."), window=1000)
+    async with team(model, solo=False) as here:
+        await here.ask("word " * 5_000)
+        (step,) = await here.steps()
+    assert model.asked == []
+    assert "fake:m reads 1,000 at once" in step.error
+
+
+async def test_what_a_request_may_cost_is_reserved_with_all_that_was_said() -> None:
+    model = Played(lambda _: (TextDelta(text="x" * 3_000), Usage(output=1, money=1), Finished()))
+    async with team(model, solo=False) as here:
+        await here.ask("Hi.")
+        await here.runtime.ask(here.team, SetLimits(budget_id=TEAM_BUDGET, limits=Limits(tokens=6_000)))
+        await here.ask("Again.")
+        assert (await here.runtime.stands(here.team, T1)).word == "limit", "the answer is told again, and counts"
+    assert len(model.asked) == 1
+
+
+async def test_an_agent_cannot_call_itself() -> None:
+    spec = AgentSpec(name="Ann", calls=("ann", "Ann", "bob"))
+    model = Played(in_order(calls("call_agent", agent_name="ann", instruction="x"), says("No.")))
+    async with team(model, spec, others=[(BOB, AgentSpec(name="Bob"))]) as here:
+        assert await here.ask() == "finished"
+    assert model.asked[1].messages[-1].content == "Not called: there is no 'ann' here. You can call: bob."
