@@ -18,6 +18,7 @@ from greenroom.core.rules.intents import (
     SetTimer,
     SetValue,
 )
+from greenroom.core.state.approval import Answer, Scope
 from greenroom.core.state.message import Delivery
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
@@ -100,7 +101,9 @@ def set_value(rng: Random, world: World) -> SetValue:
 
 def answer_approval(rng: Random, world: World) -> AnswerApproval:
     name = words.one(rng, world.approvals, ApprovalId("ghost#1?1"))
-    return AnswerApproval(approval_id=name, answer=rng.choice(("approved", "approved", "denied")))
+    scope: Scope = rng.choice(("once", "once", "run", "always"))
+    answer: Answer = rng.choice(("approved", "approved", "denied"))
+    return AnswerApproval(approval_id=name, answer=answer, scope=scope, grant=rng.choice(("", "allow tool x")))
 
 
 def set_timer(rng: Random, world: World, now: int) -> SetTimer:

@@ -74,7 +74,8 @@ def terms(rng: Random) -> Terms:
         effect=rng.choice(("pure", "model", "keyed", "effectful")),
         needs=rng.choice((NOTHING, Amounts(money=rng.randint(0, 5), tokens=rng.randint(0, 10)), Amounts(millis=5_000))),
         priced=rng.randrange(8) > 0,
-        verdict=rng.choice(("allow", "allow", "allow", "allow", "ask", "deny")),
+        verdict=rng.choice(("allow", "allow", "allow", "notify", "ask", "deny")),
+        grant=rng.choice(("", "allow tool shell")),
         digest=rng.choice(("this", "that")),
         question="may I?",
     )

@@ -35,7 +35,7 @@ from greenroom.core.rules.intents import (
     StartStep,
 )
 from greenroom.core.state.agent import Ability, Agent
-from greenroom.core.state.approval import Approval
+from greenroom.core.state.approval import Approval, Grant
 from greenroom.core.state.archive import Archived, ArchivedRecord
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.events import EVENT_TYPES, Event
@@ -168,6 +168,7 @@ _TABLES: Final[dict[str, type[object]]] = {
     "values": Value,
     "budgets": Budget,
     "approvals": Approval,
+    "grants": Grant,
     "timers": Timer,
 }
 
@@ -183,6 +184,7 @@ _KEYS: Final[dict[str, str]] = {
     "mail": "message_id",
     "budgets": "budget_id",
     "approvals": "approval_id",
+    "grants": "rule",
     "timers": "timer_id",
 }
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, StepId, WaitingId, timer_id
+from greenroom.core.base.records import evolve
 from greenroom.core.rules import limits
 from greenroom.core.rules.closing import drop_step, notice, settle_question
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
 from greenroom.core.rules.queue import enqueue, open_thread
 from greenroom.core.rules.waits import reader, release
-from greenroom.core.state.approval import ApprovalAnswered
+from greenroom.core.state.approval import Approval, ApprovalAnswered
 from greenroom.core.state.step import StepCancelling, StepUnblocked, Work
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerFired, TimerSet
+from greenroom.core.state.world import ordered
 
 
 def set_limits(draft: Draft, intent: SetLimits, by: str) -> Verdict:
@@ -27,12 +29,27 @@ def set_limits(draft: Draft, intent: SetLimits, by: str) -> Verdict:
 
 
 def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
-    """The person says yes: the step may ask to start again. No: the step has failed."""
+    """The person says yes: the step may ask to start again. No: the step has failed.
+
+    A yes to a rule holds for every agent of the team, also for those who have asked for the same already.
+    """
     approval = draft.world.approvals.get(intent.approval_id)
     if approval is None or approval.state != "pending":
         return unknown("approval", intent.approval_id, tuple(draft.world.approvals))
     if not is_trusted(draft.world, by):
         return Rejected(code="not_a_person", why=f"{by!r} may not answer: a person must.")
+    grant = "" if intent.scope == "once" or intent.answer == "denied" else intent.grant or approval.grant
+    if intent.scope != "once" and intent.answer == "approved" and not grant:
+        why = "There is no rule that allows this and little else."
+        return Rejected(code="no_rule", why=why, hint="Agree to this one call, or name a rule.")
+    _answer(draft, approval, intent, by, grant)
+    for other in ordered(draft.world.approvals) if grant else ():
+        if other.state == "pending" and other.grant == grant:
+            _answer(draft, other, evolve(intent, approval_id=other.approval_id), by, grant)
+    return None
+
+
+def _answer(draft: Draft, approval: Approval, intent: AnswerApproval, by: str, grant: str) -> None:
     step = draft.world.steps[approval.step_id]
     draft.emit(
         ApprovalAnswered(
@@ -42,6 +59,7 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
             scope=intent.scope,
             by=by,
             reason=intent.reason,
+            grant=grant,
         )
     )
     if intent.answer == "approved":
@@ -51,7 +69,6 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
         draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
     else:
         drop_step(draft, step, "failed", error=f"Denied by {by}. {intent.reason}".strip())
-    return None
 
 
 def set_timer(draft: Draft, intent: SetTimer, by: str) -> Verdict:

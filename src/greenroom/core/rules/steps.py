@@ -282,7 +282,7 @@ def _set_clock(draft: Draft, step: Step, due: int) -> None:
 
 def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
     """Whether the policy allows the call. If not, the step fails, or waits for a person."""
-    if terms.verdict == "allow":
+    if terms.verdict in ("allow", "notify"):
         return True
     if terms.verdict == "deny":
         error = f"Not permitted: {terms.rule or 'the policy says no'}."
@@ -306,6 +306,7 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
             question=terms.question,
             digest=terms.digest,
             asked_of=person,
+            grant=terms.grant,
         )
     )
     if person is not None:

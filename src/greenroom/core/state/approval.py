@@ -9,11 +9,24 @@ from greenroom.core.base.records import evolve, record
 
 Answer = Literal["approved", "denied"]
 ApprovalWord = Literal["pending", "approved", "denied"]
+Scope = Literal["once", "run", "always"]
+
+
+@record
+class Grant:
+    """A rule that a person has agreed to. It holds for all agents of the team, until the team is over."""
+
+    rule: str
+    by: str
+    at: int
 
 
 @record
 class Approval:
-    """A question about one step. `digest` names exactly what was shown: another call needs another answer."""
+    """A question about one step. `digest` names exactly what was shown: another call needs another answer.
+
+    `grant` is the rule that a person may agree to instead of this one call; empty when there is none.
+    """
 
     approval_id: ApprovalId
     step_id: StepId
@@ -23,8 +36,9 @@ class Approval:
     digest: str
     asked_of: AgentId | None
     asked_at: int
+    grant: str = ""
     state: ApprovalWord = "pending"
-    scope: str = "once"
+    scope: Scope = "once"
     answered_by: str = ""
     reason: str = ""
 
@@ -41,18 +55,20 @@ class ApprovalRequested:
     question: str
     digest: str
     asked_of: AgentId | None
+    grant: str = ""
 
 
 @record
 class ApprovalAnswered:
-    """They said it, or said no."""
+    """They said it, or said no. With `grant`, what they agreed to is this rule."""
 
     at: int
     approval_id: ApprovalId
     answer: Answer
-    scope: str
+    scope: Scope
     by: str
     reason: str = ""
+    grant: str = ""
 
 
 @record
@@ -78,6 +94,7 @@ def requested(event: ApprovalRequested) -> Approval:
         digest=event.digest,
         asked_of=event.asked_of,
         asked_at=event.at,
+        grant=event.grant,
     )
 
 

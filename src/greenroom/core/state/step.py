@@ -73,10 +73,11 @@ class Terms:
     effect: Effect
     needs: Amounts = NOTHING
     priced: bool = True
-    verdict: Literal["allow", "ask", "deny"] = "allow"
+    verdict: Literal["allow", "notify", "ask", "deny"] = "allow"
     rule: str = ""
     question: str = ""
     digest: str = ""
+    grant: str = ""
     spec: str = ""
     prompt: str = ""
     model: str = ""

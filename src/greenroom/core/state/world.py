@@ -25,7 +25,7 @@ from greenroom.core.base.ids import (
 )
 from greenroom.core.base.records import record
 from greenroom.core.state.agent import Ability, Agent
-from greenroom.core.state.approval import Approval
+from greenroom.core.state.approval import Approval, Grant
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.message import Message, Wait
 from greenroom.core.state.note import Value
@@ -66,6 +66,7 @@ class World:
     values: Map[str, Value] = Map()
     budgets: Map[BudgetId, Budget] = Map()
     approvals: Map[ApprovalId, Approval] = Map()
+    grants: Map[str, Grant] = Map()
     timers: Map[TimerId, Timer] = Map()
     hungry: Map[StepId, BudgetId] = Map()
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.ids import AgentId, ApprovalId, StageId, TaskId, TimerId, WaitingId
 from greenroom.core.base.records import Data, record
-from greenroom.core.state.approval import Answer
+from greenroom.core.state.approval import Answer, Scope
 from greenroom.core.state.message import Delivery, MessageKind
 
 
@@ -88,12 +88,13 @@ class NeedToolDecision:
 
 @record
 class AnswerApproval:
-    """Say yes or no to a step."""
+    """Say yes or no to a step. A yes for the *run* or for *always* is one to a rule: `grant`, else the proposed one."""
 
     approval_id: ApprovalId
     answer: Answer
-    scope: str = "once"
+    scope: Scope = "once"
     reason: str = ""
+    grant: str = ""
 
 
 @record

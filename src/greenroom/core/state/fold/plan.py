@@ -47,7 +47,7 @@ def _team_created(world: World, event: teams.TeamCreated) -> World:
 def _team_forked(world: World, event: teams.TeamForked) -> World:
     found = {name: steps.forked(step) for name, step in world.steps.items() if step.prepared}
     team = evolve(world.team, team_id=event.team_id, origin=event.origin, epoch=0)
-    return evolve(world, team=team, steps=world.steps.update(found))
+    return evolve(world, team=team, steps=world.steps.update(found), grants=Map())
 
 
 def _owner_changed(world: World, event: teams.OwnerChanged) -> World:

@@ -61,7 +61,11 @@ def _approval_requested(world: World, event: approvals.ApprovalRequested) -> Wor
 
 def _approval_answered(world: World, event: approvals.ApprovalAnswered) -> World:
     approval = approvals.answered(world.approvals[event.approval_id], event)
-    return evolve(world, approvals=world.approvals.set(event.approval_id, approval))
+    world = evolve(world, approvals=world.approvals.set(event.approval_id, approval))
+    if not event.grant:
+        return world
+    grant = approvals.Grant(rule=event.grant, by=event.by, at=event.at)
+    return evolve(world, grants=world.grants.set(event.grant, grant))
 
 
 def _approval_voided(world: World, event: approvals.ApprovalVoided) -> World:
