@@ -92,6 +92,7 @@ class Runtime:
         agents: Iterable[tuple[AgentId, AgentSpec]],
         *,
         kit: str = "",
+        workspace: str = "",
         limits: Limits = UNLIMITED,
         begin: Iterable[Intent] = (),
     ) -> TeamId:
@@ -99,7 +100,7 @@ class Runtime:
 
         It is owned here but does not work yet.
         """
-        founding = CreateTeam(team_id=new_team_id(), name=name, kit=kit, limits=limits)
+        founding = CreateTeam(team_id=new_team_id(), name=name, kit=kit, workspace=workspace, limits=limits)
         members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
         _, *rest = _checked(founding, *members, *begin)
         team = await self._new_stream()

@@ -26,7 +26,7 @@ DONE: tuple[str, dict[str, object]] = ("finish", {"status": "done", "summary": "
 
 @pytest.mark.parametrize("places", [(0, 1), (1, 0), (1, 0, 1)], ids=["before", "behind", "between"])
 async def test_calls_beside_an_end_are_run_and_their_results_are_read_first(places: tuple[int, ...]) -> None:
-    both = (DONE, ("echo", {"text": "written"}))
+    both: tuple[tuple[str, dict[str, object]], ...] = (DONE, ("echo", {"text": "written"}))
     model = Played(in_order(several(*(both[place] for place in places)), several(DONE)))
     async with team(model, FINISH) as here:
         assert await here.ask() == "finished"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from greenroom.abilities.skills.filter_tools import chosen
 from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import endings, meaning, voice
 from greenroom.abilities.skills.talk.cast import Cast, Role
@@ -43,7 +44,8 @@ class Converse:
     """The default skill of a conversing agent. `tools` are what the house has; an agent is told of its own.
 
     With `solo` a plain answer ends the task of an agent that manages it: somebody asked, and that is the answer.
-    `reader` understands agents that act in text; `project` is what the workspace says to whoever works there.
+    `reader` understands agents that act in text; `project` is what the workspace says to whoever works there. An agent
+    with more tools than `filter_above` is first asked which of them its task needs (0: never).
     """
 
     type: StepType = "skill"
@@ -58,16 +60,19 @@ class Converse:
         solo: bool = False,
         reader: Reader | None = None,
         project: str = "",
+        filter_above: int = 0,
     ) -> None:
         self._models = models
         self._reader = reader
+        self._filter_above = filter_above
+        self._known = frozenset(tool.name for tool in tools)
         self.cast = Cast(tools, reader, solo=solo, project=project)
         self.transcripts = Transcripts()
 
     def terms(self, world: World, step: Step) -> Terms:
         """What the request and the longest answer cost at most."""
         model = voice.voice(self._models, world.agents[step.agent_id].spec)
-        role, thread = self.cast.role(world, step, model.card), world.threads.get(step.thread_id)
+        role, thread = self.cast.role(world, step, model.card, chosen(world, step)), world.threads.get(step.thread_id)
         texts = [step.work.text_content, role.addon, *(thread.notices if thread else ())]
         size = role.size + sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
         return voice.terms(model, role.spec, size, prompt=role.version)
@@ -75,7 +80,10 @@ class Converse:
     async def run(self, bench: Bench) -> Outcome:
         """Ask the model and read what it wants."""
         model = voice.voice(self._models, bench.agent.spec)
-        role = self.cast.role(bench.world, bench.step, model.card)
+        selected = chosen(bench.world, bench.step)
+        if selected is None and 0 < self._filter_above < len(self._known.intersection(bench.agent.spec.tools)):
+            return _put_off(bench, "filter_tools", "Choose the tools that are needed.", bench.step.work.text_content)
+        role = self.cast.role(bench.world, bench.step, model.card, selected)
         team = bench.world.team.team_id
         transcript = self.transcripts.of(
             team, bench.step.thread_id, await bench.history(), native=role.native, language=role.spec.language
@@ -160,7 +168,6 @@ class Converse:
 
 def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript, newest: str) -> Outcome | None:
     """A conversation that fills its window, or is to be kept short, is summed up before it goes on."""
-    step = bench.step
     tokens = transcript.tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
     rounds, window = role.spec.history.summary_rounds, model.card.window
     if transcript.fresh < 2:
@@ -171,12 +178,18 @@ def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript
     if transcript.stuck >= PATIENCE:
         error = f"The conversation does not fit into the window of {model.name} any more, and could not be summed up."
         return Outcome(state="failed", error=error) if tokens > CROWDED * window else None
+    return _put_off(bench, "compact", "Sum up what was said.", newest)
+
+
+def _put_off(bench: Bench, skill: str, intention: str, text: str) -> Outcome:
+    """Another skill comes first; then this turn, with all that it was to say."""
+    step = bench.step
     works = (
-        Work(type="skill", executor="compact", intention="Sum up what was said."),
-        evolve(step.work, text_content=newest, instruction_content=origin(bench.world, step)),
+        Work(type="skill", executor=skill, intention=intention, text_content=text if skill != "compact" else ""),
+        evolve(step.work, text_content=text, instruction_content=origin(bench.world, step)),
     )
     queued = QueueSteps(agent_id=step.agent_id, works=works, place="next")
-    return Outcome(result={"deferred": "compact"}, intents=(queued,))
+    return Outcome(result={"deferred": skill}, intents=(queued,))
 
 
 def _too_much(tokens: int, model: Model) -> str:

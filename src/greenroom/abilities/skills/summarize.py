@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from greenroom.abilities.skills.filter_tools import chosen
 from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.abilities.skills.talk import own, voice
 from greenroom.abilities.skills.talk.cast import Cast
@@ -29,14 +30,14 @@ class Summarize:
     def terms(self, world: World, step: Step) -> Terms:
         """A model call."""
         model = voice.voice(self._models, world.agents[step.agent_id].spec)
-        role, thread = self._cast.role(world, step, model.card), world.threads.get(step.thread_id)
+        role, thread = self._cast.role(world, step, model.card, chosen(world, step)), world.threads.get(step.thread_id)
         size = role.size + len(role.spec.history.summary_prompt) + (thread.size if thread else 0)
         return voice.terms(model, role.spec, size, prompt=role.version)
 
     async def run(self, bench: Bench) -> Outcome:
         """Ask, and end the work with what is said."""
         model, team = voice.voice(self._models, bench.agent.spec), bench.world.team.team_id
-        role = self._cast.role(bench.world, bench.step, model.card)
+        role = self._cast.role(bench.world, bench.step, model.card, chosen(bench.world, bench.step))
         spec = role.spec
         talk = self._transcripts.of(
             team, bench.step.thread_id, await bench.history(), native=role.native, language=spec.language

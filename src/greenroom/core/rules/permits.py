@@ -38,6 +38,8 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
         return unknown("approval", intent.approval_id, tuple(draft.world.approvals))
     if not is_trusted(draft.world, by):
         return Rejected(code="not_a_person", why=f"{by!r} may not answer: a person must.")
+    if approval.words and intent.answer == "approved" and not intent.reason.strip():
+        return Rejected(code="no_words", why="An answer in words is wanted, and there is none.", hint="Say something.")
     grant = "" if intent.scope == "once" or intent.answer == "denied" else intent.grant or approval.grant
     if intent.scope != "once" and intent.answer == "approved" and not grant:
         why = "There is no rule that allows this and little else."
@@ -64,7 +66,7 @@ def _answer(draft: Draft, approval: Approval, intent: AnswerApproval, by: str, g
     )
     if intent.answer == "approved":
         settle_question(draft, "approval_id", approval.approval_id)
-        if intent.reason:
+        if intent.reason and not approval.words:
             notice(draft, step, "", "approved", f"{by} agreed to step {step.step_id}: {intent.reason}")
         draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
     else:

@@ -35,6 +35,7 @@ ALWAYS: Final = frozenset(
         "converse",
         "compact",
         "summarize",
+        "filter_tools",
         "planning",
         "reflection",
         "send_message",
@@ -307,6 +308,7 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
             digest=terms.digest,
             asked_of=person,
             grant=terms.grant,
+            words=terms.words,
         )
     )
     if person is not None:

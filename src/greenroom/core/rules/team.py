@@ -29,6 +29,7 @@ def create_team(draft: Draft, intent: CreateTeam, by: str) -> Verdict:
             team_id=intent.team_id,
             name=intent.name,
             kit=intent.kit,
+            workspace=intent.workspace,
             waiting_timeout=intent.waiting_timeout,
         )
     )

@@ -25,7 +25,8 @@ class Grant:
 class Approval:
     """A question about one step. `digest` names exactly what was shown: another call needs another answer.
 
-    `grant` is the rule that a person may agree to instead of this one call; empty when there is none.
+    `grant` is the rule that a person may agree to instead of this one call; empty when there is none. With `words` it
+    is no yes that is wanted but an answer: `reason` is what they say.
     """
 
     approval_id: ApprovalId
@@ -37,6 +38,7 @@ class Approval:
     asked_of: AgentId | None
     asked_at: int
     grant: str = ""
+    words: bool = False
     state: ApprovalWord = "pending"
     scope: Scope = "once"
     answered_by: str = ""
@@ -56,6 +58,7 @@ class ApprovalRequested:
     digest: str
     asked_of: AgentId | None
     grant: str = ""
+    words: bool = False
 
 
 @record
@@ -95,6 +98,7 @@ def requested(event: ApprovalRequested) -> Approval:
         asked_of=event.asked_of,
         asked_at=event.at,
         grant=event.grant,
+        words=event.words,
     )
 
 

@@ -68,7 +68,10 @@ class Prepared:
 
 @record
 class Terms:
-    """Under what a step ran: effect class, what it may cost, the policy's verdict, which versions."""
+    """Under what a step ran: effect class, what it may cost, the policy's verdict, which versions.
+
+    With `words` the person who is asked is not to say yes or no, but to answer: the step gets their words.
+    """
 
     effect: Effect
     needs: Amounts = NOTHING
@@ -78,6 +81,7 @@ class Terms:
     question: str = ""
     digest: str = ""
     grant: str = ""
+    words: bool = False
     spec: str = ""
     prompt: str = ""
     model: str = ""

@@ -16,7 +16,10 @@ class Origin:
 
 @record
 class Team:
-    """One team. `paused` says why nothing new starts; None when it is not paused."""
+    """One team. `paused` says why nothing new starts; None when it is not paused.
+
+    `workspace` is the folder that it works in: it stays that one, wherever it is taken up again.
+    """
 
     team_id: TeamId
     name: str = ""
@@ -25,6 +28,7 @@ class Team:
     paused: str | None = None
     tasks_made: int = 0
     kit: str = ""
+    workspace: str = ""
     waiting_timeout: int | None = None
     origin: Origin | None = None
 
@@ -41,6 +45,7 @@ class TeamCreated:
     name: str
     waiting_timeout: int | None
     kit: str = ""
+    workspace: str = ""
 
 
 @record

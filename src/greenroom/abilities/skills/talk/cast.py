@@ -61,6 +61,7 @@ class _Place:
     writes: bool
     company: bool
     native: bool
+    chosen: frozenset[str] | None
     others: tuple[Other, ...]
 
 
@@ -74,8 +75,8 @@ class Cast:
         self._project = project
         self._kept: OrderedDict[tuple[int, _Place], Role] = OrderedDict()
 
-    def role(self, world: World, step: Step, card: ModelCard) -> Role:
-        """Who speaks in this step, with a model of which this is known."""
+    def role(self, world: World, step: Step, card: ModelCard, chosen: frozenset[str] | None = None) -> Role:
+        """Who speaks in this step, with a model of this `card`. Of its tools it has the `chosen` ones, if any are."""
         spec, task = world.agents[step.agent_id].spec, world.tasks.get(step.task_id)
         manages = task is not None and task.manager == step.agent_id
         place = _Place(
@@ -85,6 +86,7 @@ class Cast:
             writes=task is not None and len(task.group) > 1 and not spec.calls,
             company=len(world.agents) > 1,
             native=card.tools,
+            chosen=chosen,
             others=tuple(_other(world, name) for name in _callable(spec, step) or _group(task, step, spec)),
         )
         found = self._kept.get((id(spec), place))
@@ -103,7 +105,8 @@ class Cast:
             non_interactive=place.unattended,
             in_multi_agent=place.company and not place.owns,
         )
-        tools = tuple(self._tools[name] for name in spec.tools if name in self._tools)
+        wanted = [name for name in spec.tools if place.chosen is None or name in place.chosen]
+        tools = tuple(self._tools[name] for name in wanted if name in self._tools)
         every = (*tools, *own.offered(spec, finishes=ends == "finish" and place.unattended, writes=place.writes))
         names = {one.name: one.description for one in place.others}
         actions = self._reads(spec).instructions(spec, every, names) if spec.turn.protocols else ""

@@ -241,8 +241,8 @@ def _end(here: Situation, meaning: Meaning, signal: CompletionSignal) -> None:
     meaning.signal = signal
     if here.step.answers is not None:
         meaning.intents.append(own.reply(here.step, signal.text))
-    elif not here.owns:
-        return
+    elif not here.owns or (signal.source == "answer" and not here.unattended):
+        return  # to somebody who talks with the agent, an answer of some shape is a turn like any other
     elif here.spec.history.need_summary and not signal.failed:
         meaning.works.append(Work(type="skill", executor=SUMMED_UP, intention="Sum up the work."))
     else:

@@ -157,6 +157,8 @@ def told(step: Step, *, native: bool = True, language: str = "") -> list[ChatMes
     if step.work.executor == "compact":
         spoken = str(result.get("language", ""))
         return [ChatMessage(role="user", content=summed_up(result, spoken))] if step.state == "finished" else []
+    if step.work.executor == "filter_tools":
+        return []
     if "deferred" in result:
         # Its question is asked by the step after it; only a person's turn does not know what this one would have said.
         said = step.work.text_content if result["deferred"] == "told" else ""

@@ -21,6 +21,7 @@ class CreateTeam:
     team_id: TeamId
     name: str
     kit: str = ""
+    workspace: str = ""
     limits: Limits = Limits()
     waiting_timeout: int | None = None
 

@@ -38,6 +38,7 @@ def _team_created(world: World, event: teams.TeamCreated) -> World:
         name=event.name,
         created_at=event.at,
         kit=event.kit,
+        workspace=event.workspace,
         waiting_timeout=event.waiting_timeout,
     )
     budgets = world.budgets.set(TEAM_BUDGET, Budget(budget_id=TEAM_BUDGET))

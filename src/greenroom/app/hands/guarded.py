@@ -1,0 +1,147 @@
+"""A tool as agents meet it: its arguments are checked, the policy decides, its time is limited, its result is short.
+
+Whatever a tool is made of, and whoever wrote it, this is the one way in which it is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from greenroom.abilities.protocols.schemas import BadSchema, faults
+from greenroom.abilities.tools.output.long import presented
+from greenroom.core.base.errors import ModelFault
+from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import Data, encode, evolve
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.policy import Policy, Ruling
+from greenroom.core.ports.tool import ToolCard, ToolExecutor
+from greenroom.core.state.step import Step, StepType, Terms
+from greenroom.core.state.world import World
+
+STRICTNESS: Final = ("allow", "notify", "ask", "deny")
+LONGEST: Final = 4_000
+"""Characters of an error that an agent reads."""
+
+After = Callable[[Step, Outcome], None]
+
+
+class Guarded:
+    """One tool under one policy. `after` hears of every call that was made."""
+
+    type: StepType = "tool"
+
+    def __init__(self, tool: ToolExecutor, policy: Policy, after: After | None = None) -> None:
+        self._tool = tool
+        self._policy = policy
+        self._after = after
+
+    @property
+    def name(self) -> str:
+        """The tool's."""
+        return self._tool.name
+
+    @property
+    def description(self) -> str:
+        """The tool's."""
+        return self._tool.description
+
+    @property
+    def card(self) -> ToolCard:
+        """The tool's."""
+        return self._tool.card
+
+    def terms(self, world: World, step: Step) -> Terms:
+        """What the tool says of itself, and what the policy says of this very call."""
+        given = step.work.instruction_content or {}
+        if self._misfit(given):
+            return Terms(effect="pure")  # it is not called, so there is nothing to decide
+        own = self._tool.terms(world, step)
+        if own.verdict != "allow":
+            return own  # the tool itself asks a person: nobody is asked twice about one call
+        return evolve(own, **_decided(self._ruling(world, step, given), step, given))
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Call it, if it can be called like this."""
+        given = bench.step.work.instruction_content or {}
+        wrong = self._misfit(given)
+        outcome = _failed(wrong) if wrong else await self._called(bench)
+        outcome = _presentable(outcome, bench.step, self.card.shown)
+        if self._after is not None:
+            self._after(bench.step, outcome)
+        return outcome
+
+    async def _called(self, bench: Bench) -> Outcome:
+        limit = self.card.seconds or None
+        try:
+            async with asyncio.timeout(limit):
+                return await self._tool.run(bench)
+        except TimeoutError:
+            if limit is None:
+                raise
+            told = f"{self.name} did not come to an end within {limit} seconds and was stopped."
+            if self.card.effect == "effectful":
+                return Outcome(state="uncertain", error=f"{told} It is not known what it has done.")
+            return _failed(told)
+        except ModelFault as fault:
+            return _failed(str(fault))
+
+    def _misfit(self, given: Data) -> str:
+        """Why it cannot be called with this; empty when it can."""
+        try:
+            wrong = faults(self.card.spec.parameters, given)
+        except BadSchema as error:
+            return f"{self.name} cannot be called: its own schema is none ({error}). Tell the person."
+        return f"Not called: {'; '.join(wrong)}. Look at the parameters of {self.name}." if wrong else ""
+
+    def _ruling(self, world: World, step: Step, given: Data) -> Ruling:
+        """The strictest of what is decided for the agent and for all on whose behalf it works."""
+        targets, grants = self._tool.targets(given), world.grants
+        bound = (step.agent_id, *callers(world, step))
+        rulings = [self._policy.decide(agent, self.card, targets, grants) for agent in bound]
+        return max(rulings, key=lambda one: STRICTNESS.index(one.verdict))
+
+
+def callers(world: World, step: Step) -> list[AgentId]:
+    """Who called the agent, who called those, and so on: nobody gets done by another what it may not do itself."""
+    thread = world.threads.get(step.thread_id)
+    found: list[AgentId] = []
+    calls = [thread.call] if thread is not None and thread.call is not None else []
+    for call in calls:
+        caller = AgentId(call.partition(">")[0])
+        if caller in world.agents and caller not in found:
+            found.append(caller)
+            calls += [one.call for one in world.threads.values() if one.agent_id == caller and one.call is not None]
+    return found
+
+
+def digest_of(name: str, given: Data) -> str:
+    """The name of exactly this call: another one needs another answer."""
+    return hashlib.sha256(encode([name, dict(given)])).hexdigest()
+
+
+def _decided(ruling: Ruling, step: Step, given: Data) -> Mapping[str, object]:
+    question = f"{step.agent_id} wants to use {step.work.executor}. {ruling.why}".strip()
+    return {
+        "verdict": ruling.verdict,
+        "rule": ruling.why if ruling.verdict == "deny" else ruling.rule,
+        "question": question,
+        "digest": digest_of(step.work.executor, given),
+        "grant": ruling.grant,
+    }
+
+
+def _failed(error: str) -> Outcome:
+    return Outcome(state="failed", error=error)
+
+
+def _presentable(outcome: Outcome, step: Step, shown: int) -> Outcome:
+    """What an agent reads of it: of a long text its ends, of a long error the beginning."""
+    error = outcome.error if len(outcome.error) <= LONGEST else f"{outcome.error[:LONGEST]} […]"
+    result = outcome.result
+    text = result.get("output") if result is not None else None
+    if result is None or not isinstance(text, str):
+        return evolve(outcome, error=error)
+    return evolve(outcome, error=error, result={**result, **presented(text, step.step_id, shown)})

@@ -1,0 +1,58 @@
+"""The toolbox: all tools of a team by name, wherever they come from, and which of them an agent has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import ToolCard, ToolExecutor
+from greenroom.core.state.spec import AgentSpec
+
+ALWAYS = ("read_output",)
+"""What everybody has who has any tool at all: what a tool says may be long."""
+
+
+class Toolbox:
+    """Tools by name, in the order in which they came. Of two with one name the first one stays."""
+
+    def __init__(self, tools: Iterable[ToolExecutor] = ()) -> None:
+        self._tools: dict[str, ToolExecutor] = {}
+        self.doubles: list[ToolCard] = []
+        for tool in tools:
+            if tool.name in self._tools:
+                self.doubles.append(tool.card)
+            else:
+                self._tools[tool.name] = tool
+
+    def __iter__(self) -> Iterator[ToolExecutor]:
+        return iter(self._tools.values())
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What models are told of them."""
+        return tuple(tool.card.spec for tool in self)
+
+    def named(self, name: str) -> ToolExecutor:
+        """The tool of this name; `WorldFault` with the nearest one if there is none."""
+        found = self._tools.get(name)
+        if found is None:
+            near = get_close_matches(name, self._tools, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "`greenroom tools list` has them."
+            raise WorldFault(f"There is no tool {name!r}. {hint}")
+        return found
+
+    def equipped(
+        self, spec: AgentSpec, *, default: Collection[str] = (), only: Collection[str] | None = None
+    ) -> AgentSpec:
+        """The agent with its tools by name: those it names and those of its groups, of which it keeps what is allowed.
+
+        One that says nothing about tools gets the `default`. What it names and nobody has stays: it may come later.
+        """
+        grouped = [tool.name for tool in self if tool.card.group in spec.groups]
+        wanted: Sequence[str] = (*spec.tools, *grouped) if spec.tools or spec.groups else tuple(default)
+        allowed = [name for name in dict.fromkeys(wanted) if only is None or name in only]
+        extra = [name for name in ALWAYS if allowed and name in self._tools and name not in allowed]
+        return evolve(spec, tools=(*allowed, *extra))
