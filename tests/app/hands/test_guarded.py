@@ -1,0 +1,257 @@
+"""A tool as agents meet it: checked, permitted, limited in time and in what it says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+
+import pytest
+
+from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.hands.guarded import Guarded, callers, digest_of
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import ModelFault
+from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.policy import Ruling
+from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps
+from greenroom.core.state.approval import Scope
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
+from greenroom.core.state.world import World
+from tests.core.house import House
+from tests.core.rules.test_answered_calls import ask
+
+ANN, BOB, T1 = AgentId("ann"), AgentId("bob"), TaskId("t1")
+SCHEMA: Data = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+RULE = "allow tool say"
+CALL = Work(type="tool", executor="say", instruction_content={"text": "x"})
+
+
+class Say:
+    """A tool that says what it is given, or does what the test wants."""
+
+    type: StepType = "tool"
+    name: str = "say"
+    description: str = "Says it."
+
+    def __init__(
+        self,
+        does: Callable[[Bench], object] | None = None,
+        *,
+        effect: Effect = "pure",
+        seconds: int = 0,
+        schema: Data = SCHEMA,
+    ) -> None:
+        spec = ToolSpec(name=self.name, description=self.description, parameters=schema)
+        self.card = ToolCard(spec=spec, group="read", effect=effect, seconds=seconds, shown=2_000)
+        self.calls = 0
+        self._does = does
+
+    def targets(self, arguments: Data) -> tuple[Target, ...]:
+        """Its name."""
+        return (Target(kind="tool", value=self.name),)
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """Its effect."""
+        return Terms(effect=self.card.effect)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Say it."""
+        self.calls += 1
+        found = self._does(bench) if self._does is not None else None
+        if isinstance(found, asyncio.Event):
+            await found.wait()
+        return Outcome(result={"output": str((bench.step.work.instruction_content or {}).get("text"))})
+
+
+class Says:
+    """A policy that a test decides. It knows whom it was asked about."""
+
+    def __init__(self, ruling: Ruling | Callable[[AgentId], Ruling]) -> None:
+        self._ruling = ruling
+        self.asked: list[AgentId] = []
+
+    def decide(
+        self, agent: AgentId, card: ToolCard, targets: tuple[Target, ...], grants: Collection[str] = ()
+    ) -> Ruling:
+        """As the test wants, and allowed by what was granted."""
+        self.asked.append(agent)
+        found = self._ruling if isinstance(self._ruling, Ruling) else self._ruling(agent)
+        return Ruling(verdict="allow", rule=found.grant) if found.grant and found.grant in grants else found
+
+
+ALLOW, ASK = Ruling(verdict="allow"), Ruling(verdict="ask", why="It speaks.", grant=RULE)
+DENY = Ruling(verdict="deny", rule="deny tool say", why="`deny tool say` forbids it")
+
+
+class Here:
+    """A team of one or two that calls the tool."""
+
+    def __init__(self, runtime: Runtime, team: TeamId) -> None:
+        self.runtime, self.team = runtime, team
+
+    async def call(self, agent: AgentId = ANN, /, **given: object) -> None:
+        """Queue a call and wait until nothing more happens."""
+        work = Work(type="tool", executor="say", instruction_content=given)
+        await self.runtime.ask(self.team, QueueSteps(agent_id=agent, works=(work,), task_id=T1))
+        async with asyncio.timeout(20):
+            await self.runtime.wait(self.team, T1)
+
+    async def ended(self) -> list[Step]:
+        """All calls that ended."""
+        return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
+
+    async def world(self) -> World:
+        """What is true."""
+        return await self.runtime.world(self.team)
+
+    async def answer(self, scope: Scope = "once", *, yes: bool = True) -> None:
+        """Answer the first question, and wait again."""
+        name = next(one.approval_id for one in (await self.world()).approvals.values() if one.state == "pending")
+        answer = AnswerApproval(approval_id=name, answer="approved" if yes else "denied", scope=scope)
+        await self.runtime.ask(self.team, answer)
+        async with asyncio.timeout(20):
+            await self.runtime.wait(self.team, T1)
+
+
+@asynccontextmanager
+async def here(tool: Say, policy: Says, heard: list[Outcome] | None = None) -> AsyncIterator[Here]:
+    """Two agents who have the tool."""
+    after = None if heard is None else lambda _, outcome: heard.append(outcome)
+    kit = Kit(abilities=Abilities([Guarded(tool, policy, after)]))
+    runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
+    try:
+        agents = [(name, AgentSpec(name=name, tools=("say",))) for name in (ANN, BOB)]
+        team = await runtime.create("test", agents, kit="test")
+        await runtime.start(team)
+        await runtime.ask(team, AddTask(name="t", intention="t", manager=ANN, group=(ANN, BOB), driver="manager"))
+        yield Here(runtime, team)
+    finally:
+        await runtime.close()
+
+
+async def test_a_call_that_is_allowed_is_made_and_told_of() -> None:
+    heard: list[Outcome] = []
+    async with here(Say(), Says(ALLOW), heard) as team:
+        await team.call(text="hello")
+        (step,) = await team.ended()
+    assert (step.state, step.result) == ("finished", {"output": "hello"})
+    assert [one.result for one in heard] == [{"output": "hello"}]
+
+
+@pytest.mark.parametrize("given", [{}, {"text": 5}, {"text": "x", "more": 1}])
+async def test_arguments_that_do_not_fit_never_reach_the_tool_nor_a_person(given: dict[str, object]) -> None:
+    tool, policy = Say(), Says(ASK)
+    async with here(tool, policy) as team:
+        await team.call(**given)
+        (step,) = await team.ended()
+    assert step.error.startswith("Not called: ")
+    assert step.error.endswith("Look at the parameters of say.")
+    assert (tool.calls, policy.asked) == (0, [])
+
+
+async def test_a_tool_whose_own_schema_is_none_says_so() -> None:
+    async with here(Say(schema={"type": "nonsense"}), Says(ALLOW)) as team:
+        await team.call(text="x")
+        (step,) = await team.ended()
+    assert "its own schema is none" in step.error
+
+
+async def test_what_is_denied_is_not_done_and_the_agent_reads_which_rule_says_so() -> None:
+    tool = Say()
+    async with here(tool, Says(DENY)) as team:
+        await team.call(text="x")
+        (step,) = await team.ended()
+    assert (step.state, step.error, tool.calls) == ("failed", "Not permitted: `deny tool say` forbids it.", 0)
+
+
+async def test_a_person_is_asked_about_exactly_this_call() -> None:
+    tool = Say()
+    async with here(tool, Says(ASK)) as team:
+        await team.call(text="hello")
+        (asked,) = (await team.world()).approvals.values()
+        assert (asked.question, asked.grant, tool.calls) == ("ann wants to use say. It speaks.", RULE, 0)
+        assert asked.digest == digest_of("say", {"text": "hello"}) != digest_of("say", {"text": "Hello"})
+        await team.answer()
+        await team.call(text="hello")
+        assert len((await team.world()).approvals) == 1, "once is once"
+    assert tool.calls == 1
+
+
+async def test_a_yes_for_the_run_is_one_for_all_its_agents() -> None:
+    tool = Say()
+    async with here(tool, Says(ASK)) as team:
+        await team.call(text="one")
+        await team.call(BOB, text="two")
+        await team.answer("run")
+        await team.call(BOB, text="three")
+        assert not (await team.world()).approvals
+    assert tool.calls == 3
+
+
+async def test_a_no_is_told_and_nothing_is_done() -> None:
+    tool = Say()
+    async with here(tool, Says(ASK)) as team:
+        await team.call(text="x")
+        await team.answer(yes=False)
+        (step,) = await team.ended()
+    assert (step.state, tool.calls) == ("failed", 0)
+    assert step.error.startswith("Denied by ")
+
+
+@pytest.mark.parametrize(("effect", "state"), [("pure", "failed"), ("effectful", "uncertain")])
+async def test_a_tool_that_hangs_is_stopped(effect: Effect, state: str) -> None:
+    async with here(Say(lambda _: asyncio.Event(), effect=effect, seconds=1), Says(ALLOW)) as team:
+        await team.call(text="x")
+        step, *_ = await team.ended()
+    assert step.state == state
+    assert "did not come to an end within 1 seconds and was stopped." in step.error
+
+
+async def test_of_a_long_result_the_ends_are_read_and_all_of_it_is_kept() -> None:
+    text = "\n".join(f"line {number}" for number in range(2_000))
+    async with here(Say(), Says(ALLOW)) as team:
+        await team.call(text=text)
+        (step,) = await team.ended()
+    shown = str((step.result or {})["output"])
+    assert shown.startswith("line 0\nline 1\n")
+    assert shown.endswith("line 1999")
+    assert "read_output" in shown
+    assert len(shown) < 3_000
+
+
+async def test_a_long_error_is_cut() -> None:
+    def fails(_: Bench) -> None:
+        raise ModelFault("x" * 100_000)
+
+    async with here(Say(fails), Says(ALLOW)) as team:
+        await team.call(text="x")
+        (step,) = await team.ended()
+    assert (step.state, len(step.error) < 5_000, step.error[-3:]) == ("failed", True, "[…]")
+
+
+async def test_what_a_terminal_would_obey_is_taken_out_of_results() -> None:
+    async with here(Say(), Says(ALLOW)) as team:
+        await team.call(text="a\x1b]0;title\x07b\x1b[2J")
+        (step,) = await team.ended()
+    assert "\x1b" not in str(step.result)
+
+
+async def test_nobody_gets_done_by_another_what_it_may_not_do_itself() -> None:
+    house = House.furnished().queue(ANN).run(ANN, *ask("bob"))
+    (step,) = house.world.steps_of(BOB)
+    assert callers(house.world, step) == [ANN]
+    policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
+    terms = Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL))
+    assert (terms.verdict, policy.asked) == ("deny", [BOB, ANN])
