@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from greenroom.abilities.skills.converse import Converse as Converse
     from greenroom.app.kit import Kit as Kit
     from greenroom.app.library.agent import Agent as Agent
+    from greenroom.app.library.at_once import SyncTalk as SyncTalk
+    from greenroom.app.library.deciding import Asked as Asked
     from greenroom.app.library.events import EventBus as EventBus
     from greenroom.app.library.house import Greenroom as Greenroom
+    from greenroom.app.library.listing import RunInfo as RunInfo
     from greenroom.app.library.results import Again as Again
     from greenroom.app.library.results import Called as Called
     from greenroom.app.library.results import Heard as Heard
@@ -23,12 +26,15 @@ if TYPE_CHECKING:
     from greenroom.app.library.results import Thought as Thought
     from greenroom.app.library.runs import Run as Run
     from greenroom.app.library.shapes import Misfit as Misfit
+    from greenroom.app.library.talk import Talk as Talk
+    from greenroom.app.library.tools import Context as Context
     from greenroom.app.library.tools import Done as Done
     from greenroom.app.library.tools import Tool as Tool
     from greenroom.app.library.tools import tool as tool
     from greenroom.app.runtime import Runtime as Runtime
     from greenroom.app.standing import Standing as Standing
     from greenroom.app.supply import Supply as Supply
+    from greenroom.app.talks.history import Exchange as Exchange
     from greenroom.core.base.amounts import Amounts as Amounts
     from greenroom.core.base.amounts import Limits as Limits
     from greenroom.core.base.errors import Bug as Bug
@@ -82,8 +88,11 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "abilities.skills.converse": ("Converse",),
     "app.kit": ("Kit",),
     "app.library.agent": ("Agent",),
+    "app.library.at_once": ("SyncTalk",),
+    "app.library.deciding": ("Asked",),
     "app.library.events": ("EventBus",),
     "app.library.house": ("Greenroom",),
+    "app.library.listing": ("RunInfo",),
     "app.library.results": (
         "Again",
         "Called",
@@ -95,7 +104,9 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "app.library.runs": ("Run",),
     "app.library.shapes": ("Misfit",),
+    "app.library.talk": ("Talk",),
     "app.library.tools": (
+        "Context",
         "Done",
         "Tool",
         "tool",
@@ -104,6 +115,7 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "app.runtime": ("Runtime",),
     "app.standing": ("Standing",),
     "app.supply": ("Supply",),
+    "app.talks.history": ("Exchange",),
     "core.base.amounts": ("Amounts", "Limits"),
     "core.base.errors": ("Bug", "GreenroomError", "ModelFault", "ProviderFault", "Refused", "Rejected", "WorldFault"),
     "core.ports.executor": ("Abilities", "Bench", "Executor", "Outcome"),

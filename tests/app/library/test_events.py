@@ -1,11 +1,30 @@
 """Events by name: callbacks around all that is done, in order, each for itself."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
-from greenroom import Agent, AgentSpec, EventBus, Greenroom, History, ModelRequest, tool
+from greenroom import (
+    Agent,
+    AgentSpec,
+    EventBus,
+    Failed,
+    Greenroom,
+    History,
+    ModelEvent,
+    ModelFault,
+    ModelRequest,
+    ProviderFault,
+    Refused,
+    TextDelta,
+    Tool,
+    Turn,
+    tool,
+)
 from greenroom.app.library import events
+from greenroom.core.base.ids import TeamId, ThreadId
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
 
 EVERY = [value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)]
@@ -48,14 +67,27 @@ def test_a_callback_that_raises_keeps_nobody_from_hearing() -> None:
     assert heard == [1]
 
 
-def listening(bus: EventBus, heard: list[str]) -> None:
-    """Write down the name of all that happens."""
+Heard = list[tuple[str, dict[str, Any]]]
+
+
+def listening(bus: EventBus) -> Heard:
+    """All that happens: its name, and what is told of it."""
+    heard: Heard = []
 
     def noting(name: str) -> Callable[..., None]:
-        return lambda **_: heard.append(name)
+        return lambda **told: heard.append((name, told))
 
     for name in EVERY:
         bus.subscribe(name, noting(name))
+    return heard
+
+
+def names(heard: Heard, *parts: str) -> list[str]:
+    """The names of what happened; with `parts`, of what has one of them in its name."""
+    return [name for name, _ in heard if not parts or any(part in name for part in parts)]
+
+
+CALLED = ["before_model_call", "after_model_call"]
 
 
 @pytest.mark.req("AG-4", "AG-9", "AG-32", "AG-51", "AG-144")
@@ -66,27 +98,183 @@ async def test_the_events_of_a_whole_run_come_in_their_order() -> None:
     answers = in_order(calls("echo", text="a"), says("Done."))
     spec = AgentSpec(name="ann", history=History(need_summary=True))
     agent = Agent("ann", tools=[echo], model=Played(play), spec=spec)
-    heard: list[str] = []
     async with Greenroom(memory=True) as house:
-        listening(house.events, heard)
+        heard = listening(house.events)
+        result = await house.run(agent, "Go.")
+    tools, summary = ["before_tool_call", "after_tool_call"], ["before_summary", *CALLED, "after_summary"]
+    assert names(heard) == ["task_started", *CALLED, *tools, *CALLED, *summary, "task_completed"]
+    assert {told["run"] for _, told in heard} == {result.run}
+    assert {told["agent"] for name, told in heard if "task" not in name} == {"ann"}
+    before, after = (told for name, told in heard if "tool_call" in name)
+    assert (before["tool"], before["arguments"]) == ("echo", {"text": "a"})
+    assert (after["state"], after["output"]) == ("finished", "a")
+    ended = [told for name, told in heard if name == "after_model_call"]
+    assert [(one["state"], one["response"], one["skill"]) for one in ended] == [
+        ("finished", "", "converse"),
+        ("finished", "Done.", "converse"),
+        ("finished", "In short.", "summarize"),
+    ]
+    assert heard[1][1]["message"] == "Go."
+    assert dict(heard)["after_summary"]["output"] == "In short."
+    assert dict(heard)["task_completed"]["state"] == "finished"
+
+
+@pytest.mark.req("AG-144")
+async def test_only_an_agent_that_has_an_addon_prompt_is_said_to_get_one() -> None:
+    spec = AgentSpec(name="ann", turn=Turn(protocols=("tool_call",)))
+    agent = Agent("ann", model=Played(lambda _: says("Done. !!!COMPLETE!!!")), spec=spec)
+    async with Greenroom(memory=True) as house:
+        heard = listening(house.events)
         await house.run(agent, "Go.")
-    turn = ["before_addon_prompt", "after_addon_prompt", "before_model_call", "after_model_call"]
-    tools = ["before_tool_call", "after_tool_call"]
-    assert heard == ["task_started", *turn, *tools, *turn, "before_summary", "after_summary", "task_completed"]
+    assert names(heard, "addon", "model") == ["before_addon_prompt", "after_addon_prompt", *CALLED]
 
 
-@pytest.mark.req("AG-21")
-async def test_both_events_of_a_cleared_history_are_told() -> None:
+@pytest.mark.req("AG-21", "AG-32")
+async def test_a_history_is_cleared_between_its_two_events_and_each_model_call_has_both_of_its_own() -> None:
+    asked: list[ModelRequest] = []
+
     def play(request: ModelRequest) -> Answer:
+        asked.append(request)
         return says("SUMMARY") if request.purpose.skill == "compact" else answers(request)
 
     answers = in_order(calls("echo", "a", text="a"), calls("echo", "b", text="b"), says("Done."))
-    agent = Agent(
-        "ann", tools=[echo], model=Played(play), spec=AgentSpec(name="ann", history=History(summary_rounds=2))
-    )
-    heard: list[str] = []
+    spec = AgentSpec(name="ann", history=History(summary_rounds=2))
+    agent = Agent("ann", tools=[echo], model=Played(play), spec=spec)
     async with Greenroom(memory=True) as house:
-        listening(house.events, heard)
+        heard = listening(house.events)
+        begins: list[int] = []
+
+        def note(run: str, thread: str) -> None:
+            host = house.runtime._hosts[TeamId(run)]
+            begins.append(host.world.threads[ThreadId(thread)].window_from)
+
+        house.events.subscribe("before_history_clear", note)
+        house.events.subscribe("after_history_clear", note)
         await house.run(agent, "Go.")
-    cleared = [one for one in heard if "history" in one]
-    assert cleared == ["before_history_clear", "after_history_clear"]
+    assert names(heard, "history") == ["before_history_clear", "after_history_clear"]
+    assert begins[0] == 0 < begins[1], "before it nothing is cleared yet, after it it is"
+    assert names(heard, "model") == CALLED * len(asked), "a turn that was put off has asked nobody"
+    assert [told["skill"] for name, told in heard if name == "before_model_call"].count("compact") == 1
+
+
+async def test_calls_that_fail_or_are_cut_off_have_both_events_too() -> None:
+    heard_words = asyncio.Event()
+
+    class Breaks(Played):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            async for event in super().stream(request):
+                yield event
+            raise RuntimeError("broken")
+
+    class Hangs(Played):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            yield TextDelta(text="One, ")
+            heard_words.set()
+            await asyncio.Event().wait()
+
+    async with Greenroom(memory=True) as house:
+        heard = listening(house.events)
+        with pytest.raises(ProviderFault):
+            await house.run(Agent("a", model=Played(lambda _: (Failed(kind="auth", why="No."),))), "Go.")
+        with pytest.raises(ModelFault):
+            await house.run(Agent("b", model=Breaks(lambda _: ())), "Go.")
+        async with house.start(Agent("c", model=Hangs(lambda _: ())), "Go."):
+            await asyncio.wait_for(heard_words.wait(), 10)
+    assert names(heard, "model") == CALLED * 3
+    ended = [told for name, told in heard if name == "after_model_call"]
+    assert [(one["agent"], one["state"], one["response"]) for one in ended] == [
+        ("a", "failed", ""),
+        ("b", "failed", ""),
+        ("c", "cancelled", "One, "),
+    ]
+
+
+async def test_tools_that_break_or_are_cut_off_have_both_events_and_one_that_is_not_called_has_none() -> None:
+    runs = asyncio.Event()
+
+    @tool
+    def breaks() -> str:
+        """Break."""
+        raise RuntimeError("broken")
+
+    @tool
+    async def hangs() -> str:
+        """Never end."""
+        runs.set()
+        await asyncio.Event().wait()
+        return ""
+
+    @tool(ask=True)
+    def asks() -> str:
+        """Ask first."""
+        return ""
+
+    play = in_order(calls("breaks"), calls("asks", "c2"), calls("hangs", "c3"))
+    agent = Agent("ann", tools=[breaks, hangs, asks], model=Played(play))
+    async with Greenroom(memory=True) as house:
+        heard = listening(house.events)
+        async with house.start(agent, "Go.", approve=lambda _: False):
+            await asyncio.wait_for(runs.wait(), 10)
+    assert names(heard, "tool") == ["before_tool_call", "after_tool_call"] * 2
+    ended = [told for name, told in heard if name == "after_tool_call"]
+    assert [(one["tool"], one["state"], one["output"]) for one in ended] == [
+        ("breaks", "failed", "RuntimeError: broken"),
+        ("hangs", "cancelled", ""),
+    ]
+
+
+@pytest.mark.req("AG-34")
+async def test_an_interruption_is_what_somebody_does_to_an_answer_and_nothing_else() -> None:
+    speaks = asyncio.Event()
+
+    class Hangs(Played):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            if self.asked:
+                speaks.set()
+                await asyncio.Event().wait()
+            async for event in super().stream(request):
+                yield event
+
+    agent = Agent("ann", model=Hangs(lambda _: says("Yes.")))
+    async with Greenroom(memory=True) as house:
+        heard = listening(house.events)
+        async with house.chat(agent) as talk:
+            await talk.interrupt()
+            await talk.say("Well?")
+            await talk.interrupt()
+            assert names(heard, "interrupt") == [], "nothing went on"
+            saying = asyncio.create_task(talk.say("Count."))
+            await asyncio.wait_for(speaks.wait(), 10)
+            await talk.interrupt()
+            with pytest.raises(Refused, match="It was interrupted"):
+                await asyncio.wait_for(saying, 10)
+            told = [told for name, told in heard if name == "interrupt_triggered"]
+            assert told == [{"run": talk.id, "agent": "ann"}]
+        assert names(heard, "task") == ["task_started"], "a conversation stays open"
+        speaks.clear()
+        async with house.start(agent, "Count.") as run:
+            await asyncio.wait_for(speaks.wait(), 10)
+            await run.cancel()
+            with pytest.raises(Refused, match="cancelled"):
+                await run.result()
+    assert names(heard, "interrupt") == ["interrupt_triggered"], "to end a run is no interruption"
+
+
+@pytest.mark.req("AG-25", "AG-29")
+async def test_choosing_among_many_tools_is_told_with_its_figures() -> None:
+    def numbered(number: int) -> Tool[..., Any]:
+        def does() -> str:
+            """Do it."""
+            return str(number)
+
+        return tool(name=f"tool_{number}")(does)
+
+    told: list[tuple[str, object, object, object]] = []
+    model = Played(lambda request: says("2") if request.purpose.skill == "filter_tools" else says("So."))
+    async with Greenroom(memory=True, filter_tools_above=2) as house:
+        for name in ("before_tool_filter", "tool_filtered"):
+            house.events.subscribe(
+                name, lambda name=name, **kw: told.append((name, kw["total"], kw["threshold"], kw.get("selected")))
+            )
+        await house.run(Agent("ann", tools=[numbered(one) for one in range(3)], model=model), "Do it.")
+    assert told == [("before_tool_filter", 3, 2, None), ("tool_filtered", 3, 2, ["tool_1"])]

@@ -1,7 +1,6 @@
 """The library: agents, runs, streams, typed results, agents that call agents, people that decide."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from pydantic import BaseModel
 
 from greenroom import (
     Agent,
-    Approval,
+    AgentSpec,
     Called,
     Done,
     Failed,
@@ -18,15 +17,16 @@ from greenroom import (
     ModelFault,
     ModelRequest,
     ProviderFault,
-    Refused,
     Result,
     Returned,
     Said,
     Thought,
+    Turn,
     WorldFault,
     tool,
 )
 from greenroom.core.ports.model import Finished, ReasoningDelta, TextDelta, ToolCall, Usage
+from greenroom.core.state.step import StepStarted
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
 
 
@@ -179,63 +179,6 @@ async def test_two_agents_or_tools_of_one_name_are_refused() -> None:
         Agent("my agent")
 
 
-# ---------------------------------------------------------------------------------------------- people decide
-
-
-def pays(request: ModelRequest) -> Answer:
-    """Pays, then says what came of it."""
-    told = [one.content for one in request.messages if one.role == "tool"]
-    return says(told[0]) if told else calls("pay", amount=5)
-
-
-def paying(paid: list[int]) -> Agent[str]:
-    @tool(ask=True)
-    def pay(amount: int) -> str:
-        """Pay somebody."""
-        paid.append(amount)
-        return f"paid {amount}"
-
-    return Agent("clerk", tools=[pay], model=Played(pays))
-
-
-async def _yes(approval: Approval) -> bool:
-    assert approval.question == 'clerk wants to call pay with {"amount":5}'
-    return True
-
-
-async def _no(_: Approval) -> bool:
-    return False
-
-
-async def _breaks(_: Approval) -> bool:
-    raise RuntimeError("nobody is there")
-
-
-@pytest.mark.parametrize(
-    ("approve", "output", "paid"), [(_yes, "paid 5", [5]), (_no, "Denied", []), (_breaks, "Denied", [])]
-)
-async def test_a_person_decides_before_a_call_and_an_error_is_no_yes(
-    approve: Callable[[Approval], Awaitable[bool]], output: str, paid: list[int]
-) -> None:
-    done: list[int] = []
-    async with Greenroom(memory=True) as house:
-        result = await house.run(paying(done), "Pay five.", approve=approve)
-    assert output.lower() in result.output.lower()
-    assert done == paid
-
-
-async def test_who_gives_nobody_to_decide_is_told_so_and_can_go_on_later() -> None:
-    done: list[int] = []
-    clerk = paying(done)
-    async with Greenroom(memory=True) as house:
-        with pytest.raises(Refused, match="Give `approve`"):
-            await house.run(clerk, "Pay five.")
-        (stream,) = [one.stream for one in await house.runtime.log.streams()]
-        result = await house.resume(clerk, stream, approve=_yes)
-    assert result.output == "paid 5"
-    assert done == [5]
-
-
 # ---------------------------------------------------------------------------------------------- what goes wrong
 
 
@@ -270,12 +213,26 @@ async def test_a_provider_that_does_not_answer_is_named_and_the_run_waits() -> N
     answers = in_order((Failed(kind="auth", why="The key is wrong."),), says("Here I am."))
     agent = Agent("guide", model=Played(answers))
     async with Greenroom(memory=True) as house:
-        with pytest.raises(ProviderFault, match=r"The key is wrong\..*house\.resume"):
+        with pytest.raises(ProviderFault, match=r"The key is wrong\..*house\.resume") as fault:
             await house.run(agent, "Well?")
-        (stream,) = [one.stream for one in await house.runtime.log.streams()]
-        assert (await house.resume(agent, stream)).output == "Here I am."
+        assert (await house.resume(agent, fault.value.run)).output == "Here I am."
         with pytest.raises(WorldFault, match="is no run of the agent 'other'"):
-            await house.resume(Agent("other"), stream)
+            await house.resume(Agent("other"), fault.value.run)
+
+
+async def test_a_spec_keeps_what_nobody_says_otherwise_and_has_a_version() -> None:
+    spec = AgentSpec(name="guide", turn=Turn(repairs=7, rounds=3))
+    kept, changed = Agent("guide", spec=spec), Agent("guide", spec=spec, repairs=1, rounds=9)
+    assert (kept.spec.turn.repairs, kept.spec.turn.rounds) == (7, 3)
+    assert (changed.spec.turn.repairs, changed.spec.turn.rounds) == (1, 9)
+    assert kept.spec.version
+    assert kept.spec.version != changed.spec.version
+    agent = Agent("guide", model=Played(lambda _: says("Yes.")))
+    async with Greenroom(memory=True) as house:
+        result = await house.run(agent, "Well?")
+        told = [one.event async for one in house.runtime.events(result.run)]
+    (terms,) = [one.terms for one in told if isinstance(one, StepStarted)]
+    assert terms.spec == agent.spec.version, "a step says under which spec it ran"
 
 
 async def test_nothing_to_do_and_a_house_that_is_not_open_are_said_so() -> None:
@@ -285,8 +242,10 @@ async def test_nothing_to_do_and_a_house_that_is_not_open_are_said_so() -> None:
     with pytest.raises(WorldFault, match="either in memory or in a folder"):
         Greenroom("x", memory=True)
     async with Greenroom(memory=True) as house:
-        with pytest.raises(WorldFault, match="the text is empty"):
+        with pytest.raises(WorldFault, match="which is not empty"):
             await agent.run("  ", house=house)
+        with pytest.raises(WorldFault, match="Give either a text"):
+            await agent.run("Well?", resume="last", house=house)
 
 
 async def test_a_person_can_say_more_while_it_works_and_end_it() -> None:

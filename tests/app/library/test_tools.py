@@ -1,12 +1,16 @@
 """`@tool`: a function as a tool."""
 
+import asyncio
+import threading
 from typing import Annotated
 
 import pytest
 from msgspec import Meta
 
-from greenroom import Bench, Tool, WorldFault, tool
+from greenroom import Agent, Bench, Greenroom, ModelFault, ModelRequest, Refused, Step, Tool, WorldFault, tool
+from greenroom.app.library import tools
 from greenroom.core.ports.executor import Outcome
+from tests.abilities.skills.talks import Answer, Played, calls, says
 
 
 @tool
@@ -110,3 +114,64 @@ def _lost(x: int) -> None:
 
 
 _lost.__annotations__["x"] = "Nowhere"
+
+
+def stubborn(begun: threading.Event, let_go: threading.Event) -> Agent[str]:
+    """Calls a function that cannot be ended, only let go."""
+
+    @tool(effect="pure")
+    def work() -> str:
+        """Work."""
+        begun.set()
+        let_go.wait(10)
+        return "worked"
+
+    return Agent("ann", tools=[work], model=Played(lambda _: calls("work")))
+
+
+async def test_a_call_that_is_cut_off_is_over_when_its_thread_is() -> None:
+    begun, let_go = threading.Event(), threading.Event()
+    async with Greenroom(memory=True) as house, house.start(stubborn(begun, let_go), "Work.") as run:
+        await asyncio.to_thread(begun.wait, 10)
+        await run.cancel()
+        over = asyncio.create_task(run.result())
+        assert (await asyncio.wait({over}, timeout=0.2))[0] == set()
+        (step,) = [one for one in (await house.runtime.world(run.id)).steps.values() if one.work.executor == "work"]
+        assert step.state == "cancelling", "the thread still runs"
+        let_go.set()
+        with pytest.raises(Refused, match="cancelled"):
+            await asyncio.wait_for(over, 10)
+        ended = [one async for one in house.runtime.archive(run.id, "step") if isinstance(one, Step)]
+        assert [one.state for one in ended if one.work.executor == "work"] == ["cancelled"]
+
+
+async def test_a_thread_that_never_ends_is_waited_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "PATIENCE", 0.01)
+    begun, let_go = threading.Event(), threading.Event()
+    try:
+        async with Greenroom(memory=True) as house, house.start(stubborn(begun, let_go), "Work.") as run:
+            await asyncio.to_thread(begun.wait, 10)
+            await run.cancel()
+            with pytest.raises(Refused, match="cancelled"):
+                await asyncio.wait_for(run.result(), 5)
+    finally:
+        let_go.set()
+
+
+async def test_a_tool_can_have_the_model_try_again_in_its_own_words() -> None:
+    @tool
+    def pick(number: int) -> str:
+        """Pick a number."""
+        if number > 3:
+            raise ModelFault("Pick a number up to 3.")
+        return "picked"
+
+    def play(request: ModelRequest) -> Answer:
+        told = [one.content for one in request.messages if one.role == "tool"]
+        return (
+            calls("pick", number=7) if not told else calls("pick", "c2", number=2) if len(told) < 2 else says(told[0])
+        )
+
+    async with Greenroom(memory=True) as house:
+        result = await house.run(Agent("ann", tools=[pick], model=Played(play)), "Pick.")
+    assert result.output == "Pick a number up to 3."

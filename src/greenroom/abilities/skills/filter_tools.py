@@ -49,7 +49,7 @@ class FilterTools:
     def __init__(self, models: Models, tools: Sequence[ToolSpec], threshold: int) -> None:
         self._models = models
         self._tools = {tool.name: tool for tool in tools}
-        self._threshold = threshold
+        self.threshold = threshold
 
     def terms(self, world: World, step: Step) -> Terms:
         """A model call that reads the list."""
@@ -60,7 +60,7 @@ class FilterTools:
     async def run(self, bench: Bench) -> Outcome:
         """Ask, and keep the choice; with none that is any use, all tools stay."""
         spec, step = bench.agent.spec, bench.step
-        model, names = voice.voice(self._models, spec), self._names(bench.world, step)
+        model, names = voice.voice(self._models, spec), self.names(bench.world, step)
         request = ModelRequest(
             purpose=voice.purpose(step, bench.world.team.team_id, step.ordinal),
             messages=(ChatMessage(role="user", content=self._prompt(bench.world, step)),),
@@ -73,16 +73,17 @@ class FilterTools:
             found, spent = [], fault.spent
         kept = json.dumps(found or names)
         return Outcome(
-            result={"chosen": found, "total": len(names), "threshold": self._threshold},
+            result={"chosen": found, "total": len(names), "threshold": self.threshold},
             spent=step.reserved if spent is None else spent,
             intents=(SetValue(task_id=step.task_id, key=f"{FILTERED}{step.agent_id}", content=kept),),
         )
 
-    def _names(self, world: World, step: Step) -> list[str]:
+    def names(self, world: World, step: Step) -> list[str]:
+        """All that can be chosen from."""
         return [name for name in world.agents[step.agent_id].spec.tools if name in self._tools]
 
     def _prompt(self, world: World, step: Step) -> str:
-        names = self._names(world, step)
+        names = self.names(world, step)
         rows = [f"{number}. {name}: {_use(self._tools[name])}" for number, name in enumerate(names, start=1)]
         told = {"task": step.work.text_content, "tools": "\n".join(rows)}
         return PACK.render(world.agents[step.agent_id].spec.language, "filter_tools", told)

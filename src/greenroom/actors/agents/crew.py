@@ -16,7 +16,7 @@ from greenroom.actors.agents.bench import StepBench
 from greenroom.actors.agents.payload import LARGE, is_large, lighten
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.amounts import NOTHING, Amounts
-from greenroom.core.base.errors import Bug, ModelFault, ProviderFault, StaleOwner, WorldFault
+from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, ProviderFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.codec import normal, read_back
@@ -36,6 +36,9 @@ from greenroom.core.state.world import World
 
 GRACE: Final = 5.0
 """Seconds that an effect has to end after it was cancelled, before it is cancelled again."""
+
+LONGEST: Final = 10_000
+"""Characters of an error that are kept."""
 
 PATIENCE: Final = 3
 """How often. What still runs then is left behind; the next owner finds its step and settles it."""
@@ -161,7 +164,7 @@ class Crew:
             terms = self._terms(step)
         except Exception as error:
             logging.getLogger(__name__).exception("%s has no terms for %s", step.work.executor, step.step_id)
-            return await self._spoilt(step, f"{step.work.executor} broke: {type(error).__name__}: {error}")
+            return await self._spoilt(step, _broke(step, error))
         start = StartStep(step_id=step.step_id, terms=terms, work=step.work)
         try:
             (refused,) = await self._submit.submit(start, by=step.agent_id)
@@ -182,7 +185,7 @@ class Crew:
     async def _spoilt(self, step: Step, error: str) -> bool:
         """A step that cannot even say what it would do has failed."""
         start = StartStep(step_id=step.step_id, terms=Terms(effect="pure"), work=step.work)
-        finish = FinishStep(step_id=step.step_id, attempt=step.attempt + 1, outcome="failed", error=error)
+        finish = FinishStep(step_id=step.step_id, attempt=step.attempt + 1, outcome="failed", error=_words(error))
         refused, _ = await self._submit.submit(start, finish, by=step.agent_id)
         return refused is None
 
@@ -262,7 +265,7 @@ class Crew:
         except BaseException as error:
             # A tool or skill that breaks costs its own step, never the actor or the team, whatever it raises.
             logging.getLogger(__name__).exception("%s failed in %s", step.work.executor, step.step_id)
-            return _failed(step, f"{step.work.executor} broke: {type(error).__name__}: {error}")
+            return _failed(step, _broke(step, error))
         finally:
             self._effects.pop(step.step_id, None)
 
@@ -321,7 +324,20 @@ def _released(step: Step, why: str) -> ReleaseStep:
 def _failed(step: Step, error: str, spent: Amounts | None = None) -> Outcome:
     """A failure. What a model call has cost that nobody knows of is what was reserved for it: a cap is a cap."""
     unknown = step.reserved if step.terms is not None and step.terms.effect == "model" else NOTHING
-    return Outcome(state="failed", error=error, spent=unknown if spent is None else spent)
+    return Outcome(state="failed", error=_words(error), spent=unknown if spent is None else spent)
+
+
+def _broke(step: Step, error: BaseException) -> str:
+    """What is told of an executor that raised something; a fault of ours says it itself."""
+    if isinstance(error, GreenroomError):
+        return str(error)
+    return f"{step.work.executor} broke: {type(error).__name__}: {error}"
+
+
+def _words(error: str) -> str:
+    """An error as it is kept: text that can be written down, and not more than anybody reads."""
+    sound = error.encode(errors="replace").decode()
+    return sound if len(sound) <= LONGEST else f"{sound[:LONGEST]} […]"
 
 
 def _without_result(finish: FinishStep, error: Bug) -> FinishStep:

@@ -126,6 +126,12 @@ def load_agent(workspace: Path, name: str) -> AgentSpec:
     return find_agents(workspace).get(name).spec
 
 
+def read_agent(path: Path) -> AgentSpec:
+    """The agent in a file that somebody names, so it is their own word. Claude Code's are known by their folder."""
+    form: Literal["greenroom", "claude"] = "claude" if path.resolve().parent.parent.name == ".claude" else "greenroom"
+    return _found(path, Place(folder=path.parent, whose="user", form=form)).spec
+
+
 # ------------------------------------------------------------------------------------------------------- places
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
-from greenroom.app.library.blueprint import Blueprint
-from greenroom.app.library.house import Greenroom, at_once, synchronously
+from greenroom.app.library.at_once import SyncTalk, at_once, synchronously
+from greenroom.app.library.blueprint import Blueprint, Callables
+from greenroom.app.library.deciding import Approve
+from greenroom.app.library.files import bring_along, spec_in
+from greenroom.app.library.house import Greenroom
 from greenroom.app.library.results import Heard, Result, T
-from greenroom.app.library.runs import Approve
+from greenroom.app.library.talk import Talk
+from greenroom.core.ports.model import Model
 
 
 class Agent(Blueprint[T]):
@@ -16,21 +23,81 @@ class Agent(Blueprint[T]):
     `model` is a `provider:model`, a role (`strong`, `fast`), a group, a `Model` of one's own; none is the normal one.
     With `output_type` (a dataclass, a pydantic model, any type that JSON knows) its answer is a value of that type;
     what does not fit is asked for again, at most `repairs` times.
+
+    What it does it does in `house`, else in one that is kept in `.greenroom/`. See `Greenroom` for `resume`, `approve`
+    and `context`.
     """
 
-    async def run(self, text: str, *, house: Greenroom | None = None, approve: Approve | None = None) -> Result[T]:
-        """Give it something to do and wait for the result. It works in `house`, else in one kept in `.greenroom/`."""
+    @classmethod
+    def from_file(
+        cls,
+        source: str | Path,
+        *,
+        output_type: type[T] | None = None,
+        model: str | Model = "",
+        tools: Callables = (),
+        agents: Sequence[Blueprint[Any]] = (),
+    ) -> Agent[T]:
+        """The agent of a file: a path, or a name that `greenroom agents list` knows. The agents it calls come along."""
+        spec = spec_in(source)
+        agent = cls(spec.name, spec=spec, output_type=output_type, model=model, tools=tools, agents=agents)
+        bring_along(agent)
+        return agent
+
+    async def run(
+        self,
+        text: str = "",
+        *,
+        house: Greenroom | None = None,
+        resume: str = "",
+        approve: Approve | None = None,
+        context: object = None,
+    ) -> Result[T]:
+        """Give it something to do and wait for the result."""
         async with at_once(house) as here:
-            return await here.run(self, text, approve=approve)
+            return await here.run(self, text, resume=resume, approve=approve, context=context)
 
     async def stream(
-        self, text: str, *, house: Greenroom | None = None, approve: Approve | None = None
+        self,
+        text: str = "",
+        *,
+        house: Greenroom | None = None,
+        resume: str = "",
+        approve: Approve | None = None,
+        context: object = None,
     ) -> AsyncIterator[Heard[T]]:
         """The same, told as it happens: words, thoughts, calls and their results, and last of all the result."""
         async with at_once(house) as here:
-            async for heard in here.stream(self, text, approve=approve):
+            async for heard in here.stream(self, text, resume=resume, approve=approve, context=context):
                 yield heard
 
-    def run_sync(self, text: str, *, house: Greenroom | None = None, approve: Approve | None = None) -> Result[T]:
+    def run_sync(
+        self,
+        text: str = "",
+        *,
+        resume: str = "",
+        approve: Approve | None = None,
+        context: object = None,
+    ) -> Result[T]:
         """`run` for scripts and notebooks."""
-        return synchronously(self.run(text, house=house, approve=approve))
+        return synchronously(self.run(text, resume=resume, approve=approve, context=context))
+
+    @asynccontextmanager
+    async def chat(
+        self,
+        *,
+        house: Greenroom | None = None,
+        resume: str = "",
+        approve: Approve | None = None,
+        context: object = None,
+    ) -> AsyncIterator[Talk[T]]:
+        """A conversation with it: `async with agent.chat() as talk: await talk.say(…)`."""
+        async with (
+            at_once(house) as here,
+            here.chat(self, resume=resume, approve=approve, context=context) as talk,
+        ):
+            yield talk
+
+    def chat_sync(self, *, resume: str = "", approve: Approve | None = None, context: object = None) -> SyncTalk[T]:
+        """`chat` for scripts and notebooks: `talk = agent.chat_sync(); talk.say(…)`."""
+        return SyncTalk(self, resume=resume, approve=approve, context=context)

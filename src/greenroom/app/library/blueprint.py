@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, cast
 
+from greenroom.app.agents import values
+from greenroom.app.agents.keys import MANY
+from greenroom.app.agents.specs import versioned
 from greenroom.app.library.results import T
 from greenroom.app.library.shapes import Shape, shape_of
-from greenroom.app.library.tools import NAME, Tool
+from greenroom.app.library.tools import Tool
+from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
@@ -30,19 +34,20 @@ class Blueprint(Generic[T]):
         tools: Callables = (),
         agents: Sequence[Blueprint[Any]] = (),
         rounds: int = 0,
-        repairs: int = 2,
+        repairs: int | None = None,
         temperature: float | None = None,
         spec: AgentSpec | None = None,
     ) -> None:
-        if not NAME.fullmatch(name):
-            raise WorldFault(f"{name!r} is no name for an agent: letters, digits, _ and -, at most 64.")
-        self.name = name
-        self.model = model
-        self.tools = tuple(one if isinstance(one, Tool) else Tool(one) for one in tools)
-        self.agents = tuple(agents)
+        self.name = _checked(name)
+        self.model = _model(model)
+        self.tools = tuple(one if isinstance(one, Tool) else Tool(one) for one in _several(tools, "tools"))
+        self.agents = tuple(_agent(one) for one in _several(agents, "agents"))
+        _fits(values.whole(0, MANY), rounds, "rounds")
+        _fits(values.whole(0, 10), 0 if repairs is None else repairs, "repairs")
+        _fits(values.temperature, 0.0 if temperature is None else temperature, "temperature")
         self.shape: Shape | None = shape_of(output_type) if output_type is not None else None
         base = spec or AgentSpec(name=name)
-        self.spec = evolve(
+        made = evolve(
             base,
             name=name,
             prompt=prompt or base.prompt,
@@ -50,14 +55,62 @@ class Blueprint(Generic[T]):
             tools=tuple(dict.fromkeys((*base.tools, *(one.name for one in self.tools)))),
             calls=tuple(dict.fromkeys((*base.calls, *(one.name for one in self.agents)))),
             answer=self.shape.schema if self.shape is not None else base.answer,
-            turn=evolve(base.turn, rounds=rounds or base.turn.rounds, repairs=repairs),
+            turn=evolve(
+                base.turn,
+                rounds=rounds or base.turn.rounds,
+                repairs=base.turn.repairs if repairs is None else repairs,
+            ),
             llm_config=_config(base.llm_config, model if isinstance(model, str) else own(name), temperature),
         )
+        self.spec = versioned(made)
 
 
 def own(agent: str) -> str:
     """What a model is called that an agent brought itself."""
     return f"of agent {agent}"
+
+
+def _checked(name: str) -> str:
+    """An agent is called the same wherever it is written down."""
+    try:
+        return values.name(name)
+    except Unfit as unfit:
+        raise WorldFault(f"{name!r} is no name for an agent. It must be {unfit}.") from None
+
+
+def said(text: object) -> str:
+    """What somebody gives an agent to do, without the space around it; `WorldFault` for what is no text."""
+    if not isinstance(text, str):
+        raise WorldFault(f"{text!r} is nothing that can be said: give a text.")
+    return text.strip()
+
+
+def _fits(reader: Reader, value: object, what: str) -> None:
+    """What an agent's file may not say, a program may not either."""
+    try:
+        reader(value)
+    except Unfit as unfit:
+        raise WorldFault(f"{value!r} cannot be {what}. It must be {unfit}.") from None
+
+
+def _several(given: object, what: str) -> Sequence[Any]:
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise WorldFault(f"{given!r} cannot be the {what} of an agent. Give a list: {what}=[…].")
+    return given
+
+
+def _agent(given: object) -> Blueprint[Any]:
+    if not isinstance(given, Blueprint):
+        raise WorldFault(f"{given!r} cannot be called: it is no Agent.")
+    return given
+
+
+def _model(given: object) -> str | Model:
+    if isinstance(given, str):
+        return given
+    if not hasattr(given, "stream") or not hasattr(given, "card"):
+        raise WorldFault(f"{given!r} cannot answer: give the name of a model (`openai:gpt-5.5`), or a Model.")
+    return cast("Model", given)
 
 
 def _config(base: Data | None, model: str, temperature: float | None) -> Data | None:

@@ -6,8 +6,11 @@ from typing import Any
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.app.kit import Kit
+from greenroom.app.library.around import ToldExecutor, ToldModel
 from greenroom.app.library.blueprint import Blueprint, own
+from greenroom.app.library.events import EventBus
 from greenroom.app.library.shapes import Misfit
+from greenroom.app.library.tools import Tool
 from greenroom.app.reading import TextReader
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
@@ -38,25 +41,38 @@ def members(agent: Blueprint[Any]) -> list[tuple[AgentId, AgentSpec]]:
 class Voices:
     """The models of a run: those that agents brought themselves, by agent, and all others by name."""
 
-    def __init__(self, agents: dict[str, Blueprint[Any]], models: Models) -> None:
+    def __init__(self, agents: dict[str, Blueprint[Any]], models: Models, events: EventBus) -> None:
         self._own = {own(name): one.model for name, one in agents.items() if not isinstance(one.model, str)}
         self._models = models
+        self._events = events
+        self._addons = {name for name, one in agents.items() if one.spec.turn.protocols}
 
     def named(self, name: str) -> Model:
         """The model of this name."""
-        return self._own.get(name) or self._models.named(name)
+        model = self._own.get(name) or self._models.named(name)
+        return ToldModel(model, self._events, self._addons.__contains__)
 
 
-def kit_of(agent: Blueprint[Any], models: Models) -> Kit:
-    """Skills and tools of a run."""
+def kit_of(
+    agent: Blueprint[Any],
+    models: Models,
+    events: EventBus,
+    *,
+    solo: bool,
+    context: object = None,
+    filter_above: int = 0,
+) -> Kit:
+    """What a run (`solo`: its answer ends it) or a conversation works with; `context` is what its tools are given."""
     agents = everybody(agent)
-    tools: dict[str, Any] = {}
+    tools: dict[str, Tool[..., Any]] = {}
     for one in agents.values():
         for each in one.tools:
             if tools.setdefault(each.name, each).function is not each.function:
                 raise WorldFault(f"Two tools are called {each.name!r}. Give one of them another name.")
-    skills = talking(Voices(agents, models), [one.spec for one in tools.values()], solo=True, reader=Checked(agents))
-    return Kit(abilities=Abilities([*skills, *tools.values()]))
+    told = [one.spec for one in tools.values()]
+    skills = talking(Voices(agents, models, events), told, solo=solo, reader=Checked(agents), filter_above=filter_above)
+    every = (*skills, *(one.given(context) for one in tools.values()))
+    return Kit(abilities=Abilities(ToldExecutor(one, events) for one in every))
 
 
 class Checked(TextReader):

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.library.blueprint import Blueprint
+from greenroom.app.kit import Kit
+from greenroom.app.library.blueprint import Blueprint, said
 from greenroom.app.library.crew import kit_of, members
-from greenroom.app.library.events import EventBus
+from greenroom.app.library.deciding import Approve
+from greenroom.app.library.events import TASK_STARTED, EventBus
+from greenroom.app.library.faults import telling_of
+from greenroom.app.library.following import Following
+from greenroom.app.library.kits import RUN, TALK, refuse
+from greenroom.app.library.listing import RunInfo, listed
 from greenroom.app.library.results import Heard, Result, T
-from greenroom.app.library.runs import FIRST, Approve, Run
+from greenroom.app.library.runs import Run
+from greenroom.app.library.talk import Talk
+from greenroom.app.lookup import LAST
 from greenroom.app.provisions import Provisions
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import VARIABLE, home_folder
 from greenroom.app.settings.sharing import tell_git
+from greenroom.app.talks.chat import Chat
+from greenroom.app.talks.founding import FIRST, Cast, found_alone
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.model import Models
-from greenroom.core.rules.intents import AddTask, QueueSteps
-from greenroom.core.state.step import Work
+from greenroom.core.state.team import Team
 
-KIT: Final = "library"
 FOLDER: Final = ".greenroom"
-S = TypeVar("S")
+SHOWN: Final = 50
 
 
 class Greenroom:
@@ -38,7 +44,11 @@ class Greenroom:
 
     `max_cost` (dollars), `max_tokens` and `max_time` (seconds of work) bound each run; without them the settings say.
     `models` are asked instead of those of the settings, and have no limits but those in `limits`.
-    `events` are callbacks by name, around all that is done here.
+    `events` are callbacks by name, around all that is done here. An agent with more tools than `filter_tools_above` is
+    first asked which of them its task needs (0: never).
+
+    Wherever an agent is given something to do, `approve` decides about calls that need a yes, `context` is what tools
+    get that want a `Context`, and `resume` goes on with what was cut off: an id, or `"last"` for the agent's newest.
     """
 
     def __init__(
@@ -51,6 +61,7 @@ class Greenroom:
         max_cost: float | None = None,
         max_tokens: int | None = None,
         max_time: float | None = None,
+        filter_tools_above: int = 30,
     ) -> None:
         if memory and home is not None:
             raise WorldFault("A house is either in memory or in a folder. Give one of `memory` and `home`.")
@@ -62,11 +73,12 @@ class Greenroom:
         flags = {"limits.cost": max_cost, "limits.tokens": max_tokens, "limits.time": max_time}
         self._provisions.give({name: value for name, value in flags.items() if value is not None})
         self.events = EventBus()
+        self._filter_above = filter_tools_above
         self._runtime: Runtime | None = None
-        self._agents: dict[TeamId, Blueprint[Any]] = {}
+        self._kits: dict[TeamId, Kit] = {}
 
     async def __aenter__(self) -> Self:
-        kits = {KIT: lambda team: kit_of(self._agent(team.team_id), self.models)}
+        kits = {RUN: self._kit, TALK: self._kit}
         if self.home is None:
             self._runtime = Runtime(MemoryLog(), kits=kits)
         else:
@@ -97,91 +109,135 @@ class Greenroom:
         """Who is asked."""
         return self._given or self._provisions
 
-    async def run(self, agent: Blueprint[T], text: str, *, approve: Approve | None = None) -> Result[T]:
+    async def run(
+        self,
+        agent: Blueprint[T],
+        text: str = "",
+        *,
+        resume: str = "",
+        approve: Approve | None = None,
+        context: object = None,
+    ) -> Result[T]:
         """Give an agent something to do and wait for the result."""
-        async with self.start(agent, text, approve=approve) as run:
+        async with self.start(agent, text, resume=resume, approve=approve, context=context) as run:
             return await run.result()
 
     async def stream(
-        self, agent: Blueprint[T], text: str, *, approve: Approve | None = None
+        self,
+        agent: Blueprint[T],
+        text: str = "",
+        *,
+        resume: str = "",
+        approve: Approve | None = None,
+        context: object = None,
     ) -> AsyncIterator[Heard[T]]:
         """The same, told as it happens; the result comes last."""
-        async with self.start(agent, text, approve=approve) as run:
+        async with self.start(agent, text, resume=resume, approve=approve, context=context) as run:
             async for heard in run.heard():
                 yield heard
 
     @asynccontextmanager
-    async def start(self, agent: Blueprint[T], text: str, *, approve: Approve | None = None) -> AsyncIterator[Run[T]]:
-        """A run that has begun. Leaving it stops it; it can be gone on with by `resume`."""
-        if not text.strip():
-            raise WorldFault("There is nothing to do: the text is empty.")
-        team = await self._found(agent, text)
-        async with self._followed(agent, team, approve) as run:
-            yield run
+    async def start(
+        self,
+        agent: Blueprint[T],
+        text: str = "",
+        *,
+        resume: str = "",
+        approve: Approve | None = None,
+        context: object = None,
+    ) -> AsyncIterator[Run[T]]:
+        """A run that has begun, to be told more or ended for good. Leaving it stops it; `resume` goes on with it."""
+        if bool(said(text)) == bool(resume):
+            raise WorldFault("Give either a text, which is not empty, or `resume`, a run to go on with.")
+        kit = await self._ready(agent, solo=True, context=context)
+        team = await self._known(agent, resume, RUN) if resume else await self._found(agent, text)
+        run = Run(agent, team, Following(self.runtime, approve, self.events))
+        self._kits[team] = kit
+        with telling_of(lambda: team):
+            try:
+                await run.begin()
+                yield run
+            finally:
+                await run.close()
+                self._kits.pop(team, None)
 
-    async def resume(self, agent: Blueprint[T], run: str, *, approve: Approve | None = None) -> Result[T]:
+    async def resume(
+        self, agent: Blueprint[T], run: str, *, approve: Approve | None = None, context: object = None
+    ) -> Result[T]:
         """Go on with a run that was cut off, where it was; the agent is the one it was begun with."""
-        team = TeamId(run)
-        world = await self.runtime.world(team)
-        if world.team.kit != KIT or AgentId(agent.name) not in world.agents:
-            raise WorldFault(f"{run!r} is no run of the agent {agent.name!r}.")
-        async with self._followed(agent, team, approve) as again:
-            return await again.result()
+        return await self.run(agent, resume=run, approve=approve, context=context)
 
     @asynccontextmanager
-    async def _followed(self, agent: Blueprint[T], team: TeamId, approve: Approve | None) -> AsyncIterator[Run[T]]:
-        self._agents[team] = agent
-        run = Run(self.runtime, agent, team, approve, self.events)
-        try:
-            await run.begin()
-            yield run
-        finally:
-            await run.close()
-            del self._agents[team]
+    async def chat(
+        self,
+        agent: Blueprint[T],
+        *,
+        resume: str = "",
+        approve: Approve | None = None,
+        context: object = None,
+    ) -> AsyncIterator[Talk[T]]:
+        """A conversation with an agent, which stays open: `async with house.chat(agent) as talk: await talk.say(…)`."""
+        kit = await self._ready(agent, solo=False, context=context)
+        chat = Chat(self.runtime, agent=AgentId(agent.name))
+        if resume:
+            chat.team = await self._known(agent, resume, TALK)
+            self._kits[chat.team] = kit
 
-    async def _found(self, agent: Blueprint[T], text: str) -> TeamId:
+        async def found(text: str) -> None:
+            team = await chat.found(Cast(members=tuple(members(agent))), text, limits=self._limits(), kit=TALK)
+            self._kits[team] = kit
+            self.events.emit(TASK_STARTED, run=team, task=FIRST)
+
+        talk = Talk(agent, chat, Following(self.runtime, approve, self.events), found)
+        try:
+            yield talk
+        finally:
+            await talk.close()
+            if chat.team is not None:
+                self._kits.pop(chat.team, None)
+
+    async def runs(self, agent: Blueprint[T] | None = None, *, most: int = SHOWN) -> list[RunInfo]:
+        """The runs and conversations that are kept here, of this agent or of all, newest first."""
+        return await listed(self.runtime, agent=agent.name if agent is not None else "", most=most)
+
+    async def _ready(self, agent: Blueprint[T], *, solo: bool, context: object) -> Kit:
+        """What the agent works with; what is wrong with that is said before anything is begun."""
         if self._given is None:
             await self._provisions.look_around()
-        everybody = members(agent)
-        name = AgentId(agent.name)
-        group = tuple(one for one, _ in everybody)
-        task = AddTask(name=" ".join(text.split())[:60], intention=text, manager=name, group=group)
-        work = Work(type="skill", executor="converse", intention="Do it.", text_content=text)
-        queued = QueueSteps(agent_id=name, works=(work,), task_id=FIRST)
-        return await self.runtime.create(agent.name, everybody, kit=KIT, limits=self._limits(), begin=(task, queued))
+        return kit_of(agent, self.models, self.events, solo=solo, context=context, filter_above=self._filter_above)
+
+    async def _found(self, agent: Blueprint[T], text: str) -> TeamId:
+        cast = Cast(members=tuple(members(agent)))
+        team = await found_alone(self.runtime, RUN, cast, text, limits=self._limits())
+        self.events.emit(TASK_STARTED, run=team, task=FIRST)
+        return team
+
+    async def _known(self, agent: Blueprint[T], name: str, kit: str) -> TeamId:
+        """What is to go on, if it can."""
+        what = "conversation with" if kit == TALK else "run of"
+        if name == LAST:
+            mine = await listed(self.runtime, agent=agent.name, most=SHOWN)
+            left = [one.run for one in mine if one.talk == (kit == TALK) and not one.over]
+            if not left:
+                raise WorldFault(f"There is no {what} the agent {agent.name!r} that could go on.")
+            return left[0]
+        world = await self.runtime.world(TeamId(name))
+        if world.team.kit != kit or AgentId(agent.name) not in world.agents:
+            raise WorldFault(f"{name!r} is no {what} the agent {agent.name!r}. `house.runs()` lists what there is.")
+        if kit == TALK and FIRST not in world.tasks:
+            raise WorldFault(f"The conversation {name!r} is over.")
+        return TeamId(name)
 
     def _limits(self) -> Limits:
         if self._bounds is not None or self._given is not None:
             return self._bounds or Limits()
         return self._provisions.loaded.settings.limits.limits
 
-    def _agent(self, team: TeamId) -> Blueprint[Any]:
-        found = self._agents.get(team)
-        if found is None:
-            raise WorldFault(f"The run {team!r} belongs to a program. Go on with it there: `house.resume(agent, …)`.")
-        return found
+    def _kit(self, team: Team) -> Kit:
+        found = self._kits.get(team.team_id)
+        return refuse(team) if found is None else found
 
 
 def _here() -> Path:
     """Where a program keeps its runs: the folder that is named for all, else one in the current folder."""
     return Path(os.environ.get(VARIABLE) or FOLDER)
-
-
-@asynccontextmanager
-async def at_once(house: Greenroom | None) -> AsyncIterator[Greenroom]:
-    """The house that is given, which stays open, or one for this once."""
-    if house is not None:
-        yield house
-        return
-    async with Greenroom() as here:
-        yield here
-
-
-def synchronously(work: Coroutine[Any, Any, S]) -> S:
-    """Run it to its end; beside a loop that runs already (a notebook's) in a thread of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="greenroom-run") as aside:
-        return aside.submit(asyncio.run, work).result()

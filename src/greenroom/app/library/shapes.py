@@ -7,6 +7,7 @@ knows itself, so pydantic need not be there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Any, Final, cast
 
 import msgspec
@@ -44,11 +45,26 @@ def shape_of(kind: object) -> Shape:
     if model is not None and isinstance(kind, type):
         return Shape(kind, written_out(model()), cast("Any", kind).model_validate)
     try:
-        schema = msgspec.json.schema(kind)
+        schema = msgspec.json.schema(kind, schema_hook=_schema_of)
     except (TypeError, RecursionError) as error:
         raise WorldFault(f"{_name(kind)} cannot be told to a model: {_first_line(error)}") from None
     known = cast("type[object]", kind)
-    return Shape(kind, written_out(schema), lambda data: msgspec.convert(data, known, strict=False))
+    return Shape(kind, written_out(schema), lambda data: msgspec.convert(data, known, dec_hook=_value_of))
+
+
+def _schema_of(kind: type) -> dict[str, Any]:
+    """Of what msgspec does not know: pydantic's models, and paths."""
+    model = getattr(kind, "model_json_schema", None)
+    if model is not None:
+        return dict(written_out(model()))
+    if issubclass(kind, PurePath):
+        return {"type": "string", "description": "a path"}
+    raise TypeError(f"a {kind.__qualname__} has no form in JSON. Take text, numbers, lists, dataclasses or enums")
+
+
+def _value_of(kind: type, data: object) -> object:
+    validate = getattr(kind, "model_validate", None)
+    return validate(data) if validate is not None else kind(data)
 
 
 def plain(value: object) -> object:

@@ -6,12 +6,27 @@ import asyncio
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Final, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+from typing import (
+    Annotated,
+    Final,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_type_hints,
+    overload,
+)
 
 import msgspec
 
+from greenroom.abilities.skills.talk.own import HOUSE
+from greenroom.actors.agents.crew import GRACE
 from greenroom.app.library.shapes import Misfit, Shape, as_text, shape_of
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.executor import Bench, Outcome
@@ -21,11 +36,27 @@ from greenroom.core.state.world import World
 
 P = ParamSpec("P")
 R = TypeVar("R")
+C = TypeVar("C")
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+PATIENCE: Final = 0.9 * GRACE
+"""Seconds that a thread has to end when its call was cancelled: before the house loses its patience."""
+
 _ARGUMENTS: Final = re.compile(r"^\s*(?:Args|Arguments|Parameters):\s*$", re.MULTILINE)
 _ARGUMENT: Final = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
 _FIELD: Final = re.compile(r"^\s*:param (?:\w+ )?(\w+):\s*(.+)$", re.MULTILINE)
+
+
+class _Given:
+    """Marks a parameter that the program fills in, not the model."""
+
+    def __repr__(self) -> str:
+        return "given to the run"
+
+
+GIVEN: Final = _Given()
+Context: TypeAlias = Annotated[C, GIVEN]
+"""`shop: Context[Shop]`: the parameter gets what the run was given as `context`; the model is not told of it."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +66,25 @@ class Done:
     value: object
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parameters:
+    """What a function is called with: which parameters the house fills in, if any, and the shape of all others."""
+
+    shape: Shape
+    bench: str
+    context: str
+    needs_context: bool
+
+
 class Tool(Generic[P, R]):
     """A function that agents can call; people can call it as before.
 
     `effect` says what a crash in the middle means: *effectful* (the default) is never run twice, *pure* is run again.
-    With `ask`, a person is asked before each call.
+    With `ask`, a person is asked before each call. What it raises is told to the model; the words of a `ModelFault` as
+    they are, to have it try again. A parameter that is a `Context` gets what the run was given.
+
+    A coroutine ends when it is interrupted. Another function runs in a thread, which nobody can end: the call is over
+    when it has returned, or when it was waited for a few seconds. Make long ones coroutines.
     """
 
     type: StepType = "tool"
@@ -51,13 +96,18 @@ class Tool(Generic[P, R]):
         self.name = name or getattr(function, "__name__", "")
         if not NAME.fullmatch(self.name):
             raise WorldFault(f'{self.name!r} is no name for a tool. Letters, digits, _ and -: @tool(name="…").')
+        if self.name in HOUSE:
+            raise WorldFault(f'{self.name!r} is what the house itself is called by. Choose another: @tool(name="…").')
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise WorldFault(f"The tool {self.name!r} yields, and a model reads one result. Return it, whole.")
         self.effect: Effect = effect
         self.ask = ask
         text = inspect.getdoc(function) or ""
         self.description = _purpose(text)
         if not self.description:
             raise WorldFault(f"The tool {self.name!r} has no docstring: nobody would know when to call it.")
-        self._bench, self._shape = _parameters(function, self.name, _argument_words(text))
+        self._parameters = _parameters(function, self.name, _argument_words(text))
+        self.context: object = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -66,8 +116,22 @@ class Tool(Generic[P, R]):
     def spec(self) -> ToolSpec:
         """What a model is told of it."""
         return ToolSpec(
-            name=self.name, description=self.description, parameters=self._shape.schema, pure=self.effect == "pure"
+            name=self.name,
+            description=self.description,
+            parameters=self._parameters.shape.schema,
+            pure=self.effect == "pure",
         )
+
+    def given(self, context: object) -> Tool[P, R]:
+        """The same tool for one run, which is given this; `WorldFault` when it needs something and there is nothing."""
+        if context is None and self._parameters.needs_context:
+            raise WorldFault(
+                f"The tool {self.name!r} needs a context, and none was given. It is kept nowhere, so give it each "
+                "time: `run(…, context=…)`, also to `resume` and `chat`."
+            )
+        mine = copy(self)
+        mine.context = context
+        return mine
 
     def terms(self, world: World, step: Step) -> Terms:
         """Its effect, and a person's word where one is wanted."""
@@ -80,20 +144,59 @@ class Tool(Generic[P, R]):
     async def run(self, bench: Bench) -> Outcome:
         """Call it: a coroutine here, everything else in a thread, so that nobody else has to wait."""
         try:
-            given = self._shape.read(dict(bench.step.work.instruction_content or {}))
+            given = self._parameters.shape.read(dict(bench.step.work.instruction_content or {}))
         except Misfit as misfit:
             return Outcome(state="failed", error=f"Not called: {misfit}. Look at the parameters of {self.name}.")
         arguments: dict[str, object] = msgspec.structs.asdict(cast("msgspec.Struct", given))
-        if self._bench:
-            arguments[self._bench] = bench
+        if self._parameters.bench:
+            arguments[self._parameters.bench] = bench
+        if self._parameters.context and self.context is not None:
+            arguments[self._parameters.context] = self.context
         function = cast("Callable[..., object]", self.function)
         if inspect.iscoroutinefunction(function):
             value: object = await function(**arguments)
         else:
-            value = await asyncio.to_thread(function, **arguments)
+            value = await _in_thread(function, arguments)
         if isinstance(value, Done):
             return Outcome(result={"output": as_text(value.value), "need_return": True})
         return Outcome(result={"output": as_text(value)})
+
+
+async def _in_thread(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
+    """Nobody can end a thread: who cancels this waits for its end, as long as the house is ready to wait."""
+    thread = asyncio.ensure_future(asyncio.to_thread(_ended, function, arguments))
+    thread.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+    try:
+        ended = await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        await asyncio.wait({thread}, timeout=PATIENCE)
+        raise
+    if ended.error is None:
+        return ended.value
+    if isinstance(ended.error, Exception) and not isinstance(ended.error, StopIteration):
+        raise ended.error
+    raise RuntimeError(f"{type(ended.error).__name__}: {ended.error}") from ended.error
+
+
+class _Ended:
+    """How a function has ended. A future cannot hold every exception, and one that it cannot hold would never end."""
+
+    def __init__(self) -> None:
+        self.value: object = None
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> Literal[True]:
+        self.error = error
+        return True
+
+
+def _ended(function: Callable[..., object], arguments: Mapping[str, object]) -> _Ended:
+    with _Ended() as ended:
+        ended.value = function(**arguments)
+    return ended
 
 
 @overload
@@ -105,19 +208,20 @@ def tool(
 def tool(
     function: Callable[P, R] | None = None, /, *, name: str = "", effect: Effect = "effectful", ask: bool = False
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
-    """Make a tool of a function: `@tool`, or `@tool(effect="pure", ask=True)`."""
+    """Make a tool of a function: `@tool`, or `@tool(effect="pure", ask=True)`. See `Tool` for what becomes of it."""
     if function is not None:
         return Tool(function)
     return lambda function: Tool(function, name=name, effect=effect, ask=ask)
 
 
-def _parameters(function: Callable[..., object], name: str, words: Mapping[str, str]) -> tuple[str, Shape]:
-    """Which parameter gets the bench, if any does, and the shape of all others."""
+def _parameters(function: Callable[..., object], name: str, words: Mapping[str, str]) -> _Parameters:
     try:
         hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
+    except (NameError, SyntaxError) as error:
         raise WorldFault(f"A type hint of the tool {name!r} cannot be read: {error}.") from None
-    bench, fields = "", list[tuple[str, type, object] | tuple[str, type]]()
+    except TypeError:
+        raise WorldFault(f"{name!r} is no function, so nobody can say what it takes. Write one around it.") from None
+    bench, context, fields = "", None, list[tuple[str, type, object] | tuple[str, type]]()
     for one in inspect.signature(function).parameters.values():
         if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
             raise WorldFault(f"The tool {name!r} takes {one}: a model can only fill in parameters that have a name.")
@@ -125,10 +229,25 @@ def _parameters(function: Callable[..., object], name: str, words: Mapping[str, 
             raise WorldFault(f"The parameter {one.name!r} of the tool {name!r} has no type hint: a model needs one.")
         if hints[one.name] is Bench:
             bench = one.name
-            continue
-        fields.append(_field(one, hints[one.name], words.get(one.name, "")))
+        elif GIVEN in getattr(hints[one.name], "__metadata__", ()):
+            context = one
+        else:
+            _tellable(name, one.name, hints[one.name])
+            fields.append(_field(one, hints[one.name], words.get(one.name, "")))
     kind = msgspec.defstruct(f"{name.replace('-', '_')}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    return bench, shape_of(kind)
+    return _Parameters(
+        shape=shape_of(kind),
+        bench=bench,
+        context=context.name if context is not None else "",
+        needs_context=context is not None and context.default is context.empty,
+    )
+
+
+def _tellable(name: str, parameter: str, hint: object) -> None:
+    try:
+        shape_of(hint)
+    except WorldFault as fault:
+        raise WorldFault(f"The parameter {parameter!r} of the tool {name!r}: {fault}.") from None
 
 
 def _field(parameter: inspect.Parameter, hint: object, words: str) -> tuple[str, type, object] | tuple[str, type]:

@@ -32,7 +32,12 @@ class Rejected:
 
 
 class GreenroomError(Exception):
-    """Everything Greenroom raises on purpose. `spent` is what it cost; None when nobody knows, which is not nothing."""
+    """Everything Greenroom raises on purpose. `spent` is what it cost; None when nobody knows, which is not nothing.
+
+    `run` is the id of the run or the conversation that it ended, if it ended one.
+    """
+
+    run: str = ""
 
     def __init__(self, *args: object, spent: Amounts | None = None) -> None:
         super().__init__(*args)
@@ -48,7 +53,7 @@ class Refused(GreenroomError):
 
 
 class ModelFault(GreenroomError):
-    """The model's reply cannot be used."""
+    """The model's reply cannot be used. A tool raises it to have the model try again: it reads the text."""
 
 
 class WorldFault(GreenroomError):

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import cast
 
+from greenroom.app.library.kits import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find
 from greenroom.app.talks.kits import CHAT
 from greenroom.app.talks.outcome import models_of
@@ -26,6 +27,8 @@ async def resume(door: Door, order: Resume) -> Exit:
     """Ask its owner to go on, or become the owner."""
     found = await find(door.runtime, order.name)
     world = await door.runtime.world(found.team)
+    if world.team.kit in kits_of_programs():
+        refuse(world.team)
     wanted = _paused(world, found)
     holder = await door.runtime.log.holder(found.team)
     limits = new_limits(door, world, order.caps)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from greenroom.app.kit import KitMaker
+from greenroom.app.library.kits import kits_of_programs
 from greenroom.app.talks.kits import talk_kits
 from greenroom.interfaces.cli.asked.pace import demo_pace
 from greenroom.interfaces.cli.runs.means import Means
@@ -15,4 +16,4 @@ from greenroom.testing.demo import demo_kits
 def kits(home: Path, means: Means, *, fatal: str | None = None) -> Mapping[str, KitMaker]:
     """All kits by name."""
     demos = demo_kits(home, pace=demo_pace(), fatal=fatal, around=means.around)
-    return {**demos, **talk_kits(means, means.notes)}
+    return {**demos, **talk_kits(means, means.notes), **kits_of_programs()}

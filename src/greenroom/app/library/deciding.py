@@ -1,0 +1,141 @@
+"""Deciding: before some calls a person is asked. Here the program's own function is that person."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar, cast
+
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.core.base.ids import ApprovalId
+from greenroom.core.rules.intents import AnswerApproval
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.world import World
+from greenroom.core.sync.bus import Commit
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A call that waits for a yes: who wants to make it, of which tool, with what. `question` says it in a sentence."""
+
+    agent: str
+    tool: str
+    arguments: dict[str, object]
+    question: str
+    run: str
+
+
+Answer: TypeAlias = bool | str
+Approve: TypeAlias = Callable[[Asked], Answer | Awaitable[Answer]]
+"""Who decides: True is a yes, False a no, and a text a no with the reason, which the agent reads."""
+
+
+class Deciding:
+    """Asks `approve` about each call that waits for a yes, once. What nobody waits for any more is asked no more."""
+
+    def __init__(self, runtime: Runtime, approve: Approve | None) -> None:
+        self._runtime = runtime
+        self._approve = approve
+        self._asking: dict[ApprovalId, asyncio.Task[None]] = {}
+        self._failed = asyncio.Event()
+
+    def follow(self, commit: Commit) -> None:
+        """Something has become true."""
+        self.look(commit.world)
+
+    def look(self, world: World) -> None:
+        """Ask about what waits now."""
+        approve = self._approve
+        if approve is None:
+            return
+        waiting = {name: one for name, one in world.approvals.items() if one.state == "pending"}
+        for name in self._asking.keys() - waiting.keys():
+            self._asking.pop(name).cancel()
+        for name in waiting.keys() - self._asking.keys():
+            self._asking[name] = asyncio.create_task(self._ask(approve, world, waiting[name]))
+            self._asking[name].add_done_callback(self._ended)
+
+    async def until(self, over: Coroutine[Any, Any, S]) -> S:
+        """Wait for this, unless whoever decides fails before it is over."""
+        waiting, failing = asyncio.ensure_future(over), asyncio.ensure_future(self._failed.wait())
+        try:
+            await asyncio.wait({waiting, failing}, return_when=asyncio.FIRST_COMPLETED)
+            error = self._error
+            if error is not None:
+                raise WorldFault(f"`approve` failed, so nothing was decided: {_named(error)}.") from error
+            return waiting.result()
+        finally:
+            waiting.cancel()
+            failing.cancel()
+
+    async def next(self) -> bool:
+        """Wait until one more thing is decided; False when nobody decides about anything."""
+        asking = [one for one in self._asking.values() if not one.done()]
+        if asking:
+            await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        return bool(asking) or self._error is not None
+
+    async def close(self) -> None:
+        """Ask no more; what was not decided waits for somebody else."""
+        self._approve = None
+        for asking in self._asking.values():
+            asking.cancel()
+        await asyncio.gather(*self._asking.values(), return_exceptions=True)
+
+    @property
+    def _error(self) -> BaseException | None:
+        """With what somebody failed to decide."""
+        return next((error for one in self._asking.values() if (error := _error_of(one)) is not None), None)
+
+    def _ended(self, asking: asyncio.Task[None]) -> None:
+        if _error_of(asking) is not None:
+            self._failed.set()
+
+    async def _ask(self, approve: Approve, world: World, approval: Approval) -> None:
+        answer = await _answered(approve, _question(world, approval))
+        reason = answer if isinstance(answer, str) else ""
+        word = AnswerApproval(
+            approval_id=approval.approval_id, answer="approved" if answer is True else "denied", reason=reason
+        )
+        # Others may decide too, at the command line for one. Whose word comes first counts: this task is then
+        # cancelled, which must not take back what is being written; and the word of the second one is refused.
+        with suppress(Refused):
+            await asyncio.shield(self._runtime.ask(world.team.team_id, word))
+
+
+def _question(world: World, approval: Approval) -> Asked:
+    work = world.steps[approval.step_id].work
+    return Asked(
+        agent=approval.agent_id,
+        tool=work.executor,
+        arguments=dict(work.instruction_content or {}),
+        question=approval.question,
+        run=world.team.team_id,
+    )
+
+
+async def _answered(approve: Approve, asked: Asked) -> Answer:
+    """A coroutine runs here, everything else in a thread, as with tools: it may well wait for a person."""
+    if inspect.iscoroutinefunction(approve):
+        answer: object = await approve(asked)
+    else:
+        answer = await asyncio.to_thread(approve, asked)
+        if inspect.isawaitable(answer):
+            answer = await cast("Awaitable[object]", answer)
+    if not isinstance(answer, bool | str):
+        raise TypeError(f"it returned {answer!r}; True is a yes, False or a reason is a no")
+    return answer
+
+
+def _error_of(asking: asyncio.Task[None]) -> BaseException | None:
+    return asking.exception() if asking.done() and not asking.cancelled() else None
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
