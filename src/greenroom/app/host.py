@@ -105,9 +105,8 @@ class Host:
         declare = Declare(blueprints=kit.blueprints, abilities=kit.abilities.described())
         await self.submit(declare, by=SYSTEM)
         self._closing = kit.closing or _nothing
-        self._crew = Crew(
-            self.sync, self.look, kit.abilities, Windows(self._load_window, self._blobs), self._blobs, self.sync.bus.show
-        )
+        windows = Windows(self._load_window, self._blobs)
+        self._crew = Crew(self.sync, self.look, kit.abilities, windows, self._blobs, self.sync.bus.show)
         self.sync.foresee = self._crew.foresee
         timers = Timekeeper(self, self.look, self._clock)
         self.listen(lambda commit: timers.follow(commit.events))

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.settings.layers import FOLDER, for_everybody, there
-from greenroom.app.unseen import seen
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
+from greenroom.core.base.unseen import seen
 
 OURS: Final = "AGENTS.md"
 CLAUDES: Final = "CLAUDE.md"

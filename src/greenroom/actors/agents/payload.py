@@ -8,6 +8,7 @@ from typing import Final
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Outcome
 from greenroom.core.ports.log import Blobs
+from greenroom.core.ports.tool import WHOLE
 from greenroom.core.state.step import Step
 
 LARGE: Final = 32_768
@@ -67,12 +68,16 @@ def _weight(whole: object) -> int:
 
 
 def _shown(result: Data) -> Data:
-    """The result with its texts cut. Its shape stays: whoever reads it later looks for its parts by name."""
+    """The result with its texts cut. Its shape stays: whoever reads it later looks for its parts by name.
+
+    A tool that says what is to be read of its result has cut that itself.
+    """
+    parts = {key: value for key, value in result.items() if key != WHOLE or "output" not in result}
     for above, to in LADDER:
-        shown = {key: _cut(value, above, to) for key, value in result.items()}
+        shown = {key: _cut(value, above, to) for key, value in parts.items()}
         if _weight(shown) <= LARGE:
             return shown
-    return _some(result)
+    return _some(parts)
 
 
 def _cut(value: object, above: int, to: int) -> object:

@@ -17,8 +17,8 @@ from greenroom.app.agents.front_matter import Sheet, Unusable
 from greenroom.app.agents.specs import versioned
 from greenroom.app.settings.reading import short
 from greenroom.app.settings.values import Unfit
-from greenroom.app.unseen import seen
 from greenroom.core.base.records import Data, record
+from greenroom.core.base.unseen import seen
 from greenroom.core.state.spec import AgentSpec, Group, Turn
 
 MODE: Final = "permissionMode"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents.plain_yaml import Keys, NotPlain, read_keys
-from greenroom.app.unseen import UNSEEN, seen
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
+from greenroom.core.base.unseen import UNSEEN, seen
 
 LONGEST: Final = 256 * 1024
 FENCE: Final = "---"

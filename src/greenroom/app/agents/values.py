@@ -12,7 +12,7 @@ from typing import Final
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.app.settings.values import Reader, Unfit, delay, number, text
-from greenroom.app.unseen import UNSEEN
+from greenroom.core.base.unseen import UNSEEN
 
 NAME: Final = re.compile(r"\w[\w.-]{0,63}")
 RESERVED: Final = ("system", "door")

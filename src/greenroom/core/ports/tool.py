@@ -15,6 +15,10 @@ SHOWN: Final = 30_000
 """Bytes of a result that an agent reads; of a longer one the beginning and the end, and a handle to the rest."""
 
 
+WHOLE: Final = "whole"
+"""Where a result has its text when `output` is a part of it only. Of a large result the log keeps that as a blob."""
+
+
 @record
 class Target:
     """What a call would touch. A `path` is seen from the workspace's root, a `host` may have a port, a `command` is a

@@ -164,7 +164,9 @@ def told(step: Step, *, native: bool = True, language: str = "") -> list[ChatMes
         said = step.work.text_content if result["deferred"] == "told" else ""
         return [ChatMessage(role="user", content=said)] if said else []
     if step.work.type == "tool":
-        content = step.error or str(result.get("output", result))
+        # Of a call that was cut off, what it had said by then is worth knowing too.
+        said = str(result.get("output", "" if step.error else result))
+        content = "\n".join(part for part in (step.error, said) if part)
         if native:
             return [ChatMessage(role="tool", content=content, call_id=step.work.call_id)]
         shown = say(language, "result", name=step.work.executor, text=fenced(content))

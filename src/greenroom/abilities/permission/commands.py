@@ -1,0 +1,189 @@
+"""What is decided about a command line: it is allowed only if every command in it is, and all of it could be read."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from greenroom.abilities.permission import judging
+from greenroom.abilities.permission.judging import Judged, answer, of_hit, together
+from greenroom.abilities.permission.paths import HARMLESS_DEVICES, Access, may_lie_below, placed
+from greenroom.abilities.permission.programs import useful_prefix
+from greenroom.abilities.permission.readonly import NotReadOnly, read_files
+from greenroom.abilities.permission.rulebook import Hit, Rulebook, overrules, settle
+from greenroom.abilities.permission.rules import BadRule, Rule, parse
+from greenroom.abilities.permission.saying import shown
+from greenroom.abilities.permission.secrets import is_secret
+from greenroom.abilities.permission.shell.reader import read
+from greenroom.abilities.permission.shell.script import Command, Script
+from greenroom.abilities.permission.words import gap
+
+MOST_WORDS: Final = 300
+_VALUE: Final = re.compile(r"-[A-Za-z](?=[./])|(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=|@")
+_STEADY: Final = frozenset({"&&", "|", "|&"})
+
+
+def line(book: Rulebook, text: str, workspace: str) -> Judged:
+    """What is decided about a whole command line."""
+    script = read(text)
+    parts = list(_parts(book, script, workspace, _folder(script)))
+    exact = list(book.of_line(text))
+    hit = settle(exact)
+    if hit is None:
+        return together(parts)
+    judged = of_hit(hit, f"run {shown(text.strip())}", None)
+    opens = hit.opens
+    return together([judged, *(part for part in parts if not (opens and _gives_way(part, hit)))])
+
+
+def _gives_way(part: Judged, exact: Hit) -> bool:
+    """Whether a rule for exactly this line counts more than what was decided about a part of it."""
+    if part.level == "deny":
+        return False
+    return part.hit is None or part.hit.opens or overrules(exact, part.hit)
+
+
+def line_grant(text: str) -> str:
+    """The rule for exactly this line, if there can be one."""
+    rule = f"allow line {text.strip()}"
+    try:
+        return str(parse(rule))
+    except BadRule:
+        return ""
+
+
+def _parts(book: Rulebook, script: Script, workspace: str, folder: str) -> Iterator[Judged]:
+    if script.unsure:
+        why = f"It would run a command line that cannot be read with certainty: {script.unsure}."
+        yield Judged(level="ask", why=why, rule="built-in: unreadable", grants=None)
+    if sum(len(one.words) + len(one.reads) + len(one.writes) for one in script.commands) > MOST_WORDS:
+        why = f"It would run a command line of more than {MOST_WORDS} words."
+        yield Judged(level="ask", why=why, rule="built-in: unreadable", grants=None)
+        return
+    for at, command in enumerate(script.commands):
+        seen_from = folder if at else ""
+        judge = _Judge(book, workspace, seen_from)
+        yield from [judge.moved(command)] if folder and not at else judge.command(command)
+        yield from judge.opened(command)
+
+
+def _folder(script: Script) -> str:
+    """Where a line goes first (`cd FOLDER && …`), if it is certain that all the rest happens there."""
+    first = script.commands[0].plain if script.commands else ()
+    if script.nested or len(first) != 2 or first[0] != "cd" or script.joints[:1] != ("&&",):
+        return ""
+    if len(script.commands[0].words) != 2 or not _STEADY.issuperset(script.joints):
+        return ""
+    return "" if first[1].startswith(("-", "/")) or not first[1] else first[1]
+
+
+class _Judge:
+    """Decides about the commands of one line, seen from one folder."""
+
+    def __init__(self, book: Rulebook, workspace: str, folder: str) -> None:
+        self._book = book
+        self._workspace = workspace
+        self._folder = folder
+
+    def moved(self, command: Command) -> Judged:
+        """Going into a folder of the workspace."""
+        house = self._path(command.texts[1], "read")
+        return answer(list(self._book.tightened(command)), house, f"run {_said(command)}", None)
+
+    def opened(self, command: Command) -> Iterator[Judged]:
+        """The files that the shell opens for a command."""
+        yield from (self._path(path, "write") for path in command.writes)
+        yield from (self._path(path, "read") for path in command.reads)
+
+    def command(self, command: Command) -> list[Judged]:
+        """A program with its words: all that there is to say about it."""
+        opening, near = self._opening(command)
+        would, grants = f"run {_said(command)}", _grants(command)
+        looks = self._looks(command)
+        why = f"It would {would}, which no rule allows{near}."
+        unknown = Judged(level="ask", why=why, rule="built-in: commands", grants=grants)
+        judged = answer(
+            [*self._book.tightened(command), *opening], together(looks) if looks else unknown, would, grants
+        )
+        ruled = [judged] if judged.hit is not None or not looks else []
+        return [*ruled, *looks, *self._forbidden(command)]
+
+    def _opening(self, command: Command) -> tuple[list[Hit], str]:
+        """The rules that cover it, and a word about one that nearly does."""
+        found: list[Hit] = []
+        near = ""
+        for one in self._book.loose("command", command.words[0].text):
+            missing = gap(one.rule.words, command, self._trouble)
+            if missing == "":
+                found.append(Hit(placed=one, opens=True))
+            elif missing:
+                near = near or f" (`{one.rule}` does not: {missing})"
+        return found, near
+
+    def _looks(self, command: Command) -> list[Judged]:
+        """If it only reads, what it reads decides; nothing if it may do more."""
+        name = command.words[0].text
+        if command.assigned or (name == "git" and self._folder):  # a folder can be made to look like a repository
+            return []
+        try:
+            files = read_files(command.words)
+        except NotReadOnly:
+            return []
+        silent = Judged(level="allow", why=f"It may run {_said(command)}: that only reads.", rule="built-in: read-only")
+        below = self._below(command, files or (".",)) if name == "rg" else []
+        return [silent, *(self._path(path, "read") for path in files), *below]
+
+    def _below(self, command: Command, folders: Sequence[str]) -> list[Judged]:
+        """Who searches a folder reads all in it: also what a rule closes."""
+        places = [placed(folder, self._workspace, self._folder) for folder in folders]
+        for one in self._book.closing():
+            if any(may_lie_below(one.rule.words, place) for place in places):
+                would = f"run {_said(command)}, and may read what lies below"
+                return [of_hit(Hit(placed=one, certain=False), would, None)]
+        return []
+
+    def _forbidden(self, command: Command) -> Iterator[Judged]:
+        """A word may be a path that no rule about commands can open."""
+        for value in dict.fromkeys(_value(word.text) for word in command.words[command.assigned + 1 :]):
+            if not value or value.startswith("-") or "\0" in value or len(value) > 1000:
+                continue
+            place = placed(value, self._workspace, self._folder)
+            for hit in self._book.of_path(place, "", only="deny"):
+                would = f"run {_said(command)}, and may touch {shown(str(place))}"
+                yield of_hit(Hit(placed=hit.placed, certain=False), would, None)
+                return
+
+    def _path(self, value: str, access: Access) -> Judged:
+        return judging.path(self._book, value, access, self._workspace, self._folder)
+
+    def _trouble(self, word: str) -> str:
+        """What is wrong with a word, or the value of an option, that may be a path; nothing if nothing is."""
+        value = _value(word)
+        if value in HARMLESS_DEVICES:
+            return ""
+        rooted = value.startswith("/") or value.casefold().startswith("file:")
+        place = placed(value, self._workspace, self._folder)
+        if (rooted and ":" in value) or (place.inside is None and (rooted or ".." in value.split("/"))):
+            return "leads out of the workspace"
+        return "may hold secrets" if place.inside and is_secret(place.folded_inside) else ""
+
+
+def _value(word: str) -> str:
+    """What may be a path in a word."""
+    found = _VALUE.match(word)
+    return word[found.end() :] if found else word
+
+
+def _said(command: Command) -> str:
+    return shown(" ".join(word.text if not word.plain else shlex.quote(word.text) for word in command.words))
+
+
+def _grants(command: Command) -> tuple[str, ...] | None:
+    """The narrowest rule of use for this command; None when that is the whole line."""
+    words, at = command.plain, command.assigned
+    useful = useful_prefix(words[at:]) if len(words) > at else 0
+    if not useful:
+        return None
+    return (str(Rule(level="allow", kind="command", words=words[: at + useful])),)

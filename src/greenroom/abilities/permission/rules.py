@@ -1,0 +1,202 @@
+"""Rules, as people write them: one line each, `LEVEL KIND WHAT`.
+
+    allow command git status            this program with these words first, and whatever words after them
+    deny command *                      any command
+    allow line python build.py          exactly this command line
+    allow path docs/** write            files, from the workspace's root; `read`, `write`, or without a word both
+    ask host *.example.org:8080         a host; with `*.` all hosts below it
+    allow tool mcp__files__*            a tool; with `*` at the end all that begin so
+
+Levels are allow, notify (done, and told), ask and deny; public, confirm and restricted are other words for three.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias, get_args
+
+from greenroom.abilities.permission import hosts
+from greenroom.abilities.permission.paths import ANY, ROOT, Access
+from greenroom.abilities.permission.shell.reader import read
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import record
+
+Level: TypeAlias = Literal["allow", "notify", "ask", "deny"]
+Kind: TypeAlias = Literal["command", "line", "path", "host", "tool"]
+
+STRICT: Final[dict[Level, int]] = {"allow": 0, "notify": 1, "ask": 2, "deny": 3}
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+OTHER_WORDS: Final[dict[str, Level]] = {"public": "allow", "confirm": "ask", "restricted": "deny"}
+LEVELS: Final[dict[str, Level]] = {**{level: level for level in STRICT}, **OTHER_WORDS}
+LONGEST: Final = 1000
+MOST_STARS: Final = 6
+EVERYTHING: Final = "*"
+_TOOL: Final = re.compile(r"[A-Za-z0-9_.:/-]*\*?")
+_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+
+
+class BadRule(WorldFault):
+    """A rule that cannot be read. It says what, which and what to do."""
+
+
+@record
+class Rule:
+    """One rule. `words` are a command's first words (none: any command), a whole line, the names of a path's pattern,
+    a host with its port, or a tool's name."""
+
+    level: Level
+    kind: Kind
+    words: tuple[str, ...]
+    access: Access = ""
+
+    def __str__(self) -> str:
+        return f"{self.level} {self.kind} {self._what()}"
+
+    def _what(self) -> str:
+        match self.kind:
+            case "command":
+                return shlex.join(self.words) if self.words else EVERYTHING
+            case "path":
+                return f"{_quoted(_joined(self.words))} {self.access}".rstrip()
+            case "host":
+                return str(self.host)
+            case _:
+                return self.words[0]
+
+    @property
+    def host(self) -> hosts.Host:
+        """The host of a rule about one."""
+        return hosts.Host(name=self.words[0], port=int(self.words[1]))
+
+
+@lru_cache(maxsize=8192)
+def parse(text: str) -> Rule:
+    """Read a rule; `BadRule` when it is none."""
+    line = text.strip()
+    if len(line) > LONGEST or _UNSEEN.search(line) or not line.isprintable():
+        raise BadRule(f"The rule {line[:60]!r} has invisible signs or is longer than {LONGEST} characters. Shorten it.")
+    level, kind, what = (*line.split(maxsplit=2), "", "", "")[:3]
+    if level not in LEVELS:
+        raise _bad(line, f"begins with {level!r}, which is no level", level, LEVELS)
+    if kind not in KINDS:
+        raise _bad(line, f"is about a {kind!r}, which is nothing rules are about", kind, KINDS)
+    if not what:
+        raise BadRule(f"The rule {line!r} ends too early: say which {kind}, for instance {_EXAMPLES[kind]!r}.")
+    words, access = _READERS[kind](line, what)
+    return Rule(level=LEVELS[level], kind=kind, words=words, access=access)
+
+
+def parse_all(lines: Iterable[str]) -> tuple[Rule, ...]:
+    """Read several rules. Empty lines and those that begin with # are none."""
+    texts = (one.strip() for line in lines for one in line.split("\n"))
+    return tuple(parse(text) for text in texts if text and not text.startswith("#"))
+
+
+_EXAMPLES: Final = {
+    "command": "allow command git fetch origin",
+    "line": "allow line python build.py",
+    "path": "deny path secrets/**",
+    "host": "allow host docs.python.org",
+    "tool": "ask tool mcp__files__write",
+}
+
+
+def _bad(line: str, why: str, word: str, known: Iterable[str]) -> BadRule:
+    names = list(known)
+    near = get_close_matches(word.lower(), names, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    return BadRule(f"The rule {line!r} {why}. {hint}There are: {', '.join(names)}.")
+
+
+# ------------------------------------------------------------------------------------------------ what it is about
+
+
+def _command(line: str, what: str) -> tuple[tuple[str, ...], Access]:
+    if what == EVERYTHING:
+        return (), ""
+    script = read(what)
+    if script.unsure:
+        raise BadRule(f"The rule {line!r} is no plain command: {script.unsure}. For exactly this one: 'allow line …'.")
+    command = script.commands[0]
+    if len(script.commands) > 1 or command.reads or command.writes or command.fed:
+        raise BadRule(f"The rule {line!r} is about more than one program. Write one rule for each, or 'allow line …'.")
+    unknown = [word.text for word in command.words if not word.plain]
+    if unknown:
+        raise BadRule(
+            f"The rule {line!r} has {unknown[0]!r}, which the shell would replace. Leave it out: "
+            "a rule covers all words that follow its own. If it is meant literally, quote it."
+        )
+    return command.texts, ""
+
+
+def _line(line: str, what: str) -> tuple[tuple[str, ...], Access]:
+    return (what,), ""
+
+
+def _path(line: str, what: str) -> tuple[tuple[str, ...], Access]:
+    words = _split(line, what)
+    access: Access = ""
+    if len(words) > 1 and words[-1] in {"read", "write"}:
+        access = "read" if words.pop() == "read" else "write"
+    if len(words) != 1:
+        wrong = words[-1] if len(words) == 2 else what
+        raise _bad(line, f"has {wrong!r} after its path (quote a path with spaces)", wrong, ("read", "write"))
+    return pattern(line, words[0]), access
+
+
+def pattern(line: str, text: str) -> tuple[str, ...]:
+    """The names of a path's pattern. A folder is written with a slash at its end, and means all in it."""
+    if text.startswith("~"):
+        raise BadRule(f"The rule {line!r} begins a path with ~. Write the whole path: rules know nobody's home.")
+    names = [name for name in text.split("/") if name not in {"", "."}]
+    if ".." in names:
+        raise BadRule(f"The rule {line!r} has '..' in its path. Write the path from the workspace's root, or from /.")
+    if any(ANY in name and name != ANY for name in names):
+        raise BadRule(f"The rule {line!r} has '**' beside other signs. Between two slashes it stands alone.")
+    if text.count("*") - text.count(ANY) > MOST_STARS:
+        raise BadRule(f"The rule {line!r} has more than {MOST_STARS} stars. Write several rules.")
+    if text.endswith("/") and names[-1:] != [ANY]:
+        names.append(ANY)
+    once = [name for at, name in enumerate(names) if name != ANY or names[at - 1 : at] != [ANY]]
+    if not once and not text.startswith("/"):
+        raise BadRule(f"The rule {line!r} names no path. For the whole workspace write '**'.")
+    return (ROOT, *once) if text.startswith("/") else tuple(once)
+
+
+def _host(line: str, what: str) -> tuple[tuple[str, ...], Access]:
+    try:
+        found = hosts.host(what, pattern=True)
+    except hosts.BadHost as why:
+        raise BadRule(f"The rule {line!r} is about {what!r}, which {why}.") from None
+    return (found.name, str(found.port)), ""
+
+
+def _tool(line: str, what: str) -> tuple[tuple[str, ...], Access]:
+    if _TOOL.fullmatch(what) is None:
+        raise BadRule(
+            f"The rule {line!r} is about {what!r}, which is no tool's name. A star may stand at its end only."
+        )
+    return (what,), ""
+
+
+_READERS: Final = {"command": _command, "line": _line, "path": _path, "host": _host, "tool": _tool}
+
+
+def _split(line: str, what: str) -> list[str]:
+    try:
+        return shlex.split(what)
+    except ValueError:
+        raise BadRule(f"The rule {line!r} has a quotation without its end. Close it.") from None
+
+
+def _joined(names: Sequence[str]) -> str:
+    return ROOT + "/".join(names[1:]) if names[:1] == (ROOT,) else "/".join(names)
+
+
+def _quoted(text: str) -> str:
+    """A path's pattern; its stars need no quotation, for no shell reads it."""
+    return text if re.fullmatch(r"[\w@%+=:,./*?\[\]!-]+", text) else shlex.quote(text)

@@ -1,0 +1,44 @@
+"""The sentences of a ruling: read by a person in a second, so they name the thing, the rule, and what would happen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from greenroom.abilities.permission.rulebook import Hit, Layer
+
+LONGEST: Final = 120
+_WHOSE: Final[dict[Layer, str]] = {
+    "built-in": "the built-in rule",
+    "user": "your rule",
+    "project": "the project's rule",
+    "granted": "what you agreed to,",
+}
+
+
+def shown(text: str) -> str:
+    """A thing as it is put before a person: one line, not too long, nothing in it that a terminal obeys."""
+    plain = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    if len(plain) > LONGEST:
+        half = LONGEST // 2
+        plain = f"{plain[:half]} … {plain[-half:]}"
+    return f"`{plain}`"
+
+
+def by(hit: Hit) -> str:
+    """Whose rule it is, and which."""
+    return f"{_WHOSE[hit.placed.layer]} `{hit.placed.rule}`"
+
+
+def decided(would: str, hit: Hit) -> str:
+    """What a rule says about what would happen."""
+    match hit.level:
+        case "deny":
+            return f"It would {would}: {by(hit)} forbids that."
+        case "ask" if not hit.certain:
+            return f"It would {would}, and that may be what {by(hit)} forbids or asks about."
+        case "ask":
+            return f"It would {would}: {by(hit)} asks first."
+        case "notify":
+            return f"It will {would}: {by(hit)} has you told."
+        case "allow":
+            return f"It may {would}: {by(hit)} allows it."

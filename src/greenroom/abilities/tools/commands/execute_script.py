@@ -1,0 +1,68 @@
+"""`execute_script`: run a script, read what it printed and how it ended."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Final
+
+from greenroom.abilities.tools.commands.asking import DESCRIPTION, SCHEMA, Script
+from greenroom.abilities.tools.commands.background import Background
+from greenroom.abilities.tools.commands.kept import Kept
+from greenroom.abilities.tools.commands.telling import cancelled, outcome
+from greenroom.abilities.tools.output.given import fitted, given
+from greenroom.core.base.errors import ModelFault
+from greenroom.core.base.records import Data
+from greenroom.core.ports.commands import Begun, Commands, Ended, Printed
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.state.step import Step, StepType, Terms
+from greenroom.core.state.world import World
+
+NAME: Final = "execute_script"
+
+
+class ExecuteScript:
+    """Effectful: nobody knows what a script does, so it is run at most once."""
+
+    type: StepType = "tool"
+    name: str = NAME
+    description: str = DESCRIPTION
+
+    def __init__(self, commands: Commands, background: Background) -> None:
+        self._commands = commands
+        self._background = background
+        # It has its own limit of time, so the card has none.
+        spec = ToolSpec(name=self.name, description=self.description, parameters=SCHEMA)
+        self.card = ToolCard(spec=spec, group="command", effect="effectful")
+
+    def targets(self, arguments: Data) -> tuple[Target, ...]:
+        """The command line."""
+        try:
+            line = fitted(Script, arguments, self.name).line
+        except ModelFault:
+            return (Target(kind="tool", value=self.name),)
+        return (Target(kind="command", value=line),)
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """At most once. Whether at all is the policy's word."""
+        return Terms(effect="effectful")
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Run it to its end, or begin it in the background."""
+        script = given(Script, bench.step)
+        if script.background:
+            return await self._background.begin(bench, script)
+        kept, ended = Kept(), Ended(how="lost")
+        handle = bench.step.step_id
+        bench.leave(lambda: cancelled(kept, handle))
+        async with aclosing(self._commands.run(script.command)) as events:
+            async for event in events:
+                if isinstance(event, Begun) and event.mark is not None:
+                    await bench.prepare(event.mark)
+                elif isinstance(event, Printed):
+                    kept.add(event.text, event.missing)
+                elif isinstance(event, Ended):
+                    ended = event
+        kept.end()
+        return outcome(ended, kept, seconds=script.seconds, handle=handle)

@@ -1,0 +1,1 @@
+"""Commands run plainly, without a sandbox: a clean environment, nobody to ask, and nothing that outlives them."""

@@ -1,0 +1,175 @@
+"""A guard: one process per command. It starts the command, ends it in time and sees all of it dead."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from typing import Final, Literal, TypedDict
+
+from greenroom.adapters.commands.warden.family import Family, die_with_parent, news_of, wait
+
+GO: Final = b"g"
+STOP: Final = b"s"
+CHANGED: Final = (
+    *(signal.SIGPIPE, signal.SIGXFSZ),  # by Python
+    *(signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD),  # by us
+)
+"""Signals that mean something else here than a command expects."""
+
+NOT_RUN: Final = 127
+"""What shells say when there is no such program."""
+
+
+class Asked(TypedDict):
+    """What the house asks for, in one line of JSON."""
+
+    words: list[str]
+    folder: str
+    seconds: float
+    grace: float
+    env: Mapping[str, str]
+
+
+class Ready(TypedDict):
+    """What the house is told first: the command's process and its guard's, and whether none below can be missed."""
+
+    pid: int
+    guard: int
+    contained: bool
+
+
+class Told(TypedDict):
+    """What the house is told in the end, in one line of JSON. `dead` says whether all are."""
+
+    how: Literal["exited", "signalled", "timed_out", "cancelled"]
+    code: int
+    seconds: float
+    strays: int
+    dead: bool
+
+
+class Guard:
+    """One command's."""
+
+    def __init__(self, control: socket.socket, output: int) -> None:
+        self._control = control
+        self._output = output
+        self._news = news_of(signal.SIGCHLD, signal.SIGTERM)
+        self._family = Family()
+        self._began = 0.0
+
+    def run(self) -> None:
+        """Start the command, watch it, end it, tell of it. Where nobody listens, it never goes."""
+        asked = self._asked()
+        if asked is None:
+            return
+        pid, gate = self._stand_ready(asked)
+        self._say(Ready(pid=pid, guard=os.getpid(), contained=self._family.contained))
+        cause = self._watch(pid, gate, asked["seconds"])
+        seconds = time.monotonic() - self._began if self._began else 0.0
+        alone = self._family.gone(pid)
+        strays = 0 if alone or cause is not None else len(self._family.below())
+        dead = alone or self._end(pid, asked["grace"], went=bool(self._began))
+        code = self._family.ends.get(pid, -signal.SIGKILL)
+        how = cause or ("exited" if code >= 0 else "signalled")
+        self._say(Told(how=how, code=code, seconds=seconds, strays=strays, dead=dead))
+
+    def _end(self, pid: int, grace: float, *, went: bool) -> bool:
+        """What has done nothing yet needs no time to tidy up."""
+        return self._family.end(pid, self._news, grace) if went else self._family.kill(pid, self._news)
+
+    def _asked(self) -> Asked | None:
+        """What the house wants; None when it is gone, or already wants no more."""
+        line = b""
+        while b"\n" not in line:
+            piece = self._control.recv(65_536)
+            if not piece:
+                return None
+            line += piece
+        asked: Asked | None = json.loads(line) if line.endswith(b"\n") else None
+        return asked
+
+    def _say(self, what: object) -> None:
+        try:
+            self._control.sendall(json.dumps(what).encode() + b"\n")
+        except OSError:
+            return  # the house is gone; what there is to do is done all the same
+
+    def _stand_ready(self, asked: Asked) -> tuple[int, int]:
+        """The command's process, waiting at its gate, and the gate."""
+        waits, gate = os.pipe()
+        me = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            os.close(gate)
+            self._control.close()
+            _become(asked, self._output, waits, me)
+        os.close(waits)
+        os.close(self._output)  # or its end would never be heard
+        return pid, gate
+
+    def _heard(self) -> bytes:
+        """A word of the house; none when it is gone."""
+        try:
+            return self._control.recv(1)
+        except OSError:
+            return b""
+
+    def _watch(self, pid: int, gate: int, seconds: float) -> Literal["timed_out", "cancelled"] | None:
+        """Until it ends by itself (None) or has to."""
+        while True:
+            left = self._began + seconds - time.monotonic() if self._began else None
+            if left is not None and left <= 0:
+                return "timed_out"
+            heard, ready = wait(self._news, left, self._control.fileno())
+            self._family.bury()
+            if pid in self._family.ends:
+                return None
+            word = self._heard() if ready else b""
+            if signal.SIGTERM in heard or (ready and word != GO):
+                return "cancelled"
+            if word == GO:
+                self._began = time.monotonic()
+                os.write(gate, GO)
+                os.close(gate)
+
+
+def _become(asked: Asked, output: int, waits: int, guard: int) -> None:
+    """Become the command, once its gate is opened. This runs in a process of its own and never returns."""
+    try:
+        os.setsid()
+        die_with_parent(signal.SIGKILL)
+        if os.getppid() == guard and os.read(waits, 1) == GO:
+            _execute(asked, output)
+    finally:
+        os._exit(NOT_RUN)
+
+
+def _execute(asked: Asked, output: int) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, source in enumerate((nothing, output, output)):
+        os.dup2(source, number)
+    signal.set_wakeup_fd(-1)
+    for ours in CHANGED:
+        signal.signal(ours, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core has all that was in memory
+    try:
+        os.chdir(asked["folder"])
+        os.execvpe(asked["words"][0], asked["words"], asked["env"])  # the words were checked by whoever asked
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"{asked['words'][0]} could not be run: {error}\n")
+        sys.stderr.flush()
+
+
+def guard(control: int, output: int, warden: int) -> None:
+    """What a guard's process does, from its fork to its end."""
+    os.setsid()
+    die_with_parent(signal.SIGTERM)
+    if os.getppid() == warden:
+        Guard(socket.socket(fileno=control), output).run()

@@ -1,0 +1,78 @@
+"""The files of a workspace on the local disk: the port, with the work in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from greenroom.adapters.files.disk import Disk
+from greenroom.adapters.files.ground import Ground
+from greenroom.adapters.files.ignoring import Globs
+from greenroom.adapters.files.walking import Walker
+from greenroom.core.ports.files import Entry, Walk
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class LocalFiles:
+    """One workspace. `kernel` says whether to use openat2; by itself it looks whether there is one."""
+
+    def __init__(self, root: Path, *, kernel: bool | None = None) -> None:
+        self._ground = Ground(root, kernel=kernel)
+        self._disk = Disk(self._ground)
+
+    @property
+    def root(self) -> str:
+        """The absolute path of the root."""
+        return self._ground.root
+
+    def real(self, path: str) -> str:
+        """The path with its links followed."""
+        return self._ground.real(path)
+
+    async def read(self, path: str, limit: int) -> bytes:
+        """A whole file."""
+        return await _in_thread(self._disk.read, path, limit)
+
+    async def stat(self, path: str) -> Entry | None:
+        """What is there."""
+        return await _in_thread(self._disk.stat, path)
+
+    async def entries(self, path: str = "") -> Sequence[Entry]:
+        """All that is in a folder."""
+        return await _in_thread(self._disk.entries, path)
+
+    async def walk(self, under: str = "", *, globs: Sequence[str] = (), limit: int) -> Walk:
+        """Files and links below a folder that git would not ignore."""
+        return await _in_thread(self._walk, under, tuple(globs), limit)
+
+    async def write(self, path: str, content: bytes, *, expected: str | None) -> None:
+        """Write a whole file at once."""
+        await _in_thread(self._disk.write, path, content, expected)
+
+    async def make_folder(self, path: str) -> None:
+        """Make a folder and those above it."""
+        await _in_thread(self._disk.make_folder, path)
+
+    async def delete(self, path: str, *, expected: str) -> None:
+        """Delete a file that has this content."""
+        await _in_thread(self._disk.delete, path, expected)
+
+    def _walk(self, under: str, globs: tuple[str, ...], limit: int) -> Walk:
+        start = self._ground.real(under)
+        return Walker(self._ground, Globs(globs, start)).walk(start, limit)
+
+
+async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do it in a thread. A thread cannot be cancelled: who cancels this waits until it is done, and nothing goes on."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        if work.done() and not work.cancelled():
+            work.exception()  # nobody will ask for it any more
+        raise

@@ -1,0 +1,55 @@
+"""No question takes long, however large and hostile it is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from bench.policy import GOALS, HOSTILE, rules, run, targets
+from greenroom.core.ports.tool import Target
+from tests.abilities.permission.house import ME, ROOT, card, user
+
+LIMIT = 5.0
+"""Seconds of work, a hundred times what the slowest takes; what grows with the square takes minutes."""
+
+LINES = {
+    **HOSTILE,
+    "a megabyte of brackets": "(" * 1_000_000,
+    "a megabyte of blanks": "ls" + " " * 1_000_000,
+    "many expansions": "ls " + "${x}" * 8_000,
+    "many globs": "ls " + "*?[" * 10_000,
+    "many tildes": "ls " + "~" * 30_000,
+    "many redirections": "ls " + ">a " * 10_000,
+    "many comments": "#\n" * 16_000,
+    "many assignments": "a=b " * 8_000,
+    "many lines": "\n" * 32_000,
+    "many dots": "cat " + "../" * 10_000,
+    "a deep path": "cat " + "a/" * 10_000,
+    "nested quotations": "ls " + '"$(ls ' * 5_000,
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_hostile_line_is_asked_about_at_once(name: str) -> None:
+    house = user(*rules(1000))
+    begin = time.process_time()
+    ruling = house.decide(ME, card(), (Target(kind="command", value=LINES[name]),))
+    assert time.process_time() - begin < LIMIT
+    assert ruling.verdict in {"ask", "allow"}
+    assert len(ruling.why) < 1000
+
+
+@pytest.mark.parametrize("path", ["a/" * 2_000, "../" * 1_300, "x" * 4_000, "*" * 4_000, "[" * 4_000, "x" * 1_000_000])
+def test_a_hostile_path_is_decided_at_once(path: str) -> None:
+    house = user(*rules(1000), "deny path **/*a*a*a*a*b", "deny path **/a/**/a/**/a/**/a/**/b")
+    begin = time.process_time()
+    house.decide(ME, card("patch", "edit"), (Target(kind="path", value=path, writes=True),))
+    assert time.process_time() - begin < LIMIT
+
+
+def test_the_measurement_measures() -> None:
+    figures = run(rounds=3)
+    assert set(GOALS) <= set(figures)
+    assert len(targets()) > 20
+    assert ROOT == "/home/me/project"

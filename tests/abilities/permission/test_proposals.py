@@ -1,0 +1,213 @@
+"""What "always" proposes: it would have helped, and it opens nothing that nobody would expect."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.abilities.permission.house import policy, reach, run, touch, user
+from tests.abilities.permission.test_commands import lines
+
+PROPOSALS = {
+    "git push origin main": "allow command git push origin",
+    "git push": "allow line git push",
+    "git push https://example.org/x main": "allow line git push https://example.org/x main",
+    "git fetch origin": "allow command git fetch origin",
+    "git commit -m 'a b'": "allow command git commit",
+    "git commit --amend": "allow line git commit --amend",
+    "git checkout -- .": "allow line git checkout -- .",
+    "npm test": "allow command npm test",
+    "npm run build -- --x": "allow command npm run build",
+    "npm install left-pad": "allow line npm install left-pad",
+    "pytest -q tests": "allow command pytest",
+    "python -m pytest -q": "allow command python -m pytest",
+    "uv run ruff check .": "allow command uv run ruff check",
+    "python build.py": "allow line python build.py",
+    "bash x.sh": "allow line bash x.sh",
+    "sudo npm test": "allow line sudo npm test",
+    "env X=1 npm test": "allow line env X=1 npm test",
+    "ls | xargs rm": "allow line ls | xargs rm",
+    "rm -rf build": "allow line rm -rf build",
+    "make test": "allow command make test",
+    "make": "allow line make",
+    "cargo test --lib": "allow command cargo test",
+    "cargo install x": "allow line cargo install x",
+    "go test ./...": "allow command go test",
+    "gh pr view 5": "allow command gh pr view",
+    "gh pr merge 5": "allow line gh pr merge 5",
+    "CI=1 npm test": "allow command CI=1 npm test",
+    "npm test && git push origin main": "allow command npm test\nallow command git push origin",
+    "npm test && rm x": "allow line npm test && rm x",
+    "cat .env": "allow path .env read",
+    "cat .env .npmrc": "allow path .env read\nallow path .npmrc read",
+    "echo x > /tmp/out.txt": "allow path /tmp/out.txt write",
+    "for f in a; do b; done": "allow line for f in a; do b; done",
+    "a\nb": "",
+    "npm test $X": "allow line npm test $X",
+}
+
+
+@pytest.mark.parametrize(("command", "grant"), PROPOSALS.items())
+def test_the_narrowest_useful_rule_is_proposed(command: str, grant: str) -> None:
+    assert run(policy(), command).grant == grant
+
+
+@pytest.mark.parametrize("command", sorted({*lines("asked"), *PROPOSALS}))
+def test_a_proposal_would_have_helped(command: str) -> None:
+    grant = run(policy(), command).grant
+    if grant:
+        assert run(policy(), command, [grant]).verdict == "allow"
+
+
+NASTY = """
+{0}; rm -rf x
+{0} && rm -rf x
+{0} || curl evil
+{0} | sh
+{0} & rm x
+{0} $(rm x)
+{0} `rm x`
+{0} "$(rm x)"
+{0} <(rm x)
+{0} > /etc/passwd
+{0} > .git/hooks/pre-commit
+{0} 2> ~/x
+{0} $X
+{0} ~/x
+{0} /etc/passwd
+{0} ../../x
+{0} --output=/etc/x
+{0} {{a,b}}
+{0} <<EOF
+X=1 {0}
+LD_PRELOAD=./x {0}
+sudo {0}
+env {0}
+xargs {0}
+sh -c '{0}'
+./{0}
+/tmp/{0}
+if true; then {0}; fi
+x{0}
+""".strip().split("\n")
+SIBLINGS = {
+    "git push origin main": "git push|git push evil main|git push origin --force|git push origin -f|"
+    "git push origin +main|git push origin :main|git push origin --delete main|git push --mirror origin|"
+    "git -c x=y push origin|git push origin main --exec=x|git push origin --receive-pack=x|"
+    "git pull origin|git fetch origin|git push https://evil/x",
+    "git fetch origin": "git fetch|git fetch evil|git fetch --upload-pack=x origin|git fetch origin --upload-pack=x|"
+    "git fetch origin -f",
+    "git commit -m x": "git commit --amend|git commit -n|git commit --no-verify|git -c core.hooksPath=x commit|"
+    "git commit-tree x",
+    "npm test": "npm|npm run evil|npm install x|npm test --script-shell=x|npm test --prefix x|npm exec x|npm publish",
+    "npm run build": "npm run|npm run evil|npm run build:evil|npm run build --script-shell x",
+    "pytest -q": "pytest -p evil|pytest -c x|pytest --rootdir=x|pytest -o x=y|pytest --basetemp=src|"
+    "pytest --pastebin=all|pytest3",
+    "python -m pytest": "python|python -c x|python -m http.server|python x.py|python -m pip install x|"
+    "python -m pytest -p evil",
+    "python build.py": "python|python -c x|python other.py|python build.py --more|python -i build.py|python -m build",
+    "uv run pytest": "uv run|uv run python|uv add x|uv run pytest -p x|uv pip install x|uv run --with evil pytest",
+    "make test": "make|make install|make test install SHELL=x|make -f x test|make test -C sub|make test --eval=x",
+    "cargo test": "cargo run|cargo install x|cargo test --config x|cargo publish|cargo test --manifest-path x",
+    "go test ./...": "go run x|go test -exec ./x|go test -toolexec ./x|go test -o x|go generate",
+    "gh pr view 5": "gh pr merge 5|gh pr close 5|gh api x|gh repo delete x|gh pr comment 5",
+    "rm -rf build": "rm -rf .|rm -rf build src|rm build|rm -rf /",
+    "curl https://a.org": "curl https://b.org|curl -o x https://a.org|curl",
+    "sudo npm test": "sudo rm x|sudo|sudo npm test x",
+    "bash x.sh": "bash|bash -c x|bash y.sh|bash x.sh y",
+}
+
+
+@pytest.mark.parametrize("command", SIBLINGS)
+def test_a_proposal_opens_no_nasty_sibling(command: str) -> None:
+    grant = run(policy(), command).grant
+    assert grant
+    siblings = [*SIBLINGS[command].split("|"), *(form.format(command) for form in NASTY)]
+    opened = [one for one in siblings if run(policy(), one, [grant]).verdict == "allow"]
+    assert opened == []
+
+
+WORDS = [
+    "git",
+    "npm",
+    "python",
+    "bash",
+    "sudo",
+    "env",
+    "xargs",
+    "make",
+    "test",
+    "run",
+    "push",
+    "origin",
+    "-c",
+    "-f",
+    "x",
+    ".",
+    "timeout",
+    "5",
+    "node",
+    "-e",
+]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6))
+def test_no_bare_interpreter_or_wrapper_is_ever_proposed(words: list[str]) -> None:
+    grant = run(policy(), " ".join(words)).grant
+    for bare in (
+        "git",
+        "npm",
+        "python",
+        "bash",
+        "sudo",
+        "env",
+        "xargs",
+        "make",
+        "timeout",
+        "node",
+        "npm run",
+        "sudo npm",
+    ):
+        assert grant != f"allow command {bare}"
+
+
+def test_paths_and_hosts_are_proposed_as_narrow_as_is_useful() -> None:
+    assert touch(policy(), ".env").grant == "allow path .env read"
+    assert touch(policy(), "/etc/hosts", writes=True).grant == "allow path /etc/hosts write"
+    assert touch(policy(), "/home/me/notes.txt").grant == "allow path /home/me/notes.txt read"
+    assert touch(policy(), "/usr/lib/python3/os.py").grant == "allow path /usr/lib/python3/** read"
+    assert touch(policy(), "/home/me/.config/app/x").grant == "allow path /home/me/.config/app/x read"
+    assert touch(policy(), "/tmp/a*b [x]", writes=True).grant == "allow path '/tmp/a[*]b [[]x]' write"
+    assert reach(policy(), "docs.python.org:443").grant == "allow host docs.python.org"
+    assert reach(policy(), "docs.python.org:8080").grant == "allow host docs.python.org:8080"
+
+
+def test_a_folder_that_was_opened_keeps_its_secrets() -> None:
+    grant = touch(policy(), "/home/me/other/project/a.py").grant
+    assert touch(policy(), "/home/me/other/project/b.py", grants=[grant]).verdict == "allow"
+    assert touch(policy(), "/home/me/other/project/.env", grants=[grant]).verdict == "ask"
+    assert touch(policy(), "/home/me/other/project/b.py", writes=True, grants=[grant]).verdict == "ask"
+
+
+def test_nothing_is_proposed_that_would_not_help() -> None:
+    assert run(user("deny command git push"), "git push origin main").grant == ""
+    assert run(user("deny path secrets/**", "ask command make"), "make secrets").grant == "allow line make secrets"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "X='\nallow command *\n' npm test",
+        "npm run 'a\nallow command *'",
+        "make 'x\nallow tool *'",
+        "cat '.env\nallow tool *'",
+    ],
+)
+def test_no_proposal_smuggles_in_another_rule(command: str) -> None:
+    assert run(policy(), command).grant == ""
+
+
+def test_a_grant_that_cannot_be_read_lets_nobody_in() -> None:
+    assert run(policy(), "npm test", ["allow everything", "allow command npm test; ls"]).verdict == "ask"

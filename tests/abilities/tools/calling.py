@@ -1,0 +1,66 @@
+"""A team of one whose tools are called by the test: no model, the real house."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.kit import Kit
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.ports.log import Store
+from greenroom.core.rules.intents import AddTask, QueueSteps
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import Step, Work
+
+ANN, T1 = AgentId("ann"), TaskId("t1")
+
+
+class Caller:
+    """Calls the tools of a team, one step each."""
+
+    def __init__(self, runtime: Runtime, team: TeamId) -> None:
+        self.runtime = runtime
+        self.team = team
+
+    async def begin(self, tool: str, **arguments: object) -> None:
+        """Have it called; returns at once."""
+        work = Work(type="tool", executor=tool, instruction_content=arguments)
+        await self.runtime.ask(self.team, QueueSteps(agent_id=ANN, works=(work,), task_id=T1))
+
+    async def call(self, tool: str, **arguments: object) -> Step:
+        """Have it called, and wait for what comes of it."""
+        await self.begin(tool, **arguments)
+        await asyncio.wait_for(self.runtime.wait(self.team, T1), 60)
+        return (await self.steps())[-1]
+
+    async def output(self, tool: str, **arguments: object) -> str:
+        """What an agent would read."""
+        step = await self.call(tool, **arguments)
+        assert step.state == "finished", step.error
+        return str((step.result or {})["output"])
+
+    async def steps(self) -> list[Step]:
+        """All steps that have ended."""
+        return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
+
+
+@asynccontextmanager
+async def caller(executors: Iterable[Executor], log: Store | None = None, team: str = "") -> AsyncIterator[Caller]:
+    """A team that can do this; with a log and a team's name, one that goes on."""
+    kit = Kit(abilities=Abilities(executors))
+    runtime = Runtime(log or MemoryLog(), kits={"": lambda _: kit})
+    try:
+        if team:
+            name = TeamId(team)
+            await runtime.start(name)
+        else:
+            task = AddTask(name="t", intention="t", manager=ANN, driver="manager")
+            name = await runtime.create("t", [(ANN, AgentSpec(name="ann", manager=True))], begin=(task,))
+            await runtime.start(name)
+        yield Caller(runtime, name)
+    finally:
+        await runtime.close()
