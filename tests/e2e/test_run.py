@@ -62,7 +62,7 @@ def test_that_there_are_no_tools_is_said_once_unless_it_is_meant(
     with provider(echo) as fake:
         ended = greenroom(tmp_path, "run", "Look.", *words, **reached(fake))
     assert ended.code == 0
-    assert ("There are no tools yet" in ended.err) is told
+    assert ("It has no tools" in ended.err) is told
     assert "✓ finished: 1 step, " in ended.err
 
 

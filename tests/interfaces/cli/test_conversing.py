@@ -143,6 +143,7 @@ class Pressing:
     """Somebody who says something once and then only presses Ctrl-C."""
 
     attended = True
+    chooses = True
 
     def __init__(self, *reads: Read) -> None:
         self._reads = iter(reads)
@@ -151,6 +152,10 @@ class Pressing:
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
         self.asked += 1
         return next(self._reads)
+
+    async def replies(self, tip: str) -> str | None:
+        """Nothing."""
+        return None
 
     async def agrees(self, tip: str, *, default: bool) -> bool:
         return default

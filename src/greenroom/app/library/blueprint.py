@@ -15,7 +15,7 @@ from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
-from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.spec import AgentSpec, Turn
 
 Callables: TypeAlias = Sequence[Tool[..., Any] | Callable[..., Any]]
 
@@ -42,8 +42,6 @@ class Blueprint(Generic[T]):
         self.model = _model(model)
         self.tools = tuple(one if isinstance(one, Tool) else Tool(one) for one in _several(tools, "tools"))
         self.agents = tuple(_agent(one) for one in _several(agents, "agents"))
-        _fits(values.whole(0, MANY), rounds, "rounds")
-        _fits(values.whole(0, 10), 0 if repairs is None else repairs, "repairs")
         _fits(values.temperature, 0.0 if temperature is None else temperature, "temperature")
         self.shape: Shape | None = shape_of(output_type) if output_type is not None else None
         base = spec or AgentSpec(name=name)
@@ -55,11 +53,7 @@ class Blueprint(Generic[T]):
             tools=tuple(dict.fromkeys((*base.tools, *(one.name for one in self.tools)))),
             calls=tuple(dict.fromkeys((*base.calls, *(one.name for one in self.agents)))),
             answer=self.shape.schema if self.shape is not None else base.answer,
-            turn=evolve(
-                base.turn,
-                rounds=rounds or base.turn.rounds,
-                repairs=base.turn.repairs if repairs is None else repairs,
-            ),
+            turn=_turn(base.turn, rounds, repairs),
             llm_config=_config(base.llm_config, model if isinstance(model, str) else own(name), temperature),
         )
         self.spec = versioned(made)
@@ -68,6 +62,14 @@ class Blueprint(Generic[T]):
 def own(agent: str) -> str:
     """What a model is called that an agent brought itself."""
     return f"of agent {agent}"
+
+
+def _turn(base: Turn, rounds: int, repairs: int | None) -> Turn:
+    """The turn of the spec, with what is said anew."""
+    _fits(values.whole(0, MANY), rounds, "rounds")
+    _fits(values.whole(0, 10), 0 if repairs is None else repairs, "repairs")
+    again = base.repairs if repairs is None else repairs
+    return evolve(base, rounds=rounds or base.rounds, repairs=again)
 
 
 def _checked(name: str) -> str:

@@ -177,10 +177,9 @@ class Chat:
         """What a person is asked before something is done."""
         return [one for one in (await self.world()).approvals.values() if one.state == "pending"]
 
-    async def answer(self, approval: Approval, *, yes: bool) -> None:
-        """Say yes or no to it."""
-        word: Literal["approved", "denied"] = "approved" if yes else "denied"
-        await self._runtime.ask(self.its_team, AnswerApproval(approval_id=approval.approval_id, answer=word))
+    async def answer(self, answer: AnswerApproval) -> None:
+        """Answer one of them."""
+        await self._runtime.ask(self.its_team, answer)
 
     # --------------------------------------------------------------------------------------------------- looking
 

@@ -27,10 +27,14 @@ NAME: Final = 60
 
 @record
 class Cast:
-    """Who takes part: first the one that is talked to, then those it may call. `missing` are names that nobody has."""
+    """Who takes part: first the one that is talked to, then those it may call. `missing` are names that nobody has.
+
+    `workspace` is the folder in which they have tools; empty when none of them has any.
+    """
 
     members: tuple[tuple[AgentId, AgentSpec], ...]
     missing: tuple[str, ...] = ()
+    workspace: str = ""
 
     @property
     def first(self) -> AgentId:
@@ -90,7 +94,9 @@ async def found_alone(
     shown = typed or question
     task = _task(_short(shown) or "question", shown, cast)
     first = QueueSteps(agent_id=cast.first, works=(turn(question, typed),), task_id=FIRST)
-    return await runtime.create(kit, cast.members, kit=kit, limits=limits, begin=(task, first))
+    return await runtime.create(
+        kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, first)
+    )
 
 
 async def found_chat(
@@ -99,7 +105,9 @@ async def found_chat(
     """A chat that begins with this; its task stays open."""
     queued = QueueSteps(agent_id=cast.first, works=(turn(text, typed),), task_id=FIRST)
     task = _task(f"Chat: {_short(typed or text)}", "Talk with a person.", cast)
-    return await runtime.create(kit, cast.members, kit=kit, limits=limits, begin=(task, queued))
+    return await runtime.create(
+        kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, queued)
+    )
 
 
 def turn(text: str, typed: str = "") -> Work:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.app.kit import Kit, KitMaker
 from greenroom.app.reading import TextReader
-from greenroom.core.ports.executor import Abilities
-from greenroom.core.ports.model import Models
+from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.ports.model import Models, ToolSpec
+from greenroom.core.state.team import Team
 
 ASK: Final = "ask"
 RUN: Final = "run"
@@ -18,16 +20,51 @@ ALONE: Final = (ASK, RUN)
 """Those whose only task ends with the answer."""
 
 TALKS: Final = (*ALONE, CHAT)
+MANY: Final = 30
+"""Tools above which an agent is first asked which of them its task needs."""
 
 
-def talk_kits(models: Models, notes: Callable[[], str]) -> Mapping[str, KitMaker]:
-    """The kits by name. Neither models nor the notes of the workspace are touched before a team runs with one."""
+class Hands(Protocol):
+    """The tools of a team, which are closed with it."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """What models are told of them."""
+        ...
+
+    @property
+    def executors(self) -> Sequence[Executor]:
+        """The tools."""
+        ...
+
+    def close(self) -> None:
+        """End what still runs."""
+        ...
+
+
+HandsOf: TypeAlias = Callable[[Path], Hands]
+
+
+def talk_kits(models: Models, notes: Callable[[], str], hands: HandsOf | None = None) -> Mapping[str, KitMaker]:
+    """The kits by name. Neither models nor the workspace are touched before a team runs with one.
+
+    `hands` makes the tools of a workspace: for teams that have one.
+    """
+
+    def kit(team: Team, *, solo: bool) -> Kit:
+        mine = hands(Path(team.workspace)) if hands is not None and team.workspace else None
+        return _kit(models, mine, solo=solo, project=notes())
+
     return {
-        ASK: lambda _: _kit(models, solo=True),
-        RUN: lambda _: _kit(models, solo=True, project=notes()),
-        CHAT: lambda _: _kit(models, solo=False, project=notes()),
+        ASK: lambda _: _kit(models, None, solo=True),
+        RUN: lambda team: kit(team, solo=True),
+        CHAT: lambda team: kit(team, solo=False),
     }
 
 
-def _kit(models: Models, *, solo: bool, project: str = "") -> Kit:
-    return Kit(abilities=Abilities(talking(models, solo=solo, reader=TextReader(), project=project)))
+def _kit(models: Models, hands: Hands | None, *, solo: bool, project: str = "") -> Kit:
+    tools = hands.specs if hands is not None else ()
+    skills = talking(models, tools, solo=solo, reader=TextReader(), project=project, filter_above=MANY)
+    if hands is None:
+        return Kit(abilities=Abilities(skills))
+    return Kit(abilities=Abilities((*skills, *hands.executors)), closing=hands.close)

@@ -105,9 +105,7 @@ class Cast:
             non_interactive=place.unattended,
             in_multi_agent=place.company and not place.owns,
         )
-        wanted = [name for name in spec.tools if place.chosen is None or name in place.chosen]
-        tools = tuple(self._tools[name] for name in wanted if name in self._tools)
-        every = (*tools, *own.offered(spec, finishes=ends == "finish" and place.unattended, writes=place.writes))
+        every = (*self._told(spec, place), *own.offered(spec, finishes=_finishes(ends, place), writes=place.writes))
         names = {one.name: one.description for one in place.others}
         actions = self._reads(spec).instructions(spec, every, names) if spec.turn.protocols else ""
         scene = Scene(
@@ -138,10 +136,19 @@ class Cast:
             size=len(text.encode()) + sum(tool.size for tool in native),
         )
 
+    def _told(self, spec: AgentSpec, place: _Place) -> tuple[ToolSpec, ...]:
+        """The tools of the house that it has."""
+        wanted = [name for name in spec.tools if place.chosen is None or name in place.chosen]
+        return tuple(self._tools[name] for name in wanted if name in self._tools)
+
     def _reads(self, spec: AgentSpec) -> Reader:
         if self._reader is None:
             raise WorldFault(f"{spec.name!r} acts in text, and nothing here reads that. Give `Converse` a reader.")
         return self._reader
+
+
+def _finishes(ends: Ends, place: _Place) -> bool:
+    return ends == "finish" and place.unattended
 
 
 def _in_text(spec: AgentSpec, ends: Ends) -> AgentSpec:

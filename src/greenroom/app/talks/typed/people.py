@@ -42,9 +42,11 @@ Read: TypeAlias = Written | Woken | Stopped | Gone
 
 
 class Person(Protocol):
-    """Who talks. `attended` says that somebody really is there and can be asked."""
+    """Who talks. `attended` says that somebody really is there and can be asked; `chooses` that they can be asked for
+    more than a yes or a no."""
 
     attended: bool
+    chooses: bool
 
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
         """A text, unless something else comes first."""
@@ -52,6 +54,10 @@ class Person(Protocol):
 
     async def agrees(self, tip: str, *, default: bool) -> bool:
         """A yes or a no."""
+        ...
+
+    async def replies(self, tip: str) -> str | None:
+        """One line; None when somebody does not want to say anything, or nobody is there."""
         ...
 
     def stop(self) -> None:
@@ -66,6 +72,7 @@ class Callables:
     """
 
     attended = True
+    chooses = False
 
     def __init__(self, multiline: Multiline | None = None, confirm: Confirm | None = None) -> None:
         self._multiline = both(multiline or until_empty(input))
@@ -84,6 +91,11 @@ class Callables:
         """Ask."""
         return await asyncio.to_thread(confirmed, self._confirm, tip, default=default)
 
+    async def replies(self, tip: str) -> str | None:
+        """Ask."""
+        read = await self.write(tip, asyncio.Event())
+        return read.text if isinstance(read, Written) else None
+
     def stop(self) -> None:
         """A function that waits for a person cannot be stopped."""
 
@@ -92,6 +104,7 @@ class Nobody:
     """Nobody is there: what was begun is ended, and that is all."""
 
     attended = False
+    chooses = False
 
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
         """Nothing."""
@@ -100,6 +113,10 @@ class Nobody:
     async def agrees(self, tip: str, *, default: bool) -> bool:
         """What is meant when nobody says anything."""
         return default
+
+    async def replies(self, tip: str) -> str | None:
+        """Nothing."""
+        return None
 
     def stop(self) -> None:
         """There is nobody to stop."""

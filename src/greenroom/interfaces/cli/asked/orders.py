@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from greenroom.core.base.records import record
 
+Scope = Literal["once", "run", "always"]
 YesNo = Literal["yes", "no"]
 By = Literal["run", "agent", "model"]
 
@@ -224,12 +225,13 @@ class Cancel:
 
 @record
 class Answer:
-    """`approval` is the beginning of a question's id, when several wait."""
+    """`approval` is the beginning of a question's id, when several wait; `scope` is how far a yes goes."""
 
     name: str
     word: YesNo
     approval: str | None
     reason: str
+    scope: Scope
 
 
 @record
@@ -258,6 +260,39 @@ class Forget:
     yes: bool
 
 
+@record
+class ToolsList:
+    """All that agents can have here."""
+
+
+@record
+class ToolsShow:
+    """One of them."""
+
+    name: str
+
+
+@record
+class PermissionsList:
+    """All rules."""
+
+
+@record
+class PermissionsAdd:
+    """Agree to a rule, here or everywhere."""
+
+    rule: str
+    everywhere: bool
+
+
+@record
+class PermissionsRemove:
+    """Agree to it no more."""
+
+    rule: str
+    everywhere: bool
+
+
 Order: TypeAlias = (
     Demo
     | Ask
@@ -273,6 +308,11 @@ Order: TypeAlias = (
     | AgentsShow
     | AgentsNew
     | PromptShow
+    | ToolsList
+    | ToolsShow
+    | PermissionsList
+    | PermissionsAdd
+    | PermissionsRemove
     | Tasks
     | Show
     | Events

@@ -15,6 +15,8 @@ GROUPS: Final = {
     "models": "The models that can be asked.",
     "eval": "How well a model works here.",
     "config": "The settings that hold here.",
+    "tools": "The tools that agents can have.",
+    "permissions": "What you have agreed to for good.",
 }
 """The first words of commands that have two."""
 
@@ -67,6 +69,11 @@ ENTRIES: Final = (
     Entry("set up", "agents show", "agents", "none", "All that is known of an agent."),
     Entry("set up", "agents new", "agents", "none", "Write a file for a new agent."),
     Entry("set up", "prompt show", "prompt", "none", "The exact request that an agent makes first."),
+    Entry("set up", "tools list", "tools", "none", "The tools that agents can have here."),
+    Entry("set up", "tools show", "tools", "none", "What models are told of a tool."),
+    Entry("set up", "permissions list", "permissions", "none", "The rules that you have agreed to."),
+    Entry("set up", "permissions add", "permissions", "none", "Agree to a rule for good."),
+    Entry("set up", "permissions remove", "permissions", "none", "Agree to a rule no more."),
     Entry("keep", "du", "storage", "look", "How much room the teams take."),
     Entry("keep", "gc", "storage", "change", "Give back the room that nothing needs."),
     Entry("keep", "forget", "storage", "change", "Delete a team and all that was logged of it."),

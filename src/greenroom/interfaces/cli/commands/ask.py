@@ -9,9 +9,9 @@ from greenroom.app.talks.kits import ASK
 from greenroom.interfaces.cli.asked.orders import Ask
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.attending import attended
 from greenroom.interfaces.cli.runs.beginning import Begun, Wish, begun, with_context
 from greenroom.interfaces.cli.runs.ending import close
-from greenroom.interfaces.cli.runs.running import follow
 from greenroom.interfaces.cli.runs.session import Door
 
 
@@ -29,5 +29,5 @@ async def answered(door: Door, beginning: Begun, kit: str, text: str, context: s
     door.out.begin(team=team, command=kit, model=cast.models[0], agent=cast.first, home=str(door.home))
     for note in (beginning.line, *notes):
         talk.note(note, style="dim")
-    ending = await follow(replace(door, progress=talk), team, new=True)
+    ending = await attended(replace(door, progress=talk), team, new=True)
     return close(replace(door, progress=talk), team, ending, name="last", spoken=talk.spoken)

@@ -15,6 +15,7 @@ from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Pause
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.deciding import kept
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -77,9 +78,12 @@ def _open_tasks(world: World, found: Found) -> tuple[TaskId, ...]:
 async def answer(door: Door, order: Answer) -> Exit:
     """Answer the one question that is meant."""
     found = await find(door.runtime, order.name)
-    one = _pending(await door.runtime.world(found.team), found, order.approval)
+    world = await door.runtime.world(found.team)
+    one = _pending(world, found, order.approval)
     verdict: Literal["approved", "denied"] = "approved" if order.word == "yes" else "denied"
-    await door.runtime.ask(found.team, AnswerApproval(approval_id=one.approval_id, answer=verdict, reason=order.reason))
+    word = AnswerApproval(approval_id=one.approval_id, answer=verdict, reason=order.reason, scope=order.scope)
+    await door.runtime.ask(found.team, word)
+    door.progress.note(kept(world, one, word))
     door.out.show(f"{verdict.capitalize()}: {shorten(one.question, 300)}")
     holder = await door.runtime.log.holder(found.team)
     if holder is None:

@@ -9,7 +9,7 @@ from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.beginning import Wish, begun
 from greenroom.interfaces.cli.runs.session import Door
 
-NO_TOOLS = "There are no tools yet: it answers from what it is told. --no-tools says that this is meant."
+NO_TOOLS = "It has no tools, so it answers from what it is told. Its file may give it some; --no-tools: that is meant."
 
 
 async def run(door: Door, order: Run) -> Exit:
@@ -17,6 +17,6 @@ async def run(door: Door, order: Run) -> Exit:
     wish = Wish(agent=order.agent, model=order.model, tools=order.tools, caps=order.caps, tape=order.tape)
     beginning = await begun(door, wish)
     notes = [f"Nobody is called {name!r}, so it cannot be called." for name in beginning.cast.missing]
-    if order.tools:
+    if order.tools and not beginning.cast.workspace:
         notes.append(NO_TOOLS)
     return await answered(door, beginning, RUN, order.question, order.context, *notes)

@@ -26,7 +26,7 @@ class PlainLines:
     """
 
     def __init__(self, number: int = 0, *, attended: bool = False) -> None:
-        self.attended = attended
+        self.attended = self.chooses = attended
         self._number = number
         self._wanted = threading.Semaphore(0)
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -55,6 +55,12 @@ class PlainLines:
         line = await self._next(asyncio.Event())
         word = _decoded(line).strip().lower() if isinstance(line, bytes) else ""
         return word in ("y", "yes") if word else default
+
+    async def replies(self, tip: str) -> str | None:
+        """A line."""
+        self._say(tip)
+        line = await self._next(asyncio.Event())
+        return _decoded(line) if isinstance(line, bytes) else None
 
     def stop(self) -> None:
         """Ctrl-C."""

@@ -30,6 +30,7 @@ class Prompt:
     """Somebody at a terminal. What was typed when something else came in between is there again afterwards."""
 
     attended = True
+    chooses = True
 
     def __init__(self, stdin: TextIO, out: TextIO, files: Files, before: Callable[[], AsyncIterator[str]]) -> None:
         self._draft = ""
@@ -74,6 +75,13 @@ class Prompt:
         except (KeyboardInterrupt, EOFError):
             return False
         return word.strip().lower() in ("y", "yes") if word.strip() else default
+
+    async def replies(self, tip: str) -> str | None:
+        """A line; Ctrl-C and Ctrl-D are none."""
+        try:
+            return await _ask(self._question, tip)
+        except (KeyboardInterrupt, EOFError):
+            return None
 
     def stop(self) -> None:
         """A Ctrl-C that came as a signal."""

@@ -44,6 +44,15 @@ class Person:
             if line.strip() or otherwise:
                 return line.strip() or otherwise
 
+    def line(self, question: str) -> str:
+        """A line, whatever is on it."""
+        with listening():
+            typer.echo(question, err=True, nl=False)
+            line = sys.stdin.readline()
+        if not line:
+            raise Gone
+        return line
+
     def secret(self, question: str) -> str:
         """A line that is not shown while it is typed."""
         while True:

@@ -54,9 +54,24 @@ async def begun(door: Door, wish: Wish) -> Begun:
     await provisions.look_around()
     settings = provisions.loaded.settings
     cast = cast_of(spec, others, provisions.settled, model=wish.model, tools=wish.tools, language=settings.language)
+    if wish.tools:
+        cast = equipped(door, cast)
     for name in cast.models:
         refuse_unpriced(provisions.named(name), settings.limits)
     return Begun(cast=cast, caps=settings.limits, language=settings.language, replayed=wish.tape.replay is not None)
+
+
+def equipped(door: Door, cast: Cast) -> Cast:
+    """The cast with its tools, in the workspace in which this was typed; as it is when nobody names any."""
+    if not any(spec.tools or spec.groups for _, spec in cast.members):
+        return cast
+    root = door.means.surroundings.root
+    hands = door.means.hands(root)
+    try:
+        members = tuple((name, hands.toolbox.equipped(spec)) for name, spec in cast.members)
+    finally:
+        hands.close()
+    return evolve(cast, members=members, workspace=str(root))
 
 
 def with_context(text: str, context: str, language: str) -> str:

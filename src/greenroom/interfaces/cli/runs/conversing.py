@@ -19,6 +19,7 @@ from greenroom.app.talks.typed.lines import joined
 from greenroom.app.talks.typed.people import Gone, Person, Stopped, Woken, Written
 from greenroom.app.watching import watch_steps
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
+from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.display.echo import unechoed
 from greenroom.interfaces.cli.display.errors import explain
@@ -28,6 +29,7 @@ from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.runs.beginning import Begun
+from greenroom.interfaces.cli.runs.deciding import answered, kept, question
 from greenroom.interfaces.cli.runs.ending import MILLION
 from greenroom.interfaces.cli.runs.running import attend, command, so_far, tell, telling
 from greenroom.interfaces.cli.runs.session import Door
@@ -249,9 +251,24 @@ class Conversation:
         """Ask the person what an agent wants to know before it does something; False when there is nothing to say."""
         asked = await self._chat.questions()
         for one in asked:
-            yes = await self._person.agrees(one.question, default=False)
-            await self._chat.answer(one, yes=yes)
+            await self._answered(one)
         return bool(asked)
+
+    async def _answered(self, approval: Approval) -> None:
+        """Ask until an answer means something. What was agreed to for another question may answer this one too."""
+        while approval.approval_id in {one.approval_id for one in await self._chat.questions()}:
+            answer = answered(approval, await self._reply(approval))
+            if answer is None:
+                self._talk.note("That is none of the answers.", style="yellow")
+                continue
+            note = kept(await self._chat.world(), approval, answer)
+            await self._chat.answer(answer)
+            self._talk.note(note, style="dim")
+
+    async def _reply(self, approval: Approval) -> str | None:
+        if approval.words or (approval.grant and self._person.chooses):
+            return await self._person.replies(question(approval))
+        return "yes" if await self._person.agrees(approval.question, default=False) else "no"
 
     def _interrupted(self) -> None:
         """Ctrl-C: the first one stops the turn, the second one leaves."""

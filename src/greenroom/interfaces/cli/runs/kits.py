@@ -16,4 +16,4 @@ from greenroom.testing.demo import demo_kits
 def kits(home: Path, means: Means, *, fatal: str | None = None) -> Mapping[str, KitMaker]:
     """All kits by name."""
     demos = demo_kits(home, pace=demo_pace(), fatal=fatal, around=means.around)
-    return {**demos, **talk_kits(means, means.notes), **kits_of_programs()}
+    return {**demos, **talk_kits(means, means.notes, means.hands), **kits_of_programs()}

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.model import Model, Models
+from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.asked.orders import Caps, Tape
 from greenroom.interfaces.cli.loading import load
 from greenroom.testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:
+    from greenroom.app.hands.hands import FindEnded, Hands
     from greenroom.app.provisions import Provisions
+    from greenroom.app.runtime import Runtime
     from greenroom.interfaces.cli.runs.surroundings import Surroundings
 
 
@@ -21,6 +26,7 @@ class Means:
     def __init__(self) -> None:
         self._made: Provisions | None = None
         self._around: Surroundings | None = None
+        self.runtime: Runtime | None = None
 
     @property
     def provisions(self) -> Provisions:
@@ -41,6 +47,20 @@ class Means:
     def notes(self) -> str:
         """What the workspace says to whoever works there."""
         return self.surroundings.notes()
+
+    def hands(self, root: Path) -> Hands:
+        """The tools of a workspace."""
+        make = cast("Callable[[Path, FindEnded], Hands]", load("runs.hands", "hands_in"))
+        return make(root, self._ended)
+
+    async def _ended(self, team: TeamId, name: StepId) -> Step | None:
+        """A step that has ended, for whoever reads on in its result."""
+        if self.runtime is None:
+            return None
+        async for one in self.runtime.archive(team, "step"):
+            if isinstance(one, Step) and one.step_id == name:
+                return one
+        return None
 
     def named(self, name: str) -> Model:
         """The model of this name."""

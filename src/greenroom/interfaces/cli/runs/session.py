@@ -138,7 +138,7 @@ async def _opened(plan: Plan, out: Output, progress: Progress, stop: Stop) -> Ex
 
 async def _in_the_log(plan: Plan, desk: Desk, access: Literal["make", "change", "look"]) -> Exit:
     kinds = kits(desk.home, desk.means, fatal=plan.fatal)
-    runtime = await Runtime.open(desk.home, kits=kinds, access=access)
+    runtime = desk.means.runtime = await Runtime.open(desk.home, kits=kinds, access=access)
     try:
         return await plan.work(
             Door(

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import MILLION, Caps
 from greenroom.app.talks.chat import Chat
-from greenroom.app.talks.founding import Cast, model_of, voiced
+from greenroom.app.talks.founding import model_of, voiced
 from greenroom.app.talks.typed.handlers import COMMANDS, Command
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import TEAM_BUDGET
@@ -171,7 +171,7 @@ def _with_model(begun: Begun | None, model: str) -> Begun | None:
     if begun is None:
         return None
     (name, spec), *rest = begun.cast.members
-    return evolve(begun, cast=Cast(members=((name, voiced(spec, model)), *rest), missing=begun.cast.missing))
+    return evolve(begun, cast=evolve(begun.cast, members=((name, voiced(spec, model)), *rest)))
 
 
 def _caps(limits: Limits) -> Caps:

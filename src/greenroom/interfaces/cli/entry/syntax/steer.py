@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Caps, Fork, Pause, Resume, Tape, Tell, YesNo
+from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Caps, Fork, Pause, Resume, Scope, Tape, Tell, YesNo
 from greenroom.interfaces.cli.entry.asking import STDIN, from_stdin, said
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import Id
@@ -67,10 +67,13 @@ def answer(
         str | None,
         typer.Option("--approval", help="Which question, when several wait: an agent's name or more of the id."),
     ] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Why; the agent reads it.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why, or the answer to a question; the agent reads it.")] = "",
+    scope: Annotated[
+        Scope, typer.Option("--for", metavar="once|run|always", help="How far a yes goes: the rule that was shown.")
+    ] = "once",
 ) -> int:
     """Say yes or no to a step that waits for a person."""
-    return do(context, Answer(name=name, word=word, approval=approval, reason=reason))
+    return do(context, Answer(name=name, word=word, approval=approval, reason=reason, scope=scope))
 
 
 def fork(

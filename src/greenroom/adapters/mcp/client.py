@@ -1,0 +1,245 @@
+"""One server over time: started late, started again with patience, looked at again when its tools change.
+
+A call goes out once. Whatever happens to it then, it is not made a second time by anybody here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.mcp.catalogue import Catalogue, compared
+from greenroom.adapters.mcp.configuration import Server
+from greenroom.adapters.mcp.filling import filled
+from greenroom.adapters.mcp.link import Answer, CallLost, Link, Starting
+from greenroom.adapters.mcp.offers import Offer
+from greenroom.adapters.mcp.pins import Pin
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data, record
+
+BROUGHT: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio", "pydantic", "jsonschema_rs"})
+MISSING: Final = "MCP servers need an extra: `uv tool install 'greenroom[mcp]'` or `pip install 'greenroom[mcp]'`."
+
+
+@record
+class Patience:
+    """How long is waited, in seconds, and how often. `restarts` is how often a server that ended within `window` is
+    started again, after `backoff`, twice that, and so on."""
+
+    start: float = 30.0
+    alive: float = 2.0
+    restarts: int = 3
+    window: float = 300.0
+    backoff: float = 0.5
+
+
+PATIENCE: Final = Patience()
+
+
+@record
+class Health:
+    """How a server is: what it speaks, and a sentence where it does not work."""
+
+    works: bool
+    version: str = ""
+    why: str = ""
+
+
+class Surroundings:
+    """Where servers are started: a folder, the person's environment, and the variables that none is given."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str], withheld: Collection[str] = ()) -> None:
+        self.folder = folder
+        self.environ = environ
+        self.withheld = frozenset(withheld)
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""
+
+
+class McpClient:
+    """One server. `agreed` is what a person has agreed to: only that is offered; None offers whatever there is."""
+
+    def __init__(
+        self,
+        server: Server,
+        surroundings: Surroundings,
+        *,
+        agreed: Mapping[str, Pin] | None,
+        patience: Patience = PATIENCE,
+        changed: Callable[[], None] = _nobody,
+    ) -> None:
+        self.server: Final = server
+        self._surroundings = surroundings
+        self._agreed = agreed
+        self._patience = patience
+        self._tell = changed
+        self._link: Link | None = None
+        self._catalogue: Catalogue | None = None
+        self._ends: list[float] = []
+        self._news = 0
+        self._told = False
+        self._lock = asyncio.Lock()
+        self._closed = asyncio.Event()
+
+    async def catalogue(self) -> Catalogue:
+        """What it offers now, starting it if it does not run; `WorldFault` says why it offers nothing."""
+        async with self._lock:
+            link = await self._living()
+            if self._catalogue is not None:
+                return self._catalogue
+            news, self._told = self._news, False
+            found = await self._looked(link)
+            # What it says while it lists its tools may be about a page that was read already.
+            self._catalogue = found if news == self._news else None
+            return found
+
+    def agree(self, pins: Mapping[str, Pin]) -> None:
+        """From now on this is what a person has agreed to."""
+        self._agreed = dict(pins)
+        self._catalogue = None
+
+    async def call(self, offer: Offer, arguments: Data) -> Answer:
+        """Call a tool as it was offered. `WorldFault`: nothing was done. `CallLost`: nobody knows."""
+        self._check(offer, await self.catalogue())
+        link = self._link
+        if link is None:
+            raise WorldFault(f"The MCP server {self.server.name!r} has just ended. Try again.")
+        try:
+            async with asyncio.timeout(self.server.seconds):
+                return await link.call(offer.listed.name, arguments)
+        except CallLost:
+            raise
+        except WorldFault as fault:
+            raise self._fault(str(fault)) from None
+        except TimeoutError:
+            hangs = await self._looked_after(link)
+            done = ("was left" if self.server.url else "was ended") if hangs else "was told to stop"
+            raise CallLost(f"It did not answer within {self.server.seconds} s and {done}.") from None
+        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.ensure_future(self._looked_after(link)))
+            raise
+
+    async def check(self) -> Health:
+        """Whether it works now. A person who asks gets it started again, however often it has ended."""
+        self._ends.clear()
+        try:
+            await self.catalogue()
+            if self._link is not None and await self._link.alive(self._patience.alive):
+                return Health(works=True, version=self._link.version)
+            return Health(works=False, why=f"The MCP server {self.server.name!r} does not answer.")
+        except WorldFault as fault:
+            return Health(works=False, why=str(fault))
+
+    async def close(self) -> None:
+        """End it, for good."""
+        self._closed.set()
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
+
+    # ------------------------------------------------------------------------------------------------ its life
+
+    async def _living(self) -> Link:
+        if self._closed.is_set():
+            raise self._fault("it is not started any more: the run is over.")
+        if self._link is not None and self._link.over:
+            self._note_end()
+        if self._link is None:
+            link = await self._started()
+            if self._closed.is_set():
+                await link.close(now=True)
+                return await self._living()
+            self._link = link
+        return self._link
+
+    async def _started(self) -> Link:
+        await self._pause()
+        given = filled(self.server, self._surroundings.environ, self._surroundings.withheld)
+        starting = Starting(filled=given, folder=self._surroundings.folder, changed=self._note_change)
+        begin = await asyncio.to_thread(_loaded)
+        try:
+            async with asyncio.timeout(self._patience.start):
+                return await begin(starting)
+        except TimeoutError:
+            self._ends.append(_now())
+            raise self._fault(f"it did not answer within {self._patience.start:g} s after it was started.") from None
+        except WorldFault as fault:
+            self._ends.append(_now())
+            raise self._fault(str(fault)) from None
+
+    async def _pause(self) -> None:
+        """The longer, the more often it has ended lately; too often is too often."""
+        self._ends = [at for at in self._ends if _now() - at < self._patience.window]
+        if len(self._ends) > self._patience.restarts:
+            raise self._fault(
+                f"it has ended {len(self._ends)} times within {self._patience.window:g} s and is left alone for a "
+                f"while. Look at it: greenroom mcp check {self.server.name}"
+            )
+        if self._ends:
+            await asyncio.sleep(self._patience.backoff * 2 ** (len(self._ends) - 1))
+
+    def _note_end(self) -> None:
+        self._ends.append(_now())
+        self._link = None
+        self._catalogue = None
+
+    async def _looked(self, link: Link) -> Catalogue:
+        try:
+            async with asyncio.timeout(self._patience.start):
+                return compared(self.server, await link.tools(), self._agreed)
+        except TimeoutError:
+            await self._ended(link)
+            raise self._fault(f"it did not list its tools within {self._patience.start:g} s.") from None
+        except WorldFault as fault:
+            raise self._fault(str(fault)) from None
+
+    async def _looked_after(self, link: Link) -> bool:
+        """After a call that nobody waits for any more: whether it hung, and so was ended. Others may still wait."""
+        if not link.over and await link.alive(self._patience.alive):
+            return False
+        await self._ended(link)
+        return True
+
+    async def _ended(self, link: Link) -> None:
+        if self._link is link:
+            self._note_end()
+        await link.close(now=True)
+
+    # ------------------------------------------------------------------------------------------------ its tools
+
+    def _note_change(self) -> None:
+        """It says that its tools are others: they are looked at when somebody next wants them."""
+        self._catalogue = None
+        self._news += 1
+        if not self._told:
+            self._told = True
+            self._tell()
+
+    def _check(self, offer: Offer, catalogue: Catalogue) -> None:
+        now = catalogue.offered.get(offer.name)
+        if now is None or now.listed != offer.listed:
+            turned = any(one.how == "changed" and one.name == offer.listed.name for one in catalogue.changes)
+            why = "has changed since a person agreed to it" if turned else "is not offered any more as it was"
+            raise self._fault(f"its tool {offer.name} {why}. Use another one.")
+
+    def _fault(self, why: str) -> WorldFault:
+        return WorldFault(f"The MCP server {self.server.name!r}: {why[:1].lower()}{why[1:]}")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _loaded() -> Callable[[Starting], Awaitable[Link]]:
+    try:
+        begin: Callable[[Starting], Awaitable[Link]] = import_module("greenroom.adapters.mcp.connection").begin
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in BROUGHT:
+            raise
+        raise WorldFault(MISSING) from None
+    return begin

@@ -1,0 +1,204 @@
+"""Which servers there are: the `mcpServers` form of `.mcp.json`, and the same as tables `[mcp.NAME]` of our settings.
+
+Reading starts nothing, and fills nothing in: `${…}` stays as it is written until a server is started (see `filling`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from greenroom.adapters.mcp.hidden import Hidden
+from greenroom.adapters.mcp.words import is_plain, one_line
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import encode, record
+
+SECONDS: Final = 120
+LONGEST: Final = 3600
+"""Seconds that a call may take: usually, and at most."""
+
+LONGEST_NAME: Final = 64
+EVERYTHING: Final = 1_000_000
+"""Characters of what a person agrees to: nothing of it is cut away."""
+
+ROOT: Final = "mcpServers"
+KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled", "read_only")
+STDIO: Final = frozenset({"stdio"})
+HTTP: Final = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
+
+
+@record
+class Server:
+    """One server as the settings say it: a `command`, or a `url`. `seconds` is how long a call may take.
+
+    `read_only` names the tools of which its *owner* says that they change nothing; a server's own word is not enough.
+    """
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, Hidden] = msgspec.field(default_factory=dict)
+    folder: str = ""
+    url: str = ""
+    headers: Mapping[str, Hidden] = msgspec.field(default_factory=dict)
+    seconds: int = SECONDS
+    read_only: tuple[str, ...] = ()
+    enabled: bool = True
+
+    @property
+    def digest(self) -> str:
+        """What trust is bound to: everything that decides what is started, and what it is given."""
+        secrets = {
+            **{f"env {name}": one for name, one in self.env.items()},
+            **{f"h {n}": o for n, o in self.headers.items()},
+        }
+        told = sorted((name, one.reveal()) for name, one in secrets.items())
+        whole = (self.name, self.command, self.args, self.folder, self.url, told, sorted(self.read_only))
+        return hashlib.sha256(encode(whole)).hexdigest()
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The person's variables that it is given."""
+        hidden = (*self.env.values(), *self.headers.values())
+        return tuple(sorted({name for one in hidden for name in one.variables}))
+
+    @property
+    def shown(self) -> str:
+        """What a person is shown before it is trusted, without what may be secret."""
+        what = self.url or " ".join((self.command, *self.args))
+        lists = (("env", sorted(self.env)), ("headers", sorted(self.headers)), ("takes your", self.takes))
+        given = "; ".join(f"{word} {', '.join(names)}" for word, names in lists if names)
+        return one_line(f"{self.name}: {what}" + (f" ({given})" if given else ""), EVERYTHING)
+
+
+def servers(data: object, source: str = ".mcp.json", *, own: bool = False) -> tuple[Server, ...]:
+    """All servers of a file or of a table of tables; `WorldFault` says which key of `source` is wrong, and how.
+
+    `own` says that it is the person's own file. Another one may not call a tool harmless.
+    """
+    if not isinstance(data, Mapping):
+        raise WorldFault(f'{source}: it is no table. Write {{"{ROOT}": {{"NAME": {{"command": "…"}}}}}}.')
+    table = data.get(ROOT, data)
+    if not isinstance(table, Mapping):
+        raise WorldFault(f"{source}: `{ROOT}` must be a table with a server under each name.")
+    return tuple(_Entry(source, name, told, own=own).server() for name, told in table.items())
+
+
+class _Entry:
+    """One server's table, with words for what is wrong in it. What it holds may be a secret, and is not repeated."""
+
+    def __init__(self, source: str, name: object, told: object, *, own: bool) -> None:
+        if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not is_plain(name):
+            raise WorldFault(
+                f"{source}: {one_line(repr(name), 80)} is no name for a server. Use up to {LONGEST_NAME} letters."
+            )
+        if not isinstance(told, Mapping):
+            raise WorldFault(f"{source}: `{name}` must be a table with a `command` or a `url`.")
+        self._source = source
+        self._name = name
+        self._told: Mapping[str, object] = told
+        self._own = own
+
+    def server(self) -> Server:
+        """It, if everything fits."""
+        self._refuse_slips()
+        http = self._is_http()
+        return Server(
+            name=self._name,
+            command="" if http else self._text("command"),
+            args=() if http else self._texts("args"),
+            env={} if http else self._hidden("env"),
+            folder="" if http else self._text("cwd"),
+            url=self._url() if http else "",
+            headers=self._hidden("headers") if http else {},
+            seconds=self._seconds(),
+            read_only=self._read_only(),
+            enabled=not self._flag("disabled"),
+        )
+
+    def _wrong(self, key: str, what: str) -> WorldFault:
+        return WorldFault(f"{self._source}: `{self._name}.{key}` {what}.")
+
+    def _refuse_slips(self) -> None:
+        """Other programs have keys of their own, which are passed over; a slip of the pen is none of them."""
+        for key in self._told:
+            near = get_close_matches(str(key), KEYS, n=1, cutoff=0.8)
+            if key not in KEYS and near:
+                raise self._wrong(one_line(str(key), 40), f"is not known. Did you mean `{near[0]}`?")
+
+    def _is_http(self) -> bool:
+        kind = self._told.get("type")
+        if kind == "sse":
+            raise self._wrong("type", 'is "sse", which MCP has given up. Ask for its streamable HTTP address: "http"')
+        if kind is not None and (not isinstance(kind, str) or kind not in STDIO | HTTP):
+            raise self._wrong("type", 'must be "stdio" or "http"')
+        has_command, has_url = "command" in self._told, "url" in self._told
+        if has_command and has_url:
+            raise self._wrong("command", "stands beside `url`. A server has one of the two")
+        http = kind in HTTP or (kind is None and has_url)
+        if not (has_url if http else has_command):
+            raise self._wrong("url" if http else "command", "is missing")
+        return http
+
+    def _text(self, key: str) -> str:
+        value = self._told.get(key, "")
+        if not isinstance(value, str) or "\0" in value or (key == "command" and not value.strip()):
+            raise self._wrong(key, "must be a text that is not empty" if key == "command" else "must be a text")
+        if "${" in value:
+            raise self._wrong(key, "has a ${…}, which is filled in only in `env` and `headers`. Write the value")
+        return value
+
+    def _texts(self, key: str) -> tuple[str, ...]:
+        value = self._told.get(key, ())
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) and "\0" not in one for one in value):
+            raise self._wrong(key, "must be a list of texts")
+        if any("${" in one for one in value):
+            raise self._wrong(key, "has a ${…}, which is filled in only in `env` and `headers`. Write the value")
+        return tuple(value)
+
+    def _hidden(self, key: str) -> Mapping[str, Hidden]:
+        value = self._told.get(key, {})
+        if not isinstance(value, Mapping):
+            raise self._wrong(key, "must be a table of texts")
+        for name, one in value.items():
+            if not isinstance(name, str) or not name.isascii() or not name.isprintable() or set(name) & set("= :"):
+                raise self._wrong(key, "has a name that is none")
+            if not isinstance(one, str) or set(one) & set("\0\r\n"):
+                raise self._wrong(f"{key}.{name}", "must be a text of one line")
+        return {name: Hidden(one) for name, one in value.items()}
+
+    def _url(self) -> str:
+        text = self._text("url")
+        try:
+            parts = urlsplit(text)
+            fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None
+            fits = fits and text.isascii() and text.isprintable() and " " not in text and parts.port != 0
+        except ValueError:
+            fits = False
+        if not fits:
+            raise self._wrong("url", "must be an address like https://host/mcp, without a password in it")
+        return text
+
+    def _seconds(self) -> int:
+        value = self._told.get("timeout", SECONDS)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= LONGEST:
+            raise self._wrong("timeout", f"must be a number of seconds from 1 to {LONGEST}")
+        return round(value)
+
+    def _flag(self, key: str) -> bool:
+        value = self._told.get(key, False)
+        if not isinstance(value, bool):
+            raise self._wrong(key, "must be true or false")
+        return value
+
+    def _read_only(self) -> tuple[str, ...]:
+        if "read_only" in self._told and not self._own:
+            raise self._wrong(
+                "read_only", "says that tools are harmless, which only your own settings can. Put it there"
+            )
+        return self._texts("read_only")

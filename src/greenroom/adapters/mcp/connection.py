@@ -1,0 +1,281 @@
+"""A link by the SDK: negotiation, listing, calls. Loaded when a server is first needed, because the SDK takes seconds.
+
+One task of ours enters the SDK's contexts and leaves them; whoever calls only sends requests through them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Final, TypeVar
+
+import httpx2
+from mcp import Client, MCPError
+from mcp.client import IncomingMessage
+from mcp.client._transport import TransportStreams
+from mcp.client.subscriptions import SubscriptionLost
+from mcp_types import (
+    CONNECTION_CLOSED,
+    Implementation,
+    InputRequiredResult,
+    PaginatedRequestParams,
+    ToolListChangedNotification,
+)
+from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from greenroom.adapters.mcp.link import Answer, CallLost, Link, Listing, Starting
+from greenroom.adapters.mcp.offers import MOST, Listed
+from greenroom.adapters.mcp.results import bounded, told
+from greenroom.adapters.mcp.sieve import Sieve
+from greenroom.adapters.mcp.stdio import Pipes
+from greenroom.adapters.mcp.web import Web
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data, evolve
+
+T = TypeVar("T")
+
+PAGES: Final = 200
+SUBSCRIBING: Final = 5.0
+"""Seconds for a server to say that it will tell us of changes. It may also just not."""
+
+LEAVING: Final = 12.0
+PARTING: Final = 3.0
+"""Seconds to leave a server that is a process of ours, which is seen dead; and one elsewhere, which is told goodbye."""
+
+LOST: Final = ("Connection closed", "SSE stream")
+"""How the SDK's own words for a lost answer begin; other words are the server's."""
+
+LONGEST_FAULT: Final = 4_000
+REFUSED: Final = {
+    401: "it wants credentials that its `headers` do not have",
+    403: "what its `headers` say is not enough",
+    404: "there is nothing at its address",
+    405: "its address does not speak MCP",
+}
+FAULTS: Final = (
+    *(ExceptionGroup, MCPError, ValidationError, WorldFault, SubscriptionLost, httpx2.HTTPError),
+    *(OSError, RuntimeError, ValueError),
+)
+"""All that a server, a network or the SDK can do to us."""
+
+
+class Connection:
+    """One life of one server."""
+
+    def __init__(self, starting: Starting) -> None:
+        self._starting = starting
+        self._server = starting.filled.server
+        self._web = Web(starting.filled) if self._server.url else None
+        self._pipes = Pipes(starting.filled, starting.folder, self._end)
+        self._sieve: Sieve | None = None
+        self._client: Client | None = None
+        self._over = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._calls = 0
+        self._unreached = False
+        self.over = ""
+
+    @property
+    def version(self) -> str:
+        """The version of the protocol that both speak."""
+        return self._client.protocol_version if self._client is not None else ""
+
+    async def begin(self) -> None:
+        """Start it and wait until both know each other; `WorldFault` if it ends before that."""
+        self._task = asyncio.create_task(self._live(), name=f"MCP server {self._server.name}")
+        ready, over = asyncio.ensure_future(self._ready.wait()), asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait((ready, over), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.ensure_future(self.close(now=True)))
+            raise
+        finally:
+            ready.cancel()
+            over.cancel()
+        if not self._ready.is_set():
+            await self.close(now=True)
+            raise WorldFault(self.over)
+
+    async def tools(self) -> Listing:
+        """All pages of its tools, or as many as anybody wants."""
+        found: list[Listed] = []
+        client, sieve = self._known()
+        sieve.left_out.clear()
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await self._asked(client.session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
+            found += [
+                Listed(
+                    name=one.name,
+                    description=one.description or "",
+                    schema=one.input_schema,
+                    read_only=one.annotations.read_only_hint if one.annotations else None,
+                    destructive=one.annotations.destructive_hint if one.annotations else None,
+                )
+                for one in page.tools
+            ]
+            cursor = page.next_cursor
+            if not cursor or len(found) > MOST:
+                return Listing(listed=tuple(found), left_out=tuple(sieve.left_out))
+        raise WorldFault(f"Its list of tools has no end: there are more than {PAGES} pages.")
+
+    async def call(self, tool: str, arguments: Data) -> Answer:
+        """Make a call, once. What a server answers with an error is its answer; only what never came is lost."""
+        client, _ = self._known()
+        self._calls += 1
+        try:
+            result = await client.session.call_tool(tool, dict(arguments), allow_input_required=True)
+        except MCPError as error:
+            if not self._is_lost(error):
+                return Answer(text=self._words(error), failed=True)
+            raise await self._lost(error) from None
+        except ValidationError:
+            raise CallLost("It answered with something that is no result of a call.") from None
+        finally:
+            self._calls -= 1
+        if isinstance(result, InputRequiredResult):
+            return Answer(text="It wants to ask a person something first, which is not possible here.", failed=True)
+        return self._covered(told(result))
+
+    async def alive(self, seconds: float) -> bool:
+        """Whether it answers: with an error is also an answer."""
+        client, _ = self._known()
+        try:
+            async with asyncio.timeout(seconds):
+                if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    await client.session.send_discover(LATEST_MODERN_VERSION)
+                else:
+                    await client.session.send_ping()
+        except TimeoutError:
+            return False
+        except MCPError as error:
+            return not self._is_lost(error)
+        return True
+
+    async def close(self, *, now: bool = False) -> None:
+        """Leave the SDK's contexts, and with them the processes that are ours."""
+        self._pipes.now = self._pipes.now or now
+        self._end("It was ended.")
+        if self._task is None:
+            return
+        if not self._ready.is_set() or (now and self._web is not None):
+            self._task.cancel()
+        _, left = await asyncio.wait({self._task}, timeout=LEAVING if self._web is None else PARTING)
+        if left:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=LEAVING)
+
+    # -------------------------------------------------------------------------------------- the task of its own
+
+    async def _live(self) -> None:
+        hush()
+        try:
+            async with AsyncExitStack() as stack:
+                client = Client(
+                    self._streams(),
+                    message_handler=self._heard,
+                    client_info=Implementation(name="greenroom", version="1"),
+                    cache=None,
+                )
+                self._client = await stack.enter_async_context(client)
+                await self._subscribe(stack, client)
+                self._ready.set()
+                await self._over.wait()
+        except FAULTS as error:
+            self._unreached = any(isinstance(one, httpx2.ConnectError | httpx2.ConnectTimeout) for one in leaves(error))
+            self._end(self._explained(error))
+        finally:
+            self._end("It has ended.")
+
+    @asynccontextmanager
+    async def _streams(self) -> AsyncIterator[TransportStreams]:
+        async with (self._web or self._pipes).open() as (read, write):
+            self._sieve = Sieve(read)
+            yield self._sieve, write
+
+    async def _subscribe(self, stack: AsyncExitStack, client: Client) -> None:
+        """In the newest protocol a server tells of changes only whoever asks for it."""
+        tools = client.server_capabilities.tools
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+            return
+        with suppress(MCPError, SubscriptionLost, TimeoutError):
+            async with asyncio.timeout(SUBSCRIBING):
+                await stack.enter_async_context(client.listen(tools_list_changed=True))
+
+    async def _heard(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._starting.changed()
+
+    def _end(self, why: str) -> None:
+        self.over = self.over or why
+        self._over.set()
+
+    # -------------------------------------------------------------------------------------- what went wrong
+
+    def _known(self) -> tuple[Client, Sieve]:
+        if self._client is None or self._sieve is None or self.over:
+            raise WorldFault(self.over or "It was not started.")
+        return self._client, self._sieve
+
+    async def _asked(self, asking: Awaitable[T]) -> T:
+        try:
+            return await asking
+        except MCPError as error:
+            raise WorldFault(self.over or self._words(error)) from None
+        except ValidationError:
+            raise WorldFault("It answered with what is no MCP.") from None
+
+    def _is_lost(self, error: MCPError) -> bool:
+        return bool(self.over) or (error.code == CONNECTION_CLOSED and error.message.startswith(LOST))
+
+    async def _lost(self, error: MCPError) -> WorldFault:
+        """What became of a call without an answer. That nobody was reached is only sure if it was alone on its way."""
+        if self._task is not None and self._web is not None and error.message == LOST[0]:
+            await asyncio.wait({self._task}, timeout=1.0)
+        why = self.over or self._words(error)
+        return WorldFault(why) if self._unreached and self._calls == 1 else CallLost(why)
+
+    def _explained(self, error: BaseException) -> str:
+        found = leaves(error)
+        said = next((str(one) for one in found if isinstance(one, WorldFault)), "")
+        if said:
+            return said
+        if self._unreached:
+            return f"It cannot be reached at {self._server.url}: {self._words(found[0])}."
+        status = REFUSED.get(self._web.status) if self._web is not None else None
+        if status:
+            return f"It does not let us in: {status}."
+        return f"{self._words(found[0])}" if str(found[0]) else f"It failed ({type(found[0]).__name__})."
+
+    def _words(self, error: BaseException) -> str:
+        said = error.message if isinstance(error, MCPError) else str(error)
+        return bounded(self._starting.filled.cover(said)[:LONGEST_FAULT]).strip() or "It gives no reason."
+
+    def _covered(self, answer: Answer) -> Answer:
+        return evolve(answer, text=self._starting.filled.cover(answer.text))
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """The faults inside a fault."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for one in error.exceptions for leaf in leaves(one)]
+    return [error]
+
+
+def hush() -> None:
+    """The SDK complains to whoever keeps a log. Where nobody does, Python would write it on the person's screen."""
+    for name in ("mcp", "client", "httpx2"):
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+
+
+async def begin(starting: Starting) -> Link:
+    """A link to this server, which knows us by now."""
+    connection = Connection(starting)
+    await connection.begin()
+    return connection

@@ -1,0 +1,47 @@
+"""Following a run with somebody at the terminal: what it waits for is asked there and then, and it goes on."""
+
+from __future__ import annotations
+
+import sys
+
+from greenroom.core.base.ids import TeamId
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.world import World
+from greenroom.interfaces.cli.display.questions import Gone, Person
+from greenroom.interfaces.cli.runs.deciding import answered, kept, question
+from greenroom.interfaces.cli.runs.running import Ending, follow
+from greenroom.interfaces.cli.runs.session import Door
+
+
+async def attended(door: Door, team: TeamId, *, new: bool = False) -> Ending:
+    """Follow it to its end; where somebody can be asked, they are. Who says nothing leaves it parked."""
+    ending = await follow(door, team, new=new)
+    while ending.status == "waiting" and _somebody(door):
+        try:
+            await _ask(door, team)
+        except Gone:
+            break
+        ending = await follow(door, team)
+    return ending
+
+
+def _somebody(door: Door) -> bool:
+    return door.out.text and not door.setup.quiet and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+async def _ask(door: Door, team: TeamId) -> None:
+    person = Person()
+    while waiting := _waiting(await door.runtime.world(team)):
+        one = waiting[0]
+        answer = answered(one, person.line(question(one)))
+        if answer is None:
+            door.progress.note("That is none of the answers.", style="yellow")
+            continue
+        note = kept(await door.runtime.world(team), one, answer)
+        await door.runtime.ask(team, answer)
+        if note:
+            door.progress.note(note, style="dim")
+
+
+def _waiting(world: World) -> list[Approval]:
+    return [one for one in world.approvals.values() if one.state == "pending"]

@@ -1,0 +1,66 @@
+"""What a person answers when an agent wants to do something, or wants to know something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from greenroom.core.rules.intents import AnswerApproval
+from greenroom.core.state.approval import Approval, Scope
+from greenroom.core.state.world import World
+from greenroom.interfaces.cli.loading import load
+
+SCOPES: Final[dict[str, Scope]] = {
+    "y": "once",
+    "yes": "once",
+    "once": "once",
+    "r": "run",
+    "run": "run",
+    "a": "always",
+    "always": "always",
+}
+NO: Final = ("n", "no")
+BARE: Final = "yes or no"
+
+
+class _RulesFile(Protocol):
+    def add(self, rule: str, workspace: Path | None) -> bool: ...
+
+
+def question(approval: Approval) -> str:
+    """What is asked, and how it can be answered."""
+    if approval.words:
+        return f"{approval.question}\n(Ctrl-D: no answer) "
+    if not approval.grant:
+        return f"{approval.question}\n[y] yes  [n] no: "
+    rules = approval.grant.replace("\n", "; ")
+    return f"{approval.question}\n[y] once  [r] this run  [a] always: {rules}  [n] no: "
+
+
+def answered(approval: Approval, line: str | None) -> AnswerApproval | None:
+    """What a line means; None when it means nothing. Nobody there (None) is a no."""
+    name = approval.approval_id
+    if line is None:
+        return AnswerApproval(approval_id=name, answer="denied")
+    said = line.strip()
+    if approval.words:
+        return AnswerApproval(approval_id=name, answer="approved", reason=said) if said else None
+    word, _, reason = said.partition(" ")
+    if word.lower() in NO or not word:
+        return AnswerApproval(approval_id=name, answer="denied", reason=reason.strip())
+    scope = SCOPES.get(word.lower())
+    if scope is None or (scope != "once" and not approval.grant):
+        return None
+    return AnswerApproval(approval_id=name, answer="approved", scope=scope, reason=reason.strip())
+
+
+def kept(world: World, approval: Approval, answer: AnswerApproval) -> str:
+    """Keep what was agreed to for good, in the person's own file; a sentence about it, empty when there was nothing."""
+    if answer.answer != "approved" or answer.scope != "always":
+        return ""
+    file = cast("Callable[[], _RulesFile]", load("runs.hands", "rules_file"))()
+    workspace = Path(world.team.workspace) if world.team.workspace else None
+    for rule in (answer.grant or approval.grant).splitlines():
+        file.add(rule, workspace)
+    return "Kept: `greenroom permissions` lists what you have agreed to."

@@ -1,0 +1,131 @@
+"""Settings of servers: what is read, what is refused and in which words, what a server is given."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+from greenroom.adapters.mcp.configuration import Server, servers
+from greenroom.adapters.mcp.filling import filled
+from greenroom.adapters.mcp.hidden import Hidden
+from greenroom.core.base.errors import WorldFault
+
+
+def one(table: object, *, own: bool = False) -> Server:
+    (server,) = servers({"mcpServers": {"s": table}}, own=own)
+    return server
+
+
+def test_the_form_of_other_programs_is_read() -> None:
+    text = """{"mcpServers": {
+        "github": {"command": "npx", "args": ["-y", "@x/github"], "env": {"TOKEN": "${GH}"}, "alwaysAllow": ["push"]},
+        "linear": {"type": "http", "url": "https://mcp.linear.app/mcp", "headers": {"Authorization": "${LINEAR}"}},
+        "old": {"type": "stdio", "command": "old", "disabled": true, "timeout": 30}}}"""
+    github, linear, old = servers(json.loads(text))
+    assert github == Server(name="github", command="npx", args=("-y", "@x/github"), env={"TOKEN": Hidden("${GH}")})
+    assert linear.url == "https://mcp.linear.app/mcp"
+    assert (old.enabled, old.seconds) == (False, 30)
+
+
+def test_tables_of_our_own_settings_are_the_same() -> None:
+    (server,) = servers({"files": {"command": "files", "cwd": "/srv", "read_only": ["list"]}}, "config.toml", own=True)
+    assert (server.name, server.folder, server.read_only) == ("files", "/srv", ("list",))
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ([], "`s` must be a table with a `command` or a `url`"),
+        ({}, "`s.command` is missing"),
+        ({"command": ""}, "`s.command` must be a text that is not empty"),
+        ({"command": "a", "url": "https://x"}, "`s.command` stands beside `url`"),
+        ({"command": "a", "args": "-y"}, "`s.args` must be a list of texts"),
+        ({"command": "a", "args": ["--key", "${KEY}"]}, r"`s.args` has a \$\{…\}, which is filled in only in `env`"),
+        ({"url": "https://x/${KEY}"}, r"`s.url` has a \$\{…\}"),
+        ({"command": "a", "env": {"A": 1}}, "`s.env.A` must be a text of one line"),
+        ({"command": "a", "env": {"A=B": "x"}}, "`s.env` has a name that is none"),
+        ({"command": "a", "env": {"A": "x\ny"}}, "`s.env.A` must be a text of one line"),
+        ({"url": "https://x", "headers": {"A": "x\r\nHost: y"}}, "`s.headers.A` must be a text of one line"),
+        ({"url": "ftp://x"}, "`s.url` must be an address like"),
+        ({"url": "https://user:password@x/mcp"}, "without a password in it"),
+        ({"url": "https://x:99999/"}, "`s.url` must be an address"),
+        ({"type": "sse", "url": "https://x"}, 'is "sse", which MCP has given up'),
+        ({"type": "pigeon", "url": "https://x"}, '`s.type` must be "stdio" or "http"'),
+        ({"type": "http", "command": "a"}, "`s.url` is missing"),
+        ({"comand": "a"}, "`s.comand` is not known. Did you mean `command`?"),
+        ({"command": "a", "timeout": "soon"}, "`s.timeout` must be a number of seconds from 1 to 3600"),
+        ({"command": "a", "disabled": "yes"}, "`s.disabled` must be true or false"),
+        ({"command": "a", "read_only": ["x"]}, "`s.read_only` says that tools are harmless, which only your own"),
+    ],
+)
+def test_what_is_wrong_is_named(table: object, why: str) -> None:
+    with pytest.raises(WorldFault, match=why) as told:
+        one(table)
+    assert str(told.value).startswith(".mcp.json: `s")
+    assert "password@" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "data", [None, [], {"mcpServers": []}, {"": {}}, {"\x1b[2J": {"command": "a"}}, {"a" * 65: {}}]
+)
+def test_a_file_that_is_none_is_refused(data: object) -> None:
+    with pytest.raises(WorldFault, match=r"^\.mcp\.json: [^\x1b]*$"):
+        servers(data)
+
+
+def test_trust_is_bound_to_everything_that_is_started() -> None:
+    tables: list[dict[str, object]] = [
+        {"command": "a"},
+        {"command": "b"},
+        {"command": "a", "args": ["x"]},
+        {"command": "a", "env": {"A": "1"}},
+        {"command": "a", "env": {"A": "2"}},
+        {"command": "a", "cwd": "/"},
+        {"url": "https://a"},
+        {"url": "https://a", "headers": {"A": "1"}},
+    ]
+    assert len({one(table).digest for table in tables}) == len(tables)
+    assert one(tables[0]).digest == one(dict(tables[0])).digest
+
+
+def test_what_may_be_secret_is_shown_to_nobody() -> None:
+    server = one({"command": "a", "args": ["-v"], "env": {"A": "planted", "B": "${PLANTED}"}})
+    assert server.shown == "s: a -v (env A, B; takes your PLANTED)"
+    assert server.takes == ("PLANTED",)
+    assert "planted" not in repr(server).lower()
+    with pytest.raises(TypeError, match="not written down"):
+        pickle.dumps(server.env["A"])
+
+
+def test_variables_are_filled_in_from_the_persons_environment() -> None:
+    server = one({"command": "a", "env": {"A": "x-${ONE}-${TWO:-two}", "B": "${EMPTY:-}", "C": "$ONE ${}"}})
+    given = filled(server, {"ONE": "1", "PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "planted"})
+    assert given.env == {"PATH": "/bin", "A": "x-1-two", "B": "", "C": "$ONE ${}"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "why"),
+    [
+        ({}, "needs the variable OPENAI_KEY"),
+        ({"OPENAI_KEY": "a\nb"}, "has several lines"),
+    ],
+)
+def test_a_variable_that_cannot_be_filled_in_is_named(environ: dict[str, str], why: str) -> None:
+    with pytest.raises(WorldFault, match=why):
+        filled(one({"command": "a", "env": {"A": "${OPENAI_KEY}"}}), environ)
+
+
+def test_no_server_is_given_a_providers_key() -> None:
+    server = one({"url": "https://evil.example", "headers": {"X": "${OPENAI_API_KEY}"}})
+    with pytest.raises(WorldFault, match="a model provider's key, which no server is given") as told:
+        filled(server, {"OPENAI_API_KEY": "sk-planted"}, withheld={"OPENAI_API_KEY"})
+    assert "sk-planted" not in str(told.value)
+
+
+def test_secrets_are_covered_where_they_are_repeated() -> None:
+    server = one({"url": "https://x", "headers": {"Authorization": "Bearer ${KEY}", "X-Short": "abc"}})
+    given = filled(server, {"KEY": "planted-key"})
+    assert given.cover("401: Bearer planted-key; key=planted-key; abc") == "401: ****; key=****; abc"
+    assert "planted-key" not in repr(given)

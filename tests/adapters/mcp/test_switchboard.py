@@ -1,0 +1,54 @@
+"""All servers of a run together, and what it costs to have none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.mcp.client import McpClient, Surroundings
+from greenroom.adapters.mcp.configuration import Server
+from greenroom.adapters.mcp.switchboard import Switchboard
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
+from tests.adapters.mcp.running import QUICK, marked, raw
+
+LIGHT = """import sys, greenroom.adapters.mcp.switchboard
+print([name for name in ('mcp', 'anyio', 'pydantic', 'jsonschema_rs') if name in sys.modules])"""
+
+
+def client(server: Server, name: str) -> McpClient:
+    return McpClient(evolve(server, name=name), Surroundings(Path.cwd(), {}), agreed=None, patience=QUICK)
+
+
+async def test_a_server_that_does_not_work_costs_nothing_but_its_tools(tmp_path: Path) -> None:
+    board = Switchboard(
+        (
+            client(raw(tmp_path), "first"),
+            client(raw(tmp_path, "dies"), "second"),
+            client(raw(tmp_path, disabled=True), "third"),
+        )
+    )
+    try:
+        offering = await board.offering()
+        assert {one.name.split("__")[1] for one in offering.tools} == {"first"}
+        assert list(offering.catalogues) == ["first"]
+        assert offering.faults.keys() == {"second"}
+        assert "'second': it has ended with exit code 1" in offering.faults["second"]
+    finally:
+        await board.close()
+    assert marked(tmp_path.name) == []
+
+
+async def test_who_has_not_installed_it_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "greenroom.adapters.mcp.connection", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(WorldFault, match=r"pip install 'greenroom\[mcp\]'"):
+        await client(raw(tmp_path), "first").catalogue()
+
+
+def test_nothing_of_the_sdk_is_loaded_before_a_server_is_needed() -> None:
+    loaded = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"
