@@ -103,7 +103,7 @@ def test_notes_that_go_in_circles_are_left_out(project: Path) -> None:
 
 def test_what_nobody_sees_is_told_to_nobody(project: Path) -> None:
     (project / "AGENTS.md").write_text("Use\ttabs.\x1b[2J\u202e\U000e0041")
-    assert workspace_notes(project) == "From AGENTS.md:\n\nUse\ttabs.[2J"
+    assert workspace_notes(project) == "From AGENTS.md:\n\nUse\ttabs."
 
 
 def test_long_notes_are_cut_and_the_nearest_have_the_room(project: Path) -> None:

@@ -40,8 +40,8 @@ def test_a_strangers_file_does_not_steer_the_terminal(tmp_path: Path, project: P
     claudes.mkdir(parents=True)
     (claudes / "ann.md").write_text('---\ndescription: "a\\e[2Jb [bold]c"\n"k\\e[2Jey": "\\e[2J"\n---\n')
     told = greenroom(tmp_path, "agents", "list", **here)
-    assert "a[2Jb [bold]c" in told.out
-    assert "`k[2Jey` is no key" in told.err
+    assert "ab [bold]c" in told.out
+    assert "`key` is no key" in told.err
     for words in (("agents", "list"), ("agents", "show", "ann"), ("agents", "show", "bad"), ("prompt", "show", "ann")):
         ended = greenroom(tmp_path, *words, **here)
         assert "\x1b" not in ended.out + ended.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
-from greenroom.abilities.protocols import Acts, NotRun, ProtocolName, prompt, read
+from greenroom.abilities.protocols import Acts, NotRun, ProtocolName, flaw, prompt, read
 from greenroom.abilities.protocols.schemas import faults
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
@@ -48,6 +48,10 @@ class TextReader:
         named = evolve(call, name="call_agent") if call.name == SUBAGENT and spec.calls else call
         dropped = (f"Not run, because only the first is: {', '.join(found.dropped)}.",) if found.dropped else ()
         return Acted(call=named, notes=" ".join((*found.notes, *dropped)))
+
+    def flaw(self, arguments: str) -> str:
+        """Why they are no JSON object."""
+        return flaw(arguments)
 
     def misfit(self, schema: Data, value: object) -> str:
         """Where a value does not fit a JSON Schema, in one sentence; empty when it does."""

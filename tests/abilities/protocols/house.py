@@ -76,15 +76,22 @@ class Says:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Withheld:
+    """Nothing is run, and the model is told: that there is nothing to run, or why it was not run."""
+
+    because: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One reply and what is to come of it."""
 
     name: str
     text: str
-    wants: Runs | Refuses | Says
+    wants: Runs | Refuses | Says | Withheld
     protocols: tuple[ProtocolName, ...] = ALL
     policy: Policy = "reject"
-    ended: bool = False
+    ended: bool | None = None
     pure: frozenset[str] = field(default=PURE)
 
     def read(self, text: str | None = None) -> Read:

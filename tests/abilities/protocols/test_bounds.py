@@ -6,7 +6,6 @@ import time
 import pytest
 
 from greenroom.abilities.protocols import Acts, NotRun, read
-from greenroom.abilities.protocols.jsons import REPAIRABLE
 from tests.abilities.protocols.house import ALL, TOOLS
 
 LIMIT = 10.0
@@ -45,6 +44,41 @@ LARGE = {
     "fields": "<SEND_MESSAGE>\n" + "".join(f"k{number}: v\n" for number in range(50_000)) + "</SEND_MESSAGE>",
     "white space": "<TOOL_CALL>" + "\r\n" * 450_000,
 }
+SIGNS = {
+    "less-than signs": "<" * 1_000_000,
+    "less-than signs with names": "<a " * 330_000,
+    "a run of backticks": "`" * 1_000_000,
+    "backticks far from each other": "` x `` y ``` z\n" * 70_000,
+    "runs of three on their lines": "x ``` y\n" * 120_000,
+    "elements that never end": "x <a> <b c> " * 80_000,
+    "elements of all names": "".join(f"x <a{number}> " for number in range(90_000)),
+    "elements of all names that end": "".join(f"x <a{number}> </a{number}>\n" for number in range(40_000)),
+    "elements of all names around blocks": (
+        "".join(f"x <a{number}> " for number in range(40_000))
+        + '\n<TOOL_CALL>\n{"name": "ping"}\n</TOOL_CALL>' * 500
+        + "".join(f"</a{number}> " for number in range(40_000))
+    ),
+    "blocks in an element": "x <a>\n" + '<TOOL_CALL>\n{"name": "ping"}\n</TOOL_CALL>\n' * 20_000 + "</a>",
+    "openings in an element": "x <a>\n" + "<tool_call><name>ping</name><params><a><![CDATA[\n" * 20_000 + "</a>",
+    "brackets of all names": "".join(f"[a{number}]" for number in range(100_000)),
+    "beginnings of TeX": "".join(f"\\begin{{a{number}}}" for number in range(60_000)),
+    "quotation marks": "“" * 900_000,
+    "triple quotes": '"""\n' * 200_000,
+    "dollars": "$$ " * 300_000,
+    "comments of C": " /* " * 250_000,
+    "heredocs": "".join(f"<<A{number}\n" for number in range(100_000)),
+    "thoughts that end at once": "<think></think>" * 60_000,
+    "thoughts in brackets": "[think]" * 130_000,
+    "channels": "<|channel|>analysis " * 50_000,
+    "colons": ":::\n" * 240_000,
+    "hugged blocks": '(\n<TOOL_CALL>\n{"name": "ping"}\n</TOOL_CALL>\n)\n' * 15_000,
+    "nearly tags": "".join(f"<TOOL_CALL{number}>\n" for number in range(60_000)),
+    "odd tags": "[TOOL_CALL]\n" * 80_000,
+    "end tags behind a block": '<TOOL_CALL>\n{"name": "ping"}\n</TOOL_CALL>\n' + "</x>\n" * 200_000,
+    "comments in broken JSON": '<TOOL_CALL>\n{"name": /*' + "*" * 900_000 + "\n</TOOL_CALL>",
+    "commas": '<TOOL_CALL>\n{"name": "look", "arguments": {"lines": [' + "1," * 400_000 + "x]}}\n</TOOL_CALL>",
+}
+LARGE |= {name: f"Not yet a TOOL_CALL.\n{text}" for name, text in SIGNS.items()}
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -57,12 +91,18 @@ def test_a_reply_of_a_megabyte_is_read_at_once(name: str) -> None:
 
 
 def test_what_can_be_mended_at_all_is_mended_at_once() -> None:
-    text = (
-        '<TOOL_CALL>\n{"name": "look", "arguments": {"path": "' + '\\"' * (REPAIRABLE // 2 - 40) + '",}}\n</TOOL_CALL>'
-    )
+    text = '<TOOL_CALL>\n{"name": "look", "arguments": {"path": "' + '\\"' * 40_000 + '",}}\n</TOOL_CALL>'
     begin = time.process_time()
     assert isinstance(read(text, ["tool_call"], tools=TOOLS, pure={"look"}), Acts)
     assert time.process_time() - begin < LIMIT
+
+
+@pytest.mark.parametrize("sign", ["<", "`", "~", ">", "[", "&", "</", "<a", "\n", "{"])
+def test_a_reply_of_one_sign_is_read_within_a_second(sign: str) -> None:
+    for text in (sign * (1_000_000 // len(sign)), "<TOOL_CALL>\n" + sign * (1_000_000 // len(sign))):
+        begin = time.process_time()
+        read(text, ALL, tools=TOOLS, agents=["bob"], ended=True)
+        assert time.process_time() - begin < 1.0
 
 
 def test_a_few_aliases_cannot_stand_for_gigabytes() -> None:

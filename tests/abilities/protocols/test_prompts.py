@@ -79,7 +79,9 @@ def test_both_languages_show_the_same_tags(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "language"), [*product(EXAMPLE, LANGUAGES)])
 def test_the_example_of_a_prompt_is_read_by_its_own_parser(name: ProtocolName, language: str) -> None:
-    found = read(asked(name, language), [name], tools=TOOLS, agents=AGENTS)
+    block = BLOCK.search(asked(name, language))
+    assert block
+    found = read(block[0], [name], tools=TOOLS, agents=AGENTS)
     assert isinstance(found, Acts), str(found)
     assert (found.call.name, found.call.arguments, found.notes) == (*EXAMPLE[name], ())
 
@@ -152,6 +154,20 @@ def test_the_rules_come_once_before_all_protocols() -> None:
     text = prompt(ALL, tools=TOOLS, agents=AGENTS)
     assert text.count("# How to act") == 1
     assert "`<TOOL_CALL>` or `<tool_call>` or `<SEND_MESSAGE>` or `<PATCH>` or `<REWRITE>`." in text
+
+
+@pytest.mark.parametrize(("name", "language"), [*product(("tool_call", "xml_tool", "send_message"), LANGUAGES)])
+def test_who_has_nothing_to_act_with_is_told_so(name: ProtocolName, language: str) -> None:
+    last = prompt([name], language=language).rstrip().splitlines()[-1]
+    assert not last.endswith((":", "："))
+    assert ("do not write this block" if language == "en" else "请不要写") in last
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_who_has_no_tools_but_agents_is_told_of_these(language: str) -> None:
+    text = prompt(["xml_tool"], agents={"bob": "writes code"}, language=language)
+    assert "bob" in text
+    assert "JSON Schema" not in text
 
 
 def test_what_a_tool_says_of_itself_is_not_filled_in() -> None:

@@ -1,5 +1,6 @@
 """What must hold for every text: nothing is run that nobody wrote, and what is written is read."""
 
+import json
 import re
 from itertools import pairwise
 
@@ -9,16 +10,21 @@ from hypothesis import strategies as st
 from msgspec.json import decode
 
 from greenroom.abilities.protocols import Acts, Nothing, NotRun, Policy, ProtocolName, Read, read, write
+from greenroom.abilities.protocols.jsons import Malformed, Unreadable
+from greenroom.abilities.protocols.jsons import decode as decode_strictly
+from greenroom.abilities.protocols.mending import mended
 from greenroom.core.base.records import encode
 from greenroom.core.ports.model import ToolCall
+from tests.abilities.protocols.cases.around import GOOD, SHOWING, put
 from tests.abilities.protocols.house import AGENTS, ALL, PURE, TOOLS
 from tests.abilities.protocols.strategies import CALLS, odd, words, written
 
 Written = tuple[ProtocolName, ToolCall]
 enough = settings(max_examples=80, deadline=None)
+many = settings(max_examples=200, deadline=None)
 
 
-def reading(text: str, *, policy: Policy = "reject", ended: bool = False) -> Read:
+def reading(text: str, *, policy: Policy = "reject", ended: bool | None = None) -> Read:
     return read(text, ALL, tools=TOOLS, agents=AGENTS, pure=PURE, policy=policy, ended=ended)
 
 
@@ -144,6 +150,92 @@ def test_a_longer_reply_keeps_what_was_thought_aloud_out_of_what_was_said(text: 
     assume("think" not in text)
     said = reading(f"<think>SECRET</think>{text}")
     assert "SECRET" not in (said.said if not isinstance(said, NotRun) else "")
+
+
+PLACES = sorted((name, around) for table in SHOWING.values() for name, around in table.items())
+CALM = sorted((name, around) for name, around in GOOD.items() if around.count("@") == 1)
+
+
+@given(written, st.sampled_from(PLACES))
+@many
+def test_in_no_place_where_it_is_shown_a_block_is_run(made: Written, place: tuple[str, str]) -> None:
+    text = put(place[1], write(made[1], made[0]))
+    for ended in (True, None, False):
+        found = reading(text, ended=ended)
+        assert not isinstance(found, Acts) or found.call != made[1]
+
+
+@given(written, st.sampled_from(PLACES), st.sampled_from(CALM))
+@many
+def test_what_is_shown_is_not_run_among_other_things(
+    made: Written, place: tuple[str, str], around: tuple[str, str]
+) -> None:
+    assume("begins" not in place[0] and "taken away" not in place[0])
+    found = reading(put(around[1], put(place[1], write(made[1], made[0]))), ended=True)
+    assert not isinstance(found, Acts) or found.call != made[1]
+
+
+@given(written, st.sampled_from(CALM))
+@many
+def test_in_every_place_where_it_is_meant_a_block_is_run_as_it_is(made: Written, place: tuple[str, str]) -> None:
+    found = reading(put(place[1], write(made[1], made[0])), ended=True)
+    assert isinstance(found, Acts), str(found)
+    assert (found.call, found.repaired, found.notes) == (made[1], False, ())
+
+
+@given(
+    written, st.text(alphabet="abc .,:;!?é文\"')]}`*", min_size=1, max_size=20).filter(lambda tail: bool(tail.strip()))
+)
+@enough
+def test_a_block_with_text_on_the_line_of_its_end_is_not_run(made: Written, tail: str) -> None:
+    for ended in (True, None, False):
+        assert not isinstance(reading(write(made[1], made[0]) + tail, ended=ended), Acts)
+
+
+@given(written, words, words, st.data())
+@many
+def test_no_part_of_a_reply_that_was_cut_off_has_effects(
+    made: Written, before: str, after: str, data: st.DataObject
+) -> None:
+    text = f"{before}\n\n{write(made[1], made[0])}\n{after}"
+    cut = text[: data.draw(st.integers(0, len(text)))]
+    found = read(cut, ALL, tools=TOOLS, agents=AGENTS, ended=False)
+    assert not isinstance(found, Acts)
+    assert not isinstance(found, NotRun) or not found.repaired
+
+
+@given(written, odd)
+@many
+def test_a_block_whose_end_tag_comes_again_is_not_run(made: Written, between: str) -> None:
+    block = write(made[1], made[0])
+    end = block[block.rindex("</") :]
+    found = reading(f"{block}\n{between}\n{end}", ended=True)
+    assert not isinstance(found, Acts) or found.call != made[1]
+
+
+@given(odd | st.text(), st.booleans())
+@many
+def test_what_is_run_of_any_text_reads_the_same_when_it_is_written_again(text: str, ended: bool) -> None:
+    found = reading(text, ended=ended)
+    if isinstance(found, Acts):
+        again = reading(write(found.call, found.protocol))
+        assert isinstance(again, Acts)
+        assert again.call == found.call
+
+
+@given(st.text(alphabet="{}[]:,'\"\\ntrue None/*#\n01.-+eE_ab", max_size=40))
+@many
+def test_what_is_mended_has_one_meaning(text: str) -> None:
+    """Whatever is mended is what JSON says where that is JSON, and holds no text that was not there."""
+    try:
+        value = mended(text)
+    except Unreadable:
+        return
+    try:
+        assert decode_strictly(text) == value
+    except Malformed:
+        shown = json.dumps(value)
+        assert set(re.findall(r"[a-z]{2,}", shown)) <= {*re.findall(r"[a-z]{2,}", text.lower()), "null"}
 
 
 HARD: list[tuple[ProtocolName, str, dict[str, object]]] = [

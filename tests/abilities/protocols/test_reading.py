@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from greenroom.abilities.protocols import Acts, Nothing, NotRun, Policy, Read, read, routing, write
+from greenroom.abilities.protocols import Acts, Nothing, NotRun, Policy, Read, flaw, read, routing, write
 from greenroom.abilities.protocols.jsons import Unreadable
 from greenroom.abilities.protocols.yamls import load
 from greenroom.core.ports.model import ToolCall, ToolSpec
@@ -137,6 +137,24 @@ def test_what_is_too_long_is_not_given_back() -> None:
 def test_yaml_with_half_a_character_is_unreadable() -> None:
     with pytest.raises(Unreadable, match="half a character"):
         load("to: \ud800")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a":', "Expecting value at line 1 column 6"),
+        ('{"a": 1, "a": 2}', "the key 'a' is there twice"),
+        ('"{\\"a\\": 1, \\"a\\": 2}"', "the key 'a' is there twice"),
+        ("[1]", "it is no object, but a list"),
+        ('"null"', "it is no object, but null"),
+        ("7", "it is no object, but a number"),
+        ('{"a": NaN}', "NaN is not JSON"),
+        ("{}", ""),
+        ('"{}"', ""),
+    ],
+)
+def test_arguments_that_nobody_can_read_have_a_reason(text: str, why: str) -> None:
+    assert flaw(text) == why
 
 
 def lines(text: str) -> Iterator[str]:

@@ -157,3 +157,13 @@ async def test_an_agent_cannot_call_itself() -> None:
     async with team(model, spec, others=[(BOB, AgentSpec(name="Bob"))]) as here:
         assert await here.ask() == "finished"
     assert model.asked[1].messages[-1].content == "Not called: there is no 'ann' here. You can call: bob."
+
+
+async def test_a_call_that_nobody_can_read_is_told_why_and_where() -> None:
+    broken = (ToolCall(call_id="c1", name="echo", arguments={}, unread='{"text": "x"'), Finished(reason="calls"))
+    model = Played(in_order(broken, says("So.")))
+    async with team(model, reader=TextReader()) as here:
+        await here.ask()
+    told = model.asked[1].messages[-1].content
+    assert told.startswith("Not run: its arguments are not a JSON object (")
+    assert told.endswith("). Make the call again.")

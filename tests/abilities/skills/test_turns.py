@@ -136,6 +136,10 @@ class Fits:
         """Nothing."""
         return None
 
+    def flaw(self, arguments: str) -> str:
+        """Nobody knows."""
+        return ""
+
     def misfit(self, schema: Data, value: object) -> str:
         """What is wrong with it."""
         if schema.get("type") == "object":

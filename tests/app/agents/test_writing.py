@@ -126,7 +126,6 @@ def test_what_an_agent_names_that_is_not_here_is_said(folders: Folders) -> None:
     folders.agent("tools: [read_file, fly]\ncalls: [bob, ann]\ngroups: [read]\ncapabilities: [x]\nmaxConcurrency: 2")
     assert told(folders) == [
         "`tools` names `read_file`, `fly`, which this Greenroom does not have: its requests leave that out.",
-        "`groups` (read) gives it nothing yet: there are no tools here.",
         "`calls` names `bob`, whom there is not here. `greenroom agents new NAME` makes one.",
         "`capabilities` is kept, but nothing here reads it yet; it comes with planning.",
         "`cooperation` is kept, but nothing here reads it yet; it comes with planning.",

@@ -11,22 +11,26 @@
     read(reply, ["tool_call", "patch"], tools=tools)    Nothing | Acts | NotRun
 
 A block is run only if all of this holds. Otherwise `NotRun` tells the model why, with a block to send instead if one
-can be given:
+can be given without a guess; or `Nothing.hint` tells it that what it wrote is no block:
 
-- Its opening tag begins a line, outside of code, quotations, comments and thoughts (`scanner`). A block in a code
-  fence is not run, not even when it is all there is; `Nothing.hint` says so to the model.
+- Its opening tag begins a line, or follows a thought, and nothing follows its end tag on that line (`scanner`).
+- Nothing around it shows rather than means: code, quotations, comments, thoughts, or an element that is not ours
+  (`quoting`). A block in a code fence is not run, not even when it is all there is.
+- Nothing behind it can belong to it: its end tag once more, anywhere, or the end of something that began before.
 - It is the only one (`policy="reject"`), or the first one, the others being reported (`policy="first"`).
 - It is whole. JSON and parameters show their own end, so their end tag may be missing. YAML does not: a message without
   its end tag is taken only if the model is known to have stopped by itself (`ended`), a tool call only if it has no
-  side effects besides. What was cut off is never run, and edits are never completed.
-- It is exactly what the tool's schema wants. What had to be mended first is run only for tools without side effects
-  (`pure`).
+  side effects besides. What was cut off is never run and never offered again, and edits are never completed. Of a reply
+  that the provider cut off (`ended=False`) nothing with side effects is run at all.
+- It is exactly what the tool's schema wants. What had to be mended first (`mending`: only what has one meaning) is run
+  only for tools without side effects (`pure`).
 
 Texts stay what they are, byte for byte: nothing is unescaped, and only the line breaks next to the tags belong to them.
 """
 
 from greenroom.abilities.protocols.asking import prompt
 from greenroom.abilities.protocols.handler import MessageHandler
+from greenroom.abilities.protocols.jsons import flaw
 from greenroom.abilities.protocols.outcome import Acts, Nothing, NotRun, Policy, ProtocolName, Read
 from greenroom.abilities.protocols.reading import read, write
 from greenroom.abilities.protocols.xml_tool import routing
@@ -39,6 +43,7 @@ __all__ = [
     "Policy",
     "ProtocolName",
     "Read",
+    "flaw",
     "prompt",
     "read",
     "routing",

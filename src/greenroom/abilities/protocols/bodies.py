@@ -10,8 +10,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from greenroom.abilities.protocols.blocks import End
 from greenroom.abilities.protocols.jsons import value_end
-from greenroom.abilities.protocols.scanner import End
 from greenroom.core.base.records import record
 
 OPEN: Final = "<![CDATA["
@@ -118,7 +118,7 @@ def fenced(body: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _close(tag: str) -> re.Pattern[str]:
-    return re.compile(rf"\s*+</{re.escape(tag)}[ \t]*+>")
+    return re.compile(rf"\s*+</(?i:{re.escape(tag)})[ \t]*+>")
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Final
@@ -27,6 +28,8 @@ LONGEST_REASON: Final = 2000
 LONGEST_NAME: Final = 100
 LONGEST_BLOCK: Final = 10_000
 """Characters of a block that is offered: to read a whole file and write it again is no help."""
+
+_ONE_NAME: Final = re.compile(r"[\w.-]+")
 
 Writer = Callable[[ToolCall], str]
 
@@ -111,8 +114,10 @@ def _unknown(asked: Asked, known: Known, write: Writer) -> NotRun:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """The one of these names that was probably meant."""
-    found = get_close_matches(name.lower(), sorted(names), n=1, cutoff=0.7) if len(name) <= LONGEST_NAME else []
+    """The one of these names that was probably meant; none for what is more than one name."""
+    if len(name) > LONGEST_NAME or not _ONE_NAME.fullmatch(name.strip()):
+        return ""
+    found = get_close_matches(name.strip().lower(), sorted(names), n=1, cutoff=0.7)
     return found[0] if found else ""
 
 

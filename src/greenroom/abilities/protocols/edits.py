@@ -12,6 +12,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
+from greenroom.abilities.protocols.blocks import Block, End, flat
 from greenroom.abilities.protocols.bodies import (
     OPEN,
     cdata_end,
@@ -27,7 +28,6 @@ from greenroom.abilities.protocols.bodies import (
 from greenroom.abilities.protocols.calls import not_run
 from greenroom.abilities.protocols.jsons import Unreadable
 from greenroom.abilities.protocols.outcome import Draft, Known, NotRun, ProtocolName
-from greenroom.abilities.protocols.scanner import Block, End, flat
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolCall
 
@@ -137,6 +137,8 @@ def _rewrite(path: str, content: str) -> ToolCall:
 
 
 def _path(block: Block) -> str:
+    if block.indent and "\n" in flat(block.body):
+        raise Unreadable("it is indented, and nobody can tell whether the lines in it are meant to be.")
     found = _FILE.fullmatch(block.attributes)
     path = (found[1] or found[2] or found[3]).strip() if found else ""
     if not path:

@@ -1,4 +1,4 @@
-"""JSON as models write it: strictly if possible, mended if not, and never what was cut off."""
+"""JSON, strictly: one value, no key twice, nothing that cannot be written down again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Final, Literal, cast
 MAX_DEPTH: Final = 64
 """Deeper than any tool's arguments; what is deeper is an attack or a loop."""
 
-REPAIRABLE: Final = 4096
-"""Mending takes a time that grows with the square of the length: a long body is not mended but asked for again."""
-
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?P<quote>"?)|[\[\]{}]', re.DOTALL)
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _BLANK: Final = re.compile(r"\s*+")
+_KINDS: Final = {str: "a text", bool: "a truth", int: "a number", float: "a number", list: "a list"}
 
 
 class Unreadable(ValueError):
@@ -24,7 +22,7 @@ class Unreadable(ValueError):
 
 
 class Malformed(Unreadable):
-    """No JSON at all, which somebody could mend."""
+    """No JSON at all; somebody else may see what was meant."""
 
 
 def decode(text: str) -> object:
@@ -32,7 +30,7 @@ def decode(text: str) -> object:
     try:
         value: object = _STRICT.decode(text.strip())
     except json.JSONDecodeError as error:
-        raise Malformed(f"{error.msg} at line {error.lineno} column {error.colno}") from None
+        raise Malformed(f"{error.msg.removesuffix(' at')} at line {error.lineno} column {error.colno}") from None
     except RecursionError:
         raise Unreadable("it is nested too deep") from None
     except ValueError as error:  # a number of five thousand digits
@@ -42,6 +40,16 @@ def decode(text: str) -> object:
     if _HALF.search(text) and not encodable(json.dumps(value, ensure_ascii=False)):
         raise Unreadable("it holds half a character")
     return value
+
+
+def flaw(text: str) -> str:
+    """Why this text is no JSON object, for the model that wrote it; empty if it is one, as it is or encoded twice."""
+    try:
+        found = decode(text)
+        found = decode(found) if isinstance(found, str) else found
+    except Unreadable as error:
+        return str(error)
+    return "" if isinstance(found, dict) else f"it is no object, but {_KINDS.get(type(found), 'null')}"
 
 
 def encodable(text: str) -> bool:
@@ -78,19 +86,6 @@ def shape(text: str) -> Literal["one", "cut off", "more"]:
     if not over:
         return "cut off"
     return "more" if text[end:].strip() else "one"
-
-
-def repair(text: str) -> object | None:
-    """The value that was probably meant; None if it is not one whole value, is too long, or cannot be guessed."""
-    from json_repair import repair_json
-
-    if len(text) > REPAIRABLE or shape(text) != "one":
-        return None
-    try:
-        found: object = repair_json(text, return_objects=True, skip_json_loads=True)
-    except (ValueError, RecursionError):
-        return None
-    return None if too_deep(found) else found
 
 
 def too_deep(value: object, left: int = MAX_DEPTH) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Mapping
 from typing import Literal, Protocol
 
-from greenroom.abilities.protocols.scanner import Block, End
+from greenroom.abilities.protocols.blocks import Block, End
 from greenroom.core.base.records import record
 from greenroom.core.ports.model import ToolCall, ToolSpec
 
@@ -65,13 +65,13 @@ Read = Nothing | Acts | NotRun
 class Known:
     """What a block is read against: tools by name, those of them without side effects, and whom one can write to.
 
-    `ended` says that the model stopped by itself.
+    `ended` says that the model stopped by itself, or that it was cut off; None that nobody knows.
     """
 
     tools: Mapping[str, ToolSpec]
     pure: Container[str]
     agents: Collection[str]
-    ended: bool
+    ended: bool | None
 
 
 @record

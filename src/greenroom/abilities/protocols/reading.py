@@ -6,6 +6,7 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from greenroom.abilities.protocols.blocks import Block, Scan
 from greenroom.abilities.protocols.calls import not_run
 from greenroom.abilities.protocols.edits import PatchBlocks, RewriteBlocks
 from greenroom.abilities.protocols.jsons import encodable
@@ -20,10 +21,11 @@ from greenroom.abilities.protocols.outcome import (
     Read,
     TextProtocol,
 )
-from greenroom.abilities.protocols.scanner import Block, Scan, scan
+from greenroom.abilities.protocols.scanner import scan
 from greenroom.abilities.protocols.send_message import SendMessageBlocks
 from greenroom.abilities.protocols.tool_call import ToolCallBlocks
 from greenroom.abilities.protocols.xml_tool import XmlToolCalls
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ToolCall, ToolSpec
 
 PROTOCOLS: Final[Mapping[ProtocolName, TextProtocol]] = MappingProxyType(
@@ -48,12 +50,13 @@ def read(
     agents: Collection[str] = (),
     pure: Container[str] = frozenset(),
     policy: Policy = "reject",
-    ended: bool = False,
+    ended: bool | None = None,
 ) -> Read:
     """What a reply asks for.
 
     `tools` are the ones it may call, `pure` the names of those without side effects, `agents` the names it may write
-    to. `ended` says that the provider reported a natural end: then a message without its end tag is whole.
+    to. `ended` is what the provider reports: True is a natural end, and then a message without its end tag is whole;
+    False is that the reply was cut off, and then nothing with side effects is run; None is that nobody knows.
     """
     spoken = {PROTOCOLS[name].tag: PROTOCOLS[name] for name in protocols}
     if not spoken:
@@ -79,12 +82,16 @@ def _doubt(text: str, found: Scan, policy: Policy) -> NotRun | None:
     blocks = found.blocks
     if len(blocks) > 1 and policy == "reject":
         return NotRun(why=_several(blocks))
-    if found.stray:
-        tag = found.stray
-        why = f"</{tag}> is there more often than <{tag}>, so nobody can tell where the block ends. "
-        return not_run(tag, why + f"A text that must hold </{tag}> goes into JSON or <![CDATA[…]]>.")
     if not encodable(text):
         return not_run(blocks[0].tag, "the reply holds half a character. Send the block again.")
+    block = blocks[0]
+    if found.doubt:
+        return not_run(block.tag, found.doubt)
+    if not block.clear:
+        why = (
+            f"its end tag </{block.tag}> must be the last on its line; as it is, nobody can tell whether it ends there."
+        )
+        return not_run(block.tag, why, shape=f"Write </{block.tag}> on a line of its own, or leave the block out.")
     return None
 
 
@@ -105,13 +112,11 @@ def _settled(protocol: TextProtocol, block: Block, known: Known, found: Scan) ->
     """The call, unless it is uncertain and would change something."""
     draft = protocol.read(block, known)
     if isinstance(draft, NotRun):
-        return draft
-    harmless = draft.call.name in HARMLESS or draft.call.name in known.pure
-    if draft.unended and not (harmless and known.ended):
-        why = f"its end tag </{block.tag}> is not on a line of its own, or missing, so it may not be whole."
-        return not_run(block.tag, why, protocol.write(draft.call))
-    if draft.repaired and not harmless:
-        return not_run(block.tag, f"{draft.repaired}.", protocol.write(draft.call))
+        return draft if block.whole and known.ended is not False else evolve(draft, repaired="")
+    why = _uncertain(block, draft, known)
+    if why is not None:
+        can_come_back = block.whole and known.ended is not False
+        return not_run(block.tag, why, protocol.write(draft.call) if can_come_back else "")
     return Acts(
         call=draft.call,
         protocol=protocol.name,
@@ -120,6 +125,20 @@ def _settled(protocol: TextProtocol, block: Block, known: Known, found: Scan) ->
         dropped=tuple(f"<{block.tag}> in line {block.line}" for block in found.blocks[1:]),
         repaired=bool(draft.repaired),
     )
+
+
+def _uncertain(block: Block, draft: Draft, known: Known) -> str | None:
+    """Why a call that was read is not run."""
+    pure = draft.call.name in known.pure
+    if known.ended is False and not (pure and block.tagged and not draft.unended):
+        return "your reply was cut off, so this may not be what you wanted. Send the block again, with less around it."
+    harmless = pure or draft.call.name in HARMLESS
+    if draft.unended and not (harmless and known.ended):
+        place = "is not on a line of its own" if block.tagged else "is missing"
+        return f"its end tag </{block.tag}> {place}, so it may not be whole. Send it again, whole, and end it so."
+    if draft.repaired and not harmless:
+        return f"{draft.repaired}."
+    return None
 
 
 def _notes(block: Block, draft: Draft) -> tuple[str, ...]:

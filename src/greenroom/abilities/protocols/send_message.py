@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping
 from textwrap import dedent, indent
 from typing import Final
 
+from greenroom.abilities.protocols.blocks import Block, End
 from greenroom.abilities.protocols.bodies import bare, data_end, lines
 from greenroom.abilities.protocols.calls import nearest, not_run
 from greenroom.abilities.protocols.jsons import Unreadable, decode
 from greenroom.abilities.protocols.outcome import Draft, Known, NotRun, ProtocolName
-from greenroom.abilities.protocols.scanner import Block, End
 from greenroom.abilities.protocols.schemas import LONGEST
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import ToolCall
@@ -63,7 +63,9 @@ class SendMessageBlocks:
             return self._unread(text, block, known, str(error))
         if not isinstance(value, Mapping):
             return not_run(TAG, "it holds no mapping of 'to' and 'content'.", shape=_example())
-        return self._checked(value, known, unended=not (block.sure or shows_end))
+        wrong = [*_wrong(value, "to"), *_wrong(value, "content"), *_strangers(value)]
+        unended = not (block.sure or shows_end)
+        return _refused(text, wrong, known, unended=unended) if wrong else _drafted(value, known, unended=unended)
 
     def write(self, call: ToolCall) -> str:
         """With the content under `|2`, where YAML allows it."""
@@ -77,32 +79,36 @@ class SendMessageBlocks:
             return not_run(TAG, said, shape=_example())
         return not_run(TAG, said, _written(guess.to, guess.content))
 
-    def _checked(self, value: Mapping[str, object], known: Known, *, unended: bool) -> Draft | NotRun:
-        wrong = [*_wrong(value, "to"), *_wrong(value, "content")]
-        extra = sorted(value.keys() - {"to", "content"})
-        if extra:
-            wrong.append(f"{', '.join(map(repr, extra))} cannot stand beside 'to' and 'content'")
-        to, content = _text(value.get("to")).strip(), _text(value.get("content"))
-        if wrong:
-            whole = to in known.agents and bool(content.strip()) and not unended
-            why = "; ".join(wrong) + "."
-            return not_run(TAG, why, _written(to, content)) if whole else not_run(TAG, why, shape=_example(to, content))
-        if to not in known.agents:
-            return _nobody(to, content, known.agents)
-        arguments: Data = {"receiver": to, "message": content, "handoff": True}
-        return Draft(call=ToolCall(call_id="", name="send_message", arguments=arguments), unended=unended)
+
+def _refused(text: str, wrong: list[str], known: Known, *, unended: bool) -> NotRun:
+    """What is wrong, with the two fields as they were written; with none of them, if there is more than these two."""
+    found = _value(text, typed=False)[0]
+    fields = found if isinstance(found, Mapping) and not _strangers(found) and not unended else {}
+    to, content = _text(fields.get("to")).strip(), _text(fields.get("content"))
+    why = "; ".join(wrong) + "."
+    if to in known.agents and content.strip():
+        return not_run(TAG, why, _written(to, content))
+    return not_run(TAG, why, shape=_example(to, content))
 
 
-def _value(text: str) -> tuple[object, bool]:
-    """What the body says, and whether it shows its own end, as braces do."""
+def _drafted(value: Mapping[str, object], known: Known, *, unended: bool) -> Draft | NotRun:
+    to, content = _text(value.get("to")).strip(), _text(value.get("content"))
+    if to not in known.agents:
+        return _nobody(to, content, known.agents)
+    arguments: Data = {"receiver": to, "message": content, "handoff": True}
+    return Draft(call=ToolCall(call_id="", name="send_message", arguments=arguments), unended=unended)
+
+
+def _value(text: str, *, typed: bool = True) -> tuple[object, bool]:
+    """What the body says, and whether it shows its own end, as braces do. Not `typed`: every word of YAML is a text."""
     from greenroom.abilities.protocols.yamls import load
 
     if not text.lstrip().startswith("{"):
-        return load(text), False
+        return load(text, typed=typed), False
     try:
         return decode(text), True
     except Unreadable:
-        return load(text), True
+        return load(text, typed=typed), True
 
 
 def _wrong(value: Mapping[str, object], name: str) -> list[str]:
@@ -114,15 +120,20 @@ def _wrong(value: Mapping[str, object], name: str) -> list[str]:
     return [] if isinstance(found, str) else [f"{name!r} must be a text (str), not {type(found).__name__}"]
 
 
+def _strangers(value: Mapping[str, object]) -> list[str]:
+    extra = sorted(value.keys() - {"to", "content"})
+    return [f"{', '.join(map(repr, extra))} cannot stand beside 'to' and 'content'"] if extra else []
+
+
 def _text(value: object) -> str:
-    return str(value) if isinstance(value, str | int | float) else ""
+    return value if isinstance(value, str) else ""
 
 
 def _nobody(to: str, content: str, agents: Collection[str]) -> NotRun:
     names = sorted(agents)
     if not names:
         return not_run(TAG, f"there is no agent {to!r}; there is nobody to write to.")
-    near = names[0] if len(names) == 1 else nearest(to, names)
+    near = names[0] if len(names) == 1 and _PLAIN.fullmatch(to) else nearest(to, names)
     repaired = _written(near, content) if near else ""
     return not_run(TAG, f"there is no agent {to!r}. Write to one of these: {', '.join(names)}.", repaired)
 
@@ -136,15 +147,16 @@ def _example(to: str = "", content: str = "") -> str:
 
 
 def _guess(text: str) -> Fields | None:
-    """What was probably meant by YAML that is none: all that follows `content:` is content."""
+    """What was meant by YAML that is none, if nothing of it gets lost: `to`, then `content` and all that follows it."""
     fields = list(_FIELD.finditer(text))
-    to = next((field for field in fields if field["name"] == "to"), None)
-    content = next((field for field in fields if field["name"] == "content" and to and field.start() > to.end()), None)
-    if to is None or content is None:
+    if [field["name"] for field in fields] != ["to", "content"] or "\t" in text:
+        return None
+    to, content = fields
+    if text[: to.start()].strip() or text[to.end() : content.start()].strip():
         return None
     first = "" if _STYLE.match(content["value"]) else content["value"]
     rest = dedent(text[content.end() :].strip("\n"))
-    found = Fields(to=to["value"].strip(" \t\"'"), content="\n".join(filter(None, (first, rest))).strip())
+    found = Fields(to=to["value"].strip(" \"'"), content="\n".join(filter(None, (first, rest))).strip())
     return found if found.to and found.content else None
 
 

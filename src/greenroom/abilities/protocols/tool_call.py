@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from greenroom.abilities.protocols.blocks import Block, End
 from greenroom.abilities.protocols.bodies import bare, data_end, lines
 from greenroom.abilities.protocols.calls import Asked, drafted, not_run
-from greenroom.abilities.protocols.jsons import Malformed, Unreadable, decode, repair, shape
+from greenroom.abilities.protocols.jsons import Malformed, Unreadable, decode, shape
+from greenroom.abilities.protocols.mending import LONGEST, mended
 from greenroom.abilities.protocols.outcome import Draft, Known, NotRun, ProtocolName
-from greenroom.abilities.protocols.scanner import Block, End
 from greenroom.abilities.protocols.schemas import shown
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.model import ToolCall
@@ -74,14 +75,23 @@ def _json(text: str, block: Block) -> Body:
     try:
         return Body(value=decode(text))
     except Malformed as error:
-        if shape(text) == "cut off":
-            raise Unreadable(f"it is cut off, or a quote is missing ({error}). Send it again, whole.") from None
-        value = repair(text) if block.tagged else None
-        if value is None:
-            raise Unreadable(f"its JSON cannot be read ({error}).") from None
-        return Body(value=value, repaired=f"its JSON is not valid ({error})")
+        return _mended(text, block, error)
     except Unreadable as error:
         raise Unreadable(f"its JSON cannot be used: {error}.") from None
+
+
+def _mended(text: str, block: Block, error: Malformed) -> Body:
+    """What was meant, if its mistakes leave no doubt about that."""
+    try:
+        value = mended(text)
+    except Unreadable as guess:
+        if len(text) > LONGEST or shape(text) == "cut off":
+            raise Unreadable(f"it is cut off, or a quote is missing ({error}). Send it again, whole.") from None
+        why = f"{error}" if "twice" not in str(guess) else str(guess)
+        raise Unreadable(f"its JSON cannot be read ({why}).") from None
+    if not block.tagged:
+        raise Unreadable(f"its JSON cannot be read ({error}).")
+    return Body(value=value, repaired=f"its JSON is not valid ({error})")
 
 
 def _yaml(text: str, block: Block) -> object:

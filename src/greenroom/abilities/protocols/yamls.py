@@ -27,10 +27,10 @@ _WORDS: Final[dict[str, object]] = {
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def load(text: str) -> object:
-    """The one document in this text; `Unreadable` says what is wrong and where."""
+def load(text: str, *, typed: bool = True) -> object:
+    """The one document in this text; `Unreadable` says what is wrong and where. Not `typed`: every word is a text."""
     try:
-        value = _Reader(text).document()
+        value = _Reader(text, typed=typed).document()
     except yaml.MarkedYAMLError as error:
         raise Unreadable(f"{error.problem or error.context}{_where(error)}") from None
     except yaml.YAMLError as error:
@@ -53,8 +53,9 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 class _Reader:
     """Reads the events of one text into plain data."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, typed: bool) -> None:
         self._text = text
+        self._typed = typed
         self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)
 
     def document(self) -> object:
@@ -107,7 +108,7 @@ class _Reader:
         end = event.end_mark.index if event.end_mark else 0
         if _COMMENT.match(self._text, end):
             raise Unreadable(f"what follows {brief(event.value)!r} would be a comment; put a text with ' #' in quotes")
-        return _plain(event.value)
+        return _plain(event.value) if self._typed else event.value
 
 
 def _plain(text: str) -> object:

@@ -134,7 +134,7 @@ class Converse:
             return meaning.misread(here, TOO_LONG, endings.cut_off(role.spec))
         if role.native or self._reader is None or not reply.text:
             return meaning.read(here, reply)
-        ended = reply.finished is not None and reply.finished.reason == "stop"
+        ended = reply.finished is not None and reply.finished.reason in ("stop", "calls")
         found = self._reader.read(role.spec, reply.text, role.all_tools, role.others, ended=ended)
         if isinstance(found, Misread) and (found.sure or not here.misread):
             return meaning.misread(here, found.why)
@@ -163,6 +163,7 @@ class Converse:
             others=role.others,
             told=told_meanwhile(bench.world, bench.step),
             misfit=self._reader.misfit if self._reader is not None else lambda _, __: "",
+            flaw=self._reader.flaw if self._reader is not None else lambda _: "",
         )
 
 

@@ -23,8 +23,6 @@ def missing_tools(spec: AgentSpec, tools: Collection[str]) -> Iterator[Note]:
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         yield Note(key="tools", text=f"names {names}, which this Greenroom does not have: its requests leave that out.")
-    if spec.groups and not tools:
-        yield Note(key="groups", text=f"({', '.join(spec.groups)}) gives it nothing yet: there are no tools here.")
 
 
 def _missing_agents(spec: AgentSpec, agents: Agents) -> Iterator[Note]:

@@ -66,6 +66,13 @@ class Hands:
         self._commands.close()
 
 
+def toolbox_of(root: Path) -> Toolbox:
+    """The tools of a workspace, only to be looked at."""
+    hands = Hands(root, policy_for(root, ()))
+    hands.close()
+    return hands.toolbox
+
+
 def _hides(path: str) -> bool:
     return is_secret(PurePosixPath(path))
 

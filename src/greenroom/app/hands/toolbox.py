@@ -54,5 +54,6 @@ class Toolbox:
         grouped = [tool.name for tool in self if tool.card.group in spec.groups]
         wanted: Sequence[str] = (*spec.tools, *grouped) if spec.tools or spec.groups else tuple(default)
         allowed = [name for name in dict.fromkeys(wanted) if only is None or name in only]
-        extra = [name for name in ALWAYS if allowed and name in self._tools and name not in allowed]
+        has_any = any(name in self._tools for name in allowed)
+        extra = [name for name in ALWAYS if has_any and name in self._tools and name not in allowed]
         return evolve(spec, tools=(*allowed, *extra))

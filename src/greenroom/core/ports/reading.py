@@ -42,6 +42,10 @@ class Reader(Protocol):
         """What a reply asks for; None when it is only text. `ended` says that the model stopped by itself."""
         ...
 
+    def flaw(self, arguments: str) -> str:
+        """Why the arguments of a call are no JSON object, and where; empty when nobody can say."""
+        ...
+
     def misfit(self, schema: Data, value: object) -> str:
         """Where a value does not fit a JSON Schema, in one sentence; empty when it does."""
         ...

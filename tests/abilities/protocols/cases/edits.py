@@ -73,7 +73,7 @@ PATCHES: Final[dict[str, tuple[str, Runs | Refuses]]] = {
     "an empty path": (patch(ONE, ' file=""'), refuses("does not name one file")),
     "a path under another name": (patch(ONE, ' path="a.py"'), refuses("does not name one file")),
     "two paths": (patch(ONE, ' file="a.py" file="b.py"'), refuses("does not name one file")),
-    "an end tag missing": (f'<PATCH file="a.py">\n{ONE}\n', offers("may not be whole")),
+    "an end tag missing": (f'<PATCH file="a.py">\n{ONE}\n', refuses("</PATCH> is missing")),
     "cut off behind a change": (
         patch(f"{ONE}\n<DIFF>\n<SEARCH>c").removesuffix("\n</PATCH>"),
         refuses("not closed by </SEARCH>"),

@@ -12,6 +12,8 @@ THOUGHT: Final = Says(hint="inside your thoughts")
 QUOTE: Final = Says(hint="inside a quotation")
 CODE: Final = Says(hint="inside inline code")
 MIDDLE: Final = Says(hint="not at the start of a line")
+TAIL: Final = Says(hint="followed by text on its line")
+AGAIN: Final = refuses("more often than")
 SHOWN: Final = f"```\n{CALL}\n```"
 
 
@@ -34,7 +36,7 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "behind an escaped backtick": (f"A \\` and ` here.\n\n{CALL}\n`", looks()),
     "between inline codes": (f"See `a`.\n{CALL}\nSee `b`.", looks()),
     "behind a sentence on its line": (f"I will look. {LINE}", MIDDLE),
-    "before a sentence on its line": (f"{LINE} is what I do.", looks()),
+    "before a sentence on its line": (f"{LINE} is what I do.", TAIL),
     "in a quotation": (under("> "), QUOTE),
     "in a list": (f"- {LINE}", MIDDLE),
     "indented by three spaces": (under("   "), looks()),
@@ -59,7 +61,7 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "behind a fence in a fence": (f"```md\n```json\n{{}}\n```\n{CALL}\n```", FENCE),
     "behind a fence": (f"```\nx\n```\n{CALL}", looks()),
     "behind an example of itself": (f"{SHOWN}\nNow I do it:\n{CALL}", looks()),
-    "before an example of itself": (f"{CALL}\nIt was:\n{SHOWN}", looks()),
+    "before an example of itself": (f"{CALL}\nIt was:\n{SHOWN}", AGAIN),
     "behind a fence in a quotation": (f"> ```\n> x\n\n{CALL}", looks()),
     "in a fence behind a fence in a quotation": (f"> ```\n> x\n\n{SHOWN}", FENCE),
     "in a fence behind an open fence in a list": (f"- ```\n  x\n\nSo:\n{SHOWN}", FENCE),
@@ -68,7 +70,7 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "in a fence under a list that is not closed": (f"- so:\n  ```\n  x\nText\n```\n{CALL}\n```", FENCE),
     "in a fence behind three backticks in a line": (f"Fences are ``` here.\n{SHOWN}", FENCE),
     "behind a backtick that closes in it": (f"It's the user`s.\n{CALL.replace('a.py', 'a`b')}", CODE),
-    "behind three backticks in a line": (f"Fences are ``` here.\n{CALL}", looks()),
+    "behind three backticks in a line": (f"Fences are ``` here.\n{CALL}", FENCE),
     "behind a line of inline code": (f"```x``` is code.\n{CALL}", looks()),
     "in thoughts": (f"<think>\n{CALL}\n</think>\nNo, done.", THOUGHT),
     "in thoughts of another name": (f"<thinking>\n{CALL}\n</thinking>", THOUGHT),
@@ -76,23 +78,23 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "in thoughts in capitals": (f"<THINK>\n{CALL}\n</Think>", THOUGHT),
     "in thoughts that do not end": (f"<think>\nHm.\n{CALL}", THOUGHT),
     "behind thoughts": (f"<think>I could write {LINE}</think>\n{CALL}", looks()),
-    "right behind thoughts": (f"<think>hm</think>{CALL}", MIDDLE),
+    "right behind thoughts": (f"<think>hm</think>{CALL}", looks()),
     "behind thoughts with an open fence": (f"<think>\n```\nx\n</think>\n{CALL}", looks()),
     "in thoughts that only end": (f"Hm.\n{CALL}\n</think>\nDone.", THOUGHT),
     "behind thoughts that only end": (f"Hm, {LINE} perhaps.\n</think>\n\n{CALL}", looks()),
     "behind thoughts named in backticks": (f"No `<think>` here.\n{CALL}", looks()),
     "in a comment": (f"<!--\n{CALL}\n-->", Says(hint="inside a comment")),
-    "in an example": (f"<example>\n{CALL}\n</example>", Says(hint="inside an example")),
-    "in HTML's code": (f"<pre><code>\n{CALL}\n</code></pre>", Says(hint="inside an example")),
-    "behind the word example": (f"An <example> is this.\n{CALL}", looks()),
+    "in an example": (f"<example>\n{CALL}\n</example>", Says(hint="inside <example>")),
+    "in HTML's code": (f"<pre><code>\n{CALL}\n</code></pre>", Says(hint="inside <pre>")),
+    "behind the word example": (f"An <example> is this.\n{CALL}", Says(hint="inside <example>")),
     "behind a comment": (f"<!-- x -->\n{CALL}", looks()),
     "behind its name in a sentence": (f"I use <TOOL_CALL> now.\n{CALL}", looks()),
     "before its name in a sentence": (f"{CALL}\nThat was a <TOOL_CALL>.", looks()),
-    "before its end in a sentence": (f"{CALL}\nThat ended with </TOOL_CALL>.", refuses("more often than")),
-    "before its end in backticks": (f"{CALL}\nThat ended with `</TOOL_CALL>`.", looks()),
-    "a tag of nobody": ("<TOOL_CALLS>\n{}\n</TOOL_CALLS>", NOTHING),
+    "before its end in a sentence": (f"{CALL}\nThat ended with </TOOL_CALL>.", AGAIN),
+    "before its end in backticks": (f"{CALL}\nThat ended with `</TOOL_CALL>`.", AGAIN),
+    "a tag of nobody": ("<TOOL_CALLS>\n{}\n</TOOL_CALLS>", Says(hint="<TOOL_CALLS> is no tag here")),
     "an end tag alone": ("</TOOL_CALL>", NOTHING),
-    "a tag with a line break": ("<TOOL_CALL\n>\n{}\n</TOOL_CALL>", NOTHING),
+    "a tag with a line break": ("<TOOL_CALL\n>\n{}\n</TOOL_CALL>", Says(hint="is no tag here")),
     "a byte order mark before it": ("\ufeff" + CALL, MIDDLE),
 }
 

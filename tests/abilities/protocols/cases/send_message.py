@@ -65,7 +65,8 @@ ENDED: Final[dict[str, tuple[str, Runs]]] = {
 }
 
 UNENDED: Final[dict[str, tuple[str, Refuses]]] = {
-    name: (text, offers("may not be whole")) for name, (text, _) in ENDED.items()
+    name: (text, refuses("is missing") if "no end" in name else offers("may not be whole"))
+    for name, (text, _) in ENDED.items()
 }
 
 BADLY: Final[dict[str, tuple[str, Refuses]]] = {
@@ -85,7 +86,10 @@ BADLY: Final[dict[str, tuple[str, Refuses]]] = {
     "content a mapping": (block("to: bob\ncontent:\n  a: b"), refuses("'content' must be a text (str), not dict")),
     "content a list": (block("to: bob\ncontent:\n  - a"), refuses("'content' must be a text (str), not list")),
     "both missing": (block("subject: x"), refuses("'to' is missing; 'content' is missing")),
-    "a field too many": (block("to: bob\nsubject: x\ncontent: hello"), offers("'subject' cannot stand beside")),
+    "a field too many": (
+        block("to: bob\nsubject: x\ncontent: hello"),
+        refuses("'subject' cannot stand beside", "What you want"),
+    ),
     "an unknown receiver": (block("to: eve\ncontent: hello"), refuses("no agent 'eve'", "amy, bob, 老王")),
     "a misspelt receiver": (block("to: Bob\ncontent: hello"), offers("no agent 'Bob'", "amy, bob, 老王")),
     "empty": (block(""), refuses("it is empty", "For example")),
@@ -99,14 +103,14 @@ BADLY: Final[dict[str, tuple[str, Refuses]]] = {
     "content not indented": (block("to: bob\ncontent: |2\nhello\nworld"), offers("YAML cannot be read", "indented")),
     "content indented too little": (block("to: bob\ncontent: |2\n hello"), offers("YAML cannot be read")),
     "a quote not closed": (block('to: bob\ncontent: "hello'), offers("quote")),
-    "a tab": (block("to: bob\ncontent: |2\n\thello"), offers("YAML cannot be read")),
+    "a tab": (block("to: bob\ncontent: |2\n\thello"), refuses("YAML cannot be read")),
     "a sign that cannot begin a text": (block("to: bob\ncontent: @amy said so"), offers("cannot start any token")),
     "an alias": (block("to: bob\ncontent: *this"), offers("aliases")),
     "an anchor": (block("to: bob\ncontent: &this a"), offers("aliases")),
     "a tag of YAML": (block("to: bob\ncontent: !important a"), offers("tags (!)")),
     "a comment that eats the text": (block("to: bob\ncontent: see issue #3"), offers("would be a comment")),
-    "a key twice": (block("to: bob\nto: amy\ncontent: hello"), offers("'to' is there twice")),
-    "two documents": (block("to: bob\ncontent: hello\n---\nto: amy"), offers("more than one document")),
+    "a key twice": (block("to: bob\nto: amy\ncontent: hello"), refuses("'to' is there twice")),
+    "two documents": (block("to: bob\ncontent: hello\n---\nto: amy"), refuses("more than one document")),
     "no end tag and no YAML": (
         "<SEND_MESSAGE>\nto: bob\ncontent: Note: this",
         refuses("</SEND_MESSAGE> was missing; it was added", "Check three things"),

@@ -163,7 +163,7 @@ BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     ),
     "quotes in a text, and a side effect": (
         block('{"name": "save", "arguments": {"path": "a", "text": "say "hi" now"}}'),
-        offers("its JSON is not valid"),
+        refuses("cannot be read", "column"),
     ),
     "a number as text, and a side effect": (
         block('{"name": "save", "arguments": {"path": "a", "text": "b", "mode": "7"}}'),
@@ -181,11 +181,11 @@ BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "an end tag too many": (block(LOOK) + "\n</TOOL_CALL>", refuses("more often than")),
     "its end tag in a broken text on one line": (
         '<TOOL_CALL>{"name": "look", "arguments": {"path": "a </TOOL_CALL> b",}}</TOOL_CALL>',
-        refuses("more often than"),
+        Says(hint="followed by text on its line"),
     ),
     "two broken calls in one block": (block('{"name": "ping",}\n{"name": "ping",}'), refuses("cannot be read")),
     "text behind the JSON": (block(f"{LOOK} and that is it"), refuses("cannot be read")),
-    "YAML without its end tag": ("<TOOL_CALL>\nname: look\narguments:\n  path: a.p", offers("may not be whole")),
+    "YAML without its end tag": ("<TOOL_CALL>\nname: look\narguments:\n  path: a.p", refuses("may not be whole")),
     "YAML with its end tag behind a text": (
         "<TOOL_CALL>\nname: look\narguments:\n  path: a.py</TOOL_CALL>",
         offers("may not be whole"),
@@ -218,7 +218,7 @@ ENDED: Final[dict[str, tuple[str, Runs | Refuses]]] = {
     "YAML with its end tag behind a text": ("<TOOL_CALL>\nname: look\narguments:\n  path: a.py</TOOL_CALL>", looks()),
     "YAML without its end tag, and a side effect": (
         "<TOOL_CALL>\nname: save\narguments:\n  path: a\n  text: b",
-        offers("may not be whole"),
+        refuses("</TOOL_CALL> is missing", "may not be whole"),
     ),
     "JSON cut off": ('<TOOL_CALL>\n{"name": "look", "arguments": {"path": "a', refuses("cut off")),
 }

@@ -96,7 +96,7 @@ WELL: Final[dict[str, tuple[str, Runs]]] = {
 
 BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "cut off in the name": ("<tool_call><name>lo", refuses("does not begin with <name>")),
-    "cut off behind the name": ("<tool_call><name>ping</name>", offers("may not be whole")),
+    "cut off behind the name": ("<tool_call><name>ping</name>", refuses("may not be whole")),
     "cut off in a text": ("<tool_call><name>look</name><params><path>a.p", refuses("'path' is not closed")),
     "cut off behind a text": (
         f"<tool_call><name>look</name><params>{PATH}",
@@ -173,7 +173,7 @@ BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "JSON inside, cut off": ('<tool_call>\n{"name": "look"\n</tool_call>', refuses("cut off")),
     "an end tag too many": (block(PATH) + "\n</tool_call>", refuses("more often than")),
     "the other case": (block(PATH).replace("tool_call", "TOOL_CALL"), Says(hint="Write it exactly so: <tool_call>")),
-    "closed at once": ("<tool_call/>", Says()),
+    "closed at once": ("<tool_call/>", Says(hint="<tool_call/> is no tag here")),
 }
 
 ROWS: Final = tuple(

@@ -264,10 +264,24 @@ def test_calls_of_a_whole_body_are_read_too_and_so_is_the_old_form() -> None:
     assert old.called == [("call_1", "add", {"a": 1})]
 
 
-@pytest.mark.parametrize("arguments", ['{"a":', "[1]", "7", "add(1)", '"no"', '"[1]"'])
+TWICE = [
+    '{"a":1,"a":2}',
+    '{"a":1,"\\u0061":1}',
+    '{"a":{"b":1,"b":2}}',
+    '{"a":[{"b":1,"b":1}]}',
+    '"{\\"a\\":1,\\"a\\":2}"',
+]
+
+
+@pytest.mark.parametrize("arguments", ['{"a":', "[1]", "7", "add(1)", '"no"', '"[1]"', '"null"', '{"a":NaN}', *TWICE])
 def test_arguments_that_are_no_object_are_kept_and_never_run(arguments: str) -> None:
     (call,) = heard([sse(calls(part(0, "c1", "add", arguments)), delta("tool_calls"))]).calls
     assert (call.name, call.arguments, call.unread) == ("add", {}, arguments)
+
+
+def test_a_key_in_two_places_is_there_once_in_each() -> None:
+    (call,) = heard([sse(calls(part(0, "c1", "add", '{"a":{"b":1},"b":{"a":1}}')), delta("tool_calls"))]).calls
+    assert (call.arguments, call.unread) == ({"a": {"b": 1}, "b": {"a": 1}}, "")
 
 
 def test_what_a_vendor_adds_to_a_call_is_kept() -> None:

@@ -45,6 +45,7 @@ class Situation:
     others: tuple[str, ...] = ()
     told: bool = False
     misfit: Callable[[Data, object], str]
+    flaw: Callable[[str], str]
 
     def says(self, what: str, *, name: str = "", names: str = "", text: str = "") -> str:
         """What the agent is told of a call, in its language."""
@@ -91,7 +92,8 @@ def read(here: Situation, reply: Reply) -> Meaning:
 
 def _call(here: Situation, meaning: Meaning, call: ToolCall) -> None:
     if call.unread:
-        meaning.again = ""  # it is told that nobody can read it: see the transcript
+        meaning.told[call.call_id] = here.says("unread", text=here.flaw(call.unread))
+        meaning.again = ""
     elif call.name in own.HOUSE and call.name not in here.offered:
         meaning.told[call.call_id] = here.says("no_call", name=call.name, names=", ".join(sorted(here.offered)))
         meaning.again = ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from msgspec import DecodeError, json
+from msgspec import DecodeError
+from msgspec.json import decode
 
 from greenroom.core.ports.model import Opaque, ToolCall
 
@@ -113,18 +115,23 @@ def _read(parts: _Parts) -> tuple[Mapping[str, object], str]:
     if not text.strip():
         return {}, ""
     try:
-        found = json.decode(text)
-    except (DecodeError, UnicodeEncodeError, RecursionError):
+        found = _decoded(text)
+        # Some encode their arguments twice.
+        found = _decoded(found) if isinstance(found, str) else found
+    except (DecodeError, UnicodeEncodeError, RecursionError, ValueError):
         return {}, text
-    if isinstance(found, str):
-        return _read_again(found, text)
-    return (cast("dict[str, object]", found), "") if isinstance(found, dict) else ({}, "" if found is None else text)
+    if isinstance(found, dict):
+        return cast("dict[str, object]", found), ""
+    return {}, "" if found is None and text.strip() == "null" else text
 
 
-def _read_again(inner: str, text: str) -> tuple[Mapping[str, object], str]:
-    """Some encode their arguments twice."""
-    try:
-        found = json.decode(inner)
-    except (DecodeError, UnicodeEncodeError, RecursionError):
-        return {}, text
-    return (found, "") if isinstance(found, dict) else ({}, text)
+def _decoded(text: str) -> object:
+    """The value; a key that is there twice is no JSON: nobody knows which of its values was meant."""
+    found = decode(text)
+    json.loads(text, object_pairs_hook=_once)
+    return cast("object", found)
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key is there twice")

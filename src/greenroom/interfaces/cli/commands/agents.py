@@ -10,7 +10,8 @@ from rich.text import Text
 from greenroom.app.agents.finding import Agents, Found, find_agents
 from greenroom.app.agents.remarks import remarks
 from greenroom.app.agents.writing import Wish, write_agent
-from greenroom.app.workspace import current_folder
+from greenroom.app.hands.hands import toolbox_of
+from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.records import encode, whole
 from greenroom.interfaces.cli.asked.orders import AgentsList, AgentsNew, AgentsShow
 from greenroom.interfaces.cli.display.output import harmless
@@ -92,7 +93,8 @@ async def agents_show(desk: Desk, order: AgentsShow) -> Exit:
     """All fields that differ from their default, the prompt, and the report."""
     agents = find_agents(current_folder())
     one = agents.get(order.name)
-    report = [str(note) for note in remarks(one, agents)]
+    names = {tool.name for tool in toolbox_of(workspace_root(current_folder()))}
+    report = [str(note) for note in remarks(one, agents, names)]
     desk.out.begin(command="agents show")
     desk.out.show(_head(one), Text(""))
     desk.out.show(Fitted(FIELDS, [row(key, harmless(value)) for key, value in _fields(one)]))

@@ -10,8 +10,9 @@ from rich.text import Text
 from greenroom.app.agents.finding import find_agents
 from greenroom.app.agents.remarks import missing_tools
 from greenroom.app.first_request import FirstRequest, Surroundings, first_request
+from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.reading import TextReader
-from greenroom.app.workspace import current_folder, workspace_notes
+from greenroom.app.workspace import current_folder, workspace_notes, workspace_root
 from greenroom.core.base.records import encode, evolve
 from greenroom.core.ports.model import ChatMessage, ModelRequest, ToolSpec
 from greenroom.core.state.spec import AgentSpec
@@ -25,8 +26,10 @@ async def prompt_show(desk: Desk, order: PromptShow) -> Exit:
     """Messages, tools and settings of its first request."""
     folder = current_folder()
     agents = find_agents(folder)
-    spec = _spoken(desk, agents.get(order.name).spec)
-    around = Surroundings(others=agents.specs, reader=TextReader(), project=workspace_notes(folder))
+    tools = toolbox_of(workspace_root(folder))
+    spec = tools.equipped(_spoken(desk, agents.get(order.name).spec))
+    notes = workspace_notes(folder)
+    around = Surroundings(tools=tools.specs, others=agents.specs, reader=TextReader(), project=notes)
     await desk.means.provisions.look_around()
     found = await first_request(spec, order.message, desk.means, around)
     desk.out.begin(command="prompt show")

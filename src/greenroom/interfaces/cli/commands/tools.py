@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.hands.hands import Hands, policy_for
+from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.ports.tool import ToolCard
 from greenroom.interfaces.cli.asked.orders import ToolsList, ToolsShow
@@ -41,11 +41,7 @@ async def tools_list(desk: Desk, _: ToolsList) -> Exit:
 
 async def tools_show(desk: Desk, order: ToolsShow) -> Exit:
     """All that is known of it."""
-    hands = _hands()
-    try:
-        card = hands.toolbox.named(order.name).card
-    finally:
-        hands.close()
+    card = toolbox_of(workspace_root(current_folder())).named(order.name).card
     desk.out.begin(command="tools show")
     effect = {"pure": "changes nothing", "keyed": "is found again after a crash", "effectful": "is never run twice"}
     desk.out.show(Text(f"{card.spec.name} · {card.group} · {effect.get(card.effect, card.effect)} · {card.source}\n"))
@@ -55,17 +51,7 @@ async def tools_show(desk: Desk, order: ToolsShow) -> Exit:
 
 
 def _cards() -> list[ToolCard]:
-    hands = _hands()
-    try:
-        return [tool.card for tool in hands.toolbox]
-    finally:
-        hands.close()
-
-
-def _hands() -> Hands:
-    """Only to be looked at."""
-    root = workspace_root(current_folder())
-    return Hands(root, policy_for(root, ()))
+    return [tool.card for tool in toolbox_of(workspace_root(current_folder()))]
 
 
 def _row(card: ToolCard) -> list[Text]:

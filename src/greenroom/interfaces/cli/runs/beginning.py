@@ -66,11 +66,8 @@ def equipped(door: Door, cast: Cast) -> Cast:
     if not any(spec.tools or spec.groups for _, spec in cast.members):
         return cast
     root = door.means.surroundings.root
-    hands = door.means.hands(root)
-    try:
-        members = tuple((name, hands.toolbox.equipped(spec)) for name, spec in cast.members)
-    finally:
-        hands.close()
+    tools = door.means.toolbox(root)
+    members = tuple((name, tools.equipped(spec)) for name, spec in cast.members)
     return evolve(cast, members=members, workspace=str(root))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from greenroom.app.hands.hands import FindEnded, Hands, policy_for
+from greenroom.app.hands.hands import FindEnded, Hands, policy_for, toolbox_of
 from greenroom.app.hands.rules_file import NAME, RulesFile
 from greenroom.app.settings.layers import user_file
+
+__all__ = ("hands_in", "rules_file", "toolbox_of")
 
 
 def rules_file() -> RulesFile:

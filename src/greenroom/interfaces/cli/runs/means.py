@@ -15,6 +15,7 @@ from greenroom.testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from greenroom.app.hands.hands import FindEnded, Hands
+    from greenroom.app.hands.toolbox import Toolbox
     from greenroom.app.provisions import Provisions
     from greenroom.app.runtime import Runtime
     from greenroom.interfaces.cli.runs.surroundings import Surroundings
@@ -52,6 +53,10 @@ class Means:
         """The tools of a workspace."""
         make = cast("Callable[[Path, FindEnded], Hands]", load("runs.hands", "hands_in"))
         return make(root, self._ended)
+
+    def toolbox(self, root: Path) -> Toolbox:
+        """The same, only to be looked at."""
+        return cast("Callable[[Path], Toolbox]", load("runs.hands", "toolbox_of"))(root)
 
     async def _ended(self, team: TeamId, name: StepId) -> Step | None:
         """A step that has ended, for whoever reads on in its result."""
