@@ -113,13 +113,15 @@ def test_ctrl_c_stops_the_answer_and_asks_and_enter_goes_on(tmp_path: Path) -> N
         chat.until("Interrupted. What now?")
         chat.says("")
         chat.until("All ten.")
-        assert said(fake) == ["Count."]
+        counted, begun, more = said(fake)
+        assert (counted, more) == ("Count.", "Go on.")
+        assert begun.startswith("one two three"), "what was there to be read stays in the conversation"
         chat.says("Count again.")
         chat.until("one two three")
         chat.press(CTRL_C)
         chat.until("Interrupted. What now?")
         chat.says("Say hello instead.")
-        chat.until("Say hello instead.> #4")
+        chat.until("Say hello instead.> #7")
         assert said(fake)[-1].startswith("(You were interrupted.")
 
 

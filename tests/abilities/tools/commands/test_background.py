@@ -14,9 +14,9 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.ports.commands import Ended
 from tests.abilities.tools.calling import Caller, caller
 from tests.abilities.tools.commands.scripts import Said, scripts, tools
-from tests.adapters.commands.running import marked, until_gone, until_marked, until_there
+from tests.adapters.commands.running import TOKEN, marked, until_gone, until_marked, until_there
 
-SERVER = "export PROBE_TOKEN={token}; echo ready; touch up; setsid sleep 600 & sleep 600"
+SERVER = f"export {TOKEN}={{token}}; echo ready; touch up; setsid sleep 600 & sleep 600"
 
 
 async def begun(team: Caller, script: str, **arguments: object) -> str:

@@ -13,7 +13,7 @@ from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.step import PROCESS, EffectPrepared, Step
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.abilities.tools.commands.scripts import Said, scripts, tools
-from tests.adapters.commands.running import marked, until_marked, until_there
+from tests.adapters.commands.running import TOKEN, marked, until_marked, until_there
 
 EXECUTE = command_tools(Said(Ended(how="exited", code=0)))[0]
 
@@ -117,7 +117,7 @@ async def test_one_long_line_is_kept_whole(tmp_path: Path, script: str) -> None:
 
 async def test_a_cancelled_script_is_dead_and_what_it_printed_is_kept(tmp_path: Path) -> None:
     async with scripts(tmp_path) as team:
-        script = "export PROBE_TOKEN=left; echo printed; setsid sleep 600 & touch up; sleep 600"
+        script = f"export {TOKEN}=left; echo printed; setsid sleep 600 & touch up; sleep 600"
         await team.begin("execute_script", script=script)
         await until_there(tmp_path / "up")
         await until_marked("left")
