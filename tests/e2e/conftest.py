@@ -7,7 +7,6 @@ import pytest
 
 from tests.e2e.terminal import Ended, greenroom
 
-
 UNMEASURED = {
     "test_ask",
     "test_bad_input",
