@@ -67,8 +67,9 @@ def test_an_undisturbed_run_breaks_nothing(home: Path) -> None:
     assert judge(home) == []
 
 
+# How many appends a run has depends on how many fall into one commit: these come in every run.
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("at", [3, 7, 12, 16, 20, 24])
+@pytest.mark.parametrize("at", [3, 6, 10, 13, 16, 19])
 def test_a_crash_at_an_append_boundary_loses_nothing(home: Path, at: int, moment: Moment) -> None:
     assert crash_and_recover(home, at, moment)
 
