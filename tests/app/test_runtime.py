@@ -212,7 +212,7 @@ async def test_a_denied_step_fails_and_its_agent_reads_why(tmp_path: Path) -> No
         assert (await house.runtime.wait(house.team, T1)).word == "finished"
         assert not (tmp_path / "ledger").exists()
         errors = [one.error for one in await house.archived("step") if isinstance(one, Step) and one.error]
-        assert errors == ["Denied by door. Too early."]
+        assert errors == ["Denied by the person. Too early."]
 
 
 async def test_a_timer_wakes_an_agent() -> None:

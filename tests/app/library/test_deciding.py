@@ -50,10 +50,10 @@ async def _later(answer: bool, _: Asked) -> bool:
     ("approve", "output", "paid"),
     [
         (_yes, "paid 5", [5]),
-        (_no, "Denied by door.", []),
-        (_because, "Denied by door. It is too much.", []),
+        (_no, "Denied by the person.", []),
+        (_because, "Denied by the person. It is too much.", []),
         (lambda asked: _later(True, asked), "paid 5", [5]),
-        (partial(_later, False), "Denied by door.", []),
+        (partial(_later, False), "Denied by the person.", []),
     ],
 )
 async def test_a_yes_a_no_and_a_reason_come_from_any_function(approve: Approve, output: str, paid: list[int]) -> None:

@@ -7,7 +7,7 @@ from greenroom.core.base.ids import AgentId, StepId, WaitingId, timer_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules import limits
 from greenroom.core.rules.closing import drop_step, notice, settle_question
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
+from greenroom.core.rules.draft import DOOR, Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
 from greenroom.core.rules.queue import enqueue, open_thread
 from greenroom.core.rules.waits import reader, release
@@ -70,7 +70,8 @@ def _answer(draft: Draft, approval: Approval, intent: AnswerApproval, by: str, g
             notice(draft, step, "", "approved", f"{by} agreed to step {step.step_id}: {intent.reason}")
         draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
     else:
-        drop_step(draft, step, "failed", error=f"Denied by {by}. {intent.reason}".strip())
+        who = "the person" if by.split(":", 1)[0] == DOOR else by
+        drop_step(draft, step, "failed", error=f"Denied by {who}. {intent.reason}".strip())
 
 
 def set_timer(draft: Draft, intent: SetTimer, by: str) -> Verdict:

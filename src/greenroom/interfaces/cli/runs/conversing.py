@@ -296,7 +296,7 @@ class Conversation:
             self._door.out.write(f"{self._answer.rstrip()}\n")
         if turn.word == "interrupted":
             self._talk.note("Interrupted. What now? Enter goes on with it.", style="bold")
-        elif turn.word not in ("answered", "finished"):
+        elif turn.word not in ("answered", "finished") and not (turn.word == "waiting" and self._person.attended):
             self._complain(trouble(turn, attended=self._person.attended, answer=self._command_to_answer()))
         self._talk.note(f"  {cost(turn)}\n" if turn.spent.tokens else "", style="dim")
         self._door.out.item("turn", {"asked": self._talk.own, **fields(turn, self._answer)})
