@@ -29,7 +29,6 @@ async def client() -> AsyncIterator[McpClient]:
         yield client
 
 
-@pytest.mark.req("AG-54")
 async def test_a_tool_of_a_server_is_called(client: McpClient) -> None:
     tool = await tool_of(client, "add")
     assert (await ran(tool, a=2, b=40)).result == {"output": "42"}

@@ -14,6 +14,7 @@ from greenroom.app.designs.artifactflow import (
     merge_agent_response_to_state,
 )
 from greenroom.app.reading import TextReader
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Failed, Finished, ReasoningDelta, TextDelta, ToolSpec, Usage
 from tests.abilities.skills.talks import ANN, Answer, Played, in_order, says, team
 
@@ -159,6 +160,12 @@ def test_an_agent_that_lacks_either_method_cannot_be_made(missing: str) -> None:
     kind: Any = type("Half", (BaseAgent,), {name: one for name, one in methods.items() if name != missing})
     with pytest.raises(TypeError, match=missing):
         kind(AgentConfig(name="a", description="d"), models=Played(lambda _: says("")))
+
+
+def test_a_kind_of_agent_without_a_configuration_of_its_own_needs_one() -> None:
+    agent, model = searcher(says(""))
+    with pytest.raises(WorldFault, match="give it an AgentConfig"):
+        type(agent)(models=model)
 
 
 @pytest.mark.req("AF-35", "AF-36")

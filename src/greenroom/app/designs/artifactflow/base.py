@@ -18,6 +18,7 @@ from greenroom.adapters.models.retrying import Patience, Retrying
 from greenroom.app.clock import SystemClock
 from greenroom.app.designs.artifactflow.telling import line, minute
 from greenroom.core.base.clock import Clock
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.ports.model import (
     ChatMessage,
@@ -111,19 +112,24 @@ class BaseAgent(ABC):
 
     def __init__(
         self,
-        config: AgentConfig,
+        config: AgentConfig | None = None,
         toolkit: Sequence[ToolSpec] | None = None,
         *,
         models: Models,
         language: str = "",
         clock: Clock | None = None,
     ) -> None:
-        self.config = config
-        self.toolkit = tuple(tool for tool in toolkit or () if tool.name in config.required_tools)
+        self.config = config or self.usual()
+        self.toolkit = tuple(tool for tool in toolkit or () if tool.name in self.config.required_tools)
         self.sub_agents: dict[str, AgentConfig] = {}
         self.language = language
         self._models = models
         self._clock: Clock = clock or SystemClock()
+
+    @classmethod
+    def usual(cls) -> AgentConfig:
+        """How it is set up where nobody says; `WorldFault` for a kind of agent that has nothing of that sort."""
+        raise WorldFault(f"{cls.__name__} has no configuration of its own: give it an AgentConfig.")
 
     def register_subagent(self, config: AgentConfig) -> None:
         """Let it call this one."""

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from greenroom.app.designs.artifactflow.base import AgentConfig, BaseAgent
 from greenroom.app.designs.artifactflow.telling import PACK, line, wrapped
-from greenroom.core.base.clock import Clock
-from greenroom.core.ports.model import Models, ToolSpec
 
 TAG: Final = "extracted_content"
 """What its answer stands in; the prompt asks for the same."""
@@ -35,16 +33,10 @@ def crawl_config() -> AgentConfig:
 class CrawlAgent(BaseAgent):
     """The one who reads pages. A page that cannot be had is a result too: the run goes on."""
 
-    def __init__(
-        self,
-        config: AgentConfig | None = None,
-        toolkit: Sequence[ToolSpec] | None = None,
-        *,
-        models: Models,
-        language: str = "",
-        clock: Clock | None = None,
-    ) -> None:
-        super().__init__(config or crawl_config(), toolkit, models=models, language=language, clock=clock)
+    @classmethod
+    def usual(cls) -> AgentConfig:
+        """As the design has it."""
+        return crawl_config()
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
         """How it works and in which form it answers. All it needs to know of a task is in its instruction."""

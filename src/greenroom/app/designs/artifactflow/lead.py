@@ -7,8 +7,6 @@ from typing import Any
 
 from greenroom.app.designs.artifactflow.base import AgentConfig, BaseAgent
 from greenroom.app.designs.artifactflow.telling import PACK, line, listed
-from greenroom.core.base.clock import Clock
-from greenroom.core.ports.model import Models, ToolSpec
 
 
 def lead_config() -> AgentConfig:
@@ -27,16 +25,10 @@ def lead_config() -> AgentConfig:
 class LeadAgent(BaseAgent):
     """The coordinator. Register its sub-agents before its prompt is built."""
 
-    def __init__(
-        self,
-        config: AgentConfig | None = None,
-        toolkit: Sequence[ToolSpec] | None = None,
-        *,
-        models: Models,
-        language: str = "",
-        clock: Clock | None = None,
-    ) -> None:
-        super().__init__(config or lead_config(), toolkit, models=models, language=language, clock=clock)
+    @classmethod
+    def usual(cls) -> AgentConfig:
+        """As the design has it."""
+        return lead_config()
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
         """Its sections. `context` may have `artifacts_inventory` and `user_feedback`, as texts or lists."""

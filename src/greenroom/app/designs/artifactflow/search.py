@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from greenroom.app.designs.artifactflow.base import AgentConfig, BaseAgent
 from greenroom.app.designs.artifactflow.telling import PACK, line, wrapped
-from greenroom.core.base.clock import Clock
-from greenroom.core.ports.model import Models, ToolSpec
 
 TAG: Final = "search_results"
 """What its answer stands in; the prompt asks for the same."""
@@ -31,16 +29,10 @@ def search_config() -> AgentConfig:
 class SearchAgent(BaseAgent):
     """The one who searches. It is told the time last, so that all before it stays the same."""
 
-    def __init__(
-        self,
-        config: AgentConfig | None = None,
-        toolkit: Sequence[ToolSpec] | None = None,
-        *,
-        models: Models,
-        language: str = "",
-        clock: Clock | None = None,
-    ) -> None:
-        super().__init__(config or search_config(), toolkit, models=models, language=language, clock=clock)
+    @classmethod
+    def usual(cls) -> AgentConfig:
+        """As the design has it."""
+        return search_config()
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
         """How it works and in which form it answers. All it needs to know of a task is in its instruction."""
