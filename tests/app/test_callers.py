@@ -32,7 +32,7 @@ def task(name: str) -> AddTask:
     return AddTask(name=name, intention=name, manager=LEAD, driver="manager")
 
 
-def closing_badly() -> None:
+async def closing_badly() -> None:
     """A kit that breaks when it is closed."""
     raise WorldFault("the kit broke")
 

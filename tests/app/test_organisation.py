@@ -142,7 +142,11 @@ async def test_starting_a_team_twice_runs_it_once() -> None:
 
 async def test_a_kit_is_told_when_its_team_is_closed(tmp_path: Path) -> None:
     closed: list[bool] = []
-    kit = Kit(abilities=Abilities([]), closing=lambda: closed.append(True))
+
+    async def closing() -> None:
+        closed.append(True)
+
+    kit = Kit(abilities=Abilities([]), closing=closing)
     runtime = Runtime(await SqliteLog.open(tmp_path), kits={"": lambda _: kit})
     team = await runtime.create("t", [])
     await runtime.start(team)

@@ -23,7 +23,11 @@ ANN, T1 = AgentId("ann"), TaskId("t1")
 
 async def _runtime(home: Path) -> tuple[Runtime, PlainCommands]:
     commands = PlainCommands(home, mark=processes.mark)
-    kit = Kit(abilities=Abilities(command_tools(commands)), closing=commands.close)
+
+    async def closing() -> None:
+        commands.close()
+
+    kit = Kit(abilities=Abilities(command_tools(commands)), closing=closing)
     return Runtime(await SqliteLog.open(home), kits={"": lambda _: kit}), commands
 
 

@@ -12,7 +12,7 @@ from greenroom.actors.agents.crew import Crew
 from greenroom.actors.agents.windows import Windows
 from greenroom.actors.teamwork.schedule import changed, schedule
 from greenroom.adapters.workers.processes import end_left_over
-from greenroom.app.kit import Kit
+from greenroom.app.kit import Closing, Kit
 from greenroom.app.timekeeper import Timekeeper
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Bug, Rejected, WorldFault
@@ -52,7 +52,7 @@ class Host:
         self._move = asyncio.Event()
         self._snapshot_at = snapshot_at
         self._snapshot: asyncio.Task[None] | None = None
-        self._closing: Callable[[], None] = _nothing
+        self._closing: Closing = _nothing
 
     @classmethod
     async def open(cls, log: Store, lease: Lease, *, clock: Clock) -> Host:
@@ -125,7 +125,7 @@ class Host:
     async def close(self) -> None:
         """Stop: effects are ended and seen dead, everything asked for is written, the lease is given back."""
         async with AsyncExitStack() as last:  # from the bottom up, whatever fails before
-            last.callback(self._closing)
+            last.push_async_callback(self._closing)
             last.push_async_callback(self._log.release, self.lease)
             last.push_async_callback(self.sync.close)
             last.push_async_callback(self._end_tasks)
@@ -231,7 +231,7 @@ class Host:
         return await ended_steps(self._log, self.lease.stream, known.last, known.window_from) if known else ()
 
 
-def _nothing() -> None:
+async def _nothing() -> None:
     """A kit that has nothing to close."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from greenroom.core.base.errors import WorldFault
@@ -11,6 +11,8 @@ from greenroom.core.ports.executor import Abilities
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
 
+Closing: TypeAlias = Callable[[], Awaitable[None]]
+
 
 @record
 class Kit:
@@ -18,7 +20,7 @@ class Kit:
 
     abilities: Abilities
     blueprints: tuple[AgentSpec, ...] = ()
-    closing: Callable[[], None] | None = None
+    closing: Closing | None = None
 
 
 KitMaker: TypeAlias = Callable[[Team], Kit]

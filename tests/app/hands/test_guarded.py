@@ -128,7 +128,7 @@ class Here:
 @asynccontextmanager
 async def here(tool: Say, policy: Says, heard: list[Outcome] | None = None) -> AsyncIterator[Here]:
     """Two agents who have the tool."""
-    after = None if heard is None else lambda _, outcome: heard.append(outcome)
+    after = () if heard is None else (lambda _, outcome: heard.append(outcome),)
     kit = Kit(abilities=Abilities([Guarded(tool, policy, after)]))
     runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
@@ -29,11 +29,11 @@ After = Callable[[Step, Outcome], None]
 
 
 class Guarded:
-    """One tool under one policy. `after` hears of every call that was made."""
+    """One tool under one policy. Those `after` it hear of every call that was made."""
 
     type: StepType = "tool"
 
-    def __init__(self, tool: ToolExecutor, policy: Policy, after: After | None = None) -> None:
+    def __init__(self, tool: ToolExecutor, policy: Policy, after: Sequence[After] = ()) -> None:
         self._tool = tool
         self._policy = policy
         self._after = after
@@ -69,8 +69,8 @@ class Guarded:
         wrong = self._misfit(given)
         outcome = _failed(wrong) if wrong else await self._called(bench)
         outcome = _presentable(outcome, bench.step, self.card.shown)
-        if self._after is not None:
-            self._after(bench.step, outcome)
+        for after in self._after:
+            after(bench.step, outcome)
         return outcome
 
     async def _called(self, bench: Bench) -> Outcome:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools.ask_user import AskUser
@@ -14,20 +15,22 @@ from greenroom.abilities.tools.output.read_output import FindStep, ReadOutput
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.adapters.workers import processes
-from greenroom.app.hands.guarded import After, Guarded
+from greenroom.app.hands.equipment import Equipment
+from greenroom.app.hands.guarded import Guarded
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.policy import Policy
-from greenroom.core.ports.tool import ToolExecutor
+
+NOTHING_MORE: Final = Equipment()
 
 FindEnded: TypeAlias = FindStep
 """How a step of a team is found that has ended, for whoever reads on in its result."""
 
 
 class Hands:
-    """Made for a workspace, closed when the team is. `extra` are tools beside those of the house."""
+    """Made for a workspace, closed when the team is. `equipment` comes to what the house has itself."""
 
     def __init__(
         self,
@@ -35,8 +38,7 @@ class Hands:
         policy: Policy,
         *,
         find: FindEnded | None = None,
-        after: After | None = None,
-        extra: Iterable[ToolExecutor] = (),
+        equipment: Equipment = NOTHING_MORE,
     ) -> None:
         self._commands = PlainCommands(root, mark=processes.mark)
         self.toolbox = Toolbox(
@@ -45,11 +47,11 @@ class Hands:
                 *command_tools(self._commands),
                 AskUser(),
                 ReadOutput(find),
-                *extra,
+                *equipment.tools,
             )
         )
         self._policy = policy
-        self._after = after
+        self._equipment = equipment
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
@@ -59,18 +61,24 @@ class Hands:
     @property
     def executors(self) -> Sequence[Executor]:
         """The tools as agents meet them."""
-        return [Guarded(tool, self._policy, self._after) for tool in self.toolbox]
+        return [Guarded(tool, self._policy, self._equipment.after) for tool in self.toolbox]
 
-    def close(self) -> None:
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is not there, and what to do about it."""
+        return self._equipment.notes
+
+    async def close(self) -> None:
         """End what still runs."""
-        self._commands.close()
+        async with AsyncExitStack() as last:
+            last.callback(self._commands.close)
+            for closing in self._equipment.closing:
+                last.push_async_callback(closing)
 
 
-def toolbox_of(root: Path) -> Toolbox:
+def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:
     """The tools of a workspace, only to be looked at."""
-    hands = Hands(root, policy_for(root, ()))
-    hands.close()
-    return hands.toolbox
+    return Hands(root, policy_for(root, ()), equipment=equipment).toolbox
 
 
 def _hides(path: str) -> bool:

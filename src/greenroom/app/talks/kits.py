@@ -37,7 +37,7 @@ class Hands(Protocol):
         """The tools."""
         ...
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End what still runs."""
         ...
 

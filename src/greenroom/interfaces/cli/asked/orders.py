@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from greenroom.core.base.records import record
+from greenroom.interfaces.cli.asked.allowing import Allowing
 
 Scope = Literal["once", "run", "always"]
 YesNo = Literal["yes", "no"]
@@ -260,39 +261,6 @@ class Forget:
     yes: bool
 
 
-@record
-class ToolsList:
-    """All that agents can have here."""
-
-
-@record
-class ToolsShow:
-    """One of them."""
-
-    name: str
-
-
-@record
-class PermissionsList:
-    """All rules."""
-
-
-@record
-class PermissionsAdd:
-    """Agree to a rule, here or everywhere."""
-
-    rule: str
-    everywhere: bool
-
-
-@record
-class PermissionsRemove:
-    """Agree to it no more."""
-
-    rule: str
-    everywhere: bool
-
-
 Order: TypeAlias = (
     Demo
     | Ask
@@ -308,11 +276,7 @@ Order: TypeAlias = (
     | AgentsShow
     | AgentsNew
     | PromptShow
-    | ToolsList
-    | ToolsShow
-    | PermissionsList
-    | PermissionsAdd
-    | PermissionsRemove
+    | Allowing
     | Tasks
     | Show
     | Events

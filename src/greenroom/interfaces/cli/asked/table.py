@@ -8,7 +8,7 @@ from typing import Final, Literal
 Access = Literal["make", "change", "look", "none"]
 """What a command may do to the home: make one, change what is there, or only look (see `Runtime.open`), or nothing."""
 
-SECTIONS: Final = ("begin", "look", "steer", "set up", "keep")
+SECTIONS: Final = ("begin", "look", "steer", "allow", "set up", "keep")
 GROUPS: Final = {
     "agents": "The agents that files describe.",
     "prompt": "What models are asked with.",
@@ -59,6 +59,11 @@ ENTRIES: Final = (
     Entry("steer", "cancel", "control", "change", "End the work; what runs is stopped."),
     Entry("steer", "answer", "control", "change", "Say yes or no to a step that waits for you."),
     Entry("steer", "fork", "fork", "change", "Begin a new team from any moment of an old one."),
+    Entry("allow", "tools list", "tools", "none", "The tools that agents can have here."),
+    Entry("allow", "tools show", "tools", "none", "What models are told of a tool."),
+    Entry("allow", "permissions list", "permissions", "none", "The rules that you have agreed to."),
+    Entry("allow", "permissions add", "permissions", "none", "Agree to a rule for good."),
+    Entry("allow", "permissions remove", "permissions", "none", "Agree to a rule no more."),
     Entry("set up", "init", "init", "none", "Find or store a key, choose models, write the settings."),
     Entry("set up", "models list", "models", "none", "The models at hand: window, tools, price."),
     Entry("set up", "models check", "models", "none", "Try a model with three tiny calls."),
@@ -69,11 +74,6 @@ ENTRIES: Final = (
     Entry("set up", "agents show", "agents", "none", "All that is known of an agent."),
     Entry("set up", "agents new", "agents", "none", "Write a file for a new agent."),
     Entry("set up", "prompt show", "prompt", "none", "The exact request that an agent makes first."),
-    Entry("set up", "tools list", "tools", "none", "The tools that agents can have here."),
-    Entry("set up", "tools show", "tools", "none", "What models are told of a tool."),
-    Entry("set up", "permissions list", "permissions", "none", "The rules that you have agreed to."),
-    Entry("set up", "permissions add", "permissions", "none", "Agree to a rule for good."),
-    Entry("set up", "permissions remove", "permissions", "none", "Agree to a rule no more."),
     Entry("keep", "du", "storage", "look", "How much room the teams take."),
     Entry("keep", "gc", "storage", "change", "Give back the room that nothing needs."),
     Entry("keep", "forget", "storage", "change", "Delete a team and all that was logged of it."),

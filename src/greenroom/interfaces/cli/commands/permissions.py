@@ -9,7 +9,7 @@ from rich.text import Text
 
 from greenroom.app.hands.rules_file import written
 from greenroom.app.workspace import current_folder, workspace_root
-from greenroom.interfaces.cli.asked.orders import PermissionsAdd, PermissionsList, PermissionsRemove
+from greenroom.interfaces.cli.asked.allowing import PermissionsAdd, PermissionsList, PermissionsRemove
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.exits import Exit

@@ -10,7 +10,7 @@ from rich.text import Text
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.ports.tool import ToolCard
-from greenroom.interfaces.cli.asked.orders import ToolsList, ToolsShow
+from greenroom.interfaces.cli.asked.allowing import ToolsList, ToolsShow
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.display.words import shorten

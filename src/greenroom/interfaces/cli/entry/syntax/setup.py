@@ -1,5 +1,5 @@
 """How to type what sets Greenroom up: `init`, `eval live`, and the families `models`, `config`,
-`agents`, `prompt`, `tools`, `permissions`.
+`agents`, `prompt`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,8 @@ from greenroom.interfaces.cli.asked.orders import (
     Init,
     ModelsCheck,
     ModelsList,
-    PermissionsAdd,
-    PermissionsList,
-    PermissionsRemove,
     PromptShow,
     Tape,
-    ToolsList,
-    ToolsShow,
 )
 from greenroom.interfaces.cli.asked.setup import Setup, setup_of
 from greenroom.interfaces.cli.entry.doing import do
@@ -146,35 +141,3 @@ def prompt_show(
 ) -> int:
     """Print exactly what a model gets when this agent begins: messages, tools, settings. Nobody is asked."""
     return do(context, PromptShow(name=name.strip(), message=message))
-
-
-def tools_list(context: typer.Context) -> int:
-    """List the tools that agents can have in this folder, by group."""
-    return do(context, ToolsList())
-
-
-def tools_show(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="TOOL", help="Its name, as `greenroom tools list` has it.")],
-) -> int:
-    """Show what models are told of a tool: description and parameters."""
-    return do(context, ToolsShow(name=name.strip()))
-
-
-Rule: TypeAlias = Annotated[list[str], typer.Argument(metavar="RULE", help="For instance: allow command npm test")]
-Everywhere: TypeAlias = Annotated[bool, typer.Option("--everywhere", help="Not only in this workspace.")]
-
-
-def permissions_list(context: typer.Context) -> int:
-    """List the rules that you have agreed to for good, and where each holds."""
-    return do(context, PermissionsList())
-
-
-def permissions_add(context: typer.Context, rule: Rule, *, everywhere: Everywhere = False) -> int:
-    """Agree to a rule: allow, notify, ask or deny · command, line, path, host or tool · what."""
-    return do(context, PermissionsAdd(rule=" ".join(rule), everywhere=everywhere))
-
-
-def permissions_remove(context: typer.Context, rule: Rule, *, everywhere: Everywhere = False) -> int:
-    """Agree to a rule no more."""
-    return do(context, PermissionsRemove(rule=" ".join(rule), everywhere=everywhere))
