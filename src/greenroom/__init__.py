@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from greenroom.app.kit import Kit as Kit
     from greenroom.app.library.agent import Agent as Agent
     from greenroom.app.library.at_once import SyncTalk as SyncTalk
+    from greenroom.app.library.deciding import Answer as Answer
     from greenroom.app.library.deciding import Asked as Asked
     from greenroom.app.library.events import EventBus as EventBus
+    from greenroom.app.library.executed import Executed as Executed
     from greenroom.app.library.house import Greenroom as Greenroom
     from greenroom.app.library.listing import RunInfo as RunInfo
     from greenroom.app.library.results import Again as Again
@@ -89,8 +91,9 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "app.kit": ("Kit",),
     "app.library.agent": ("Agent",),
     "app.library.at_once": ("SyncTalk",),
-    "app.library.deciding": ("Asked",),
+    "app.library.deciding": ("Answer", "Asked"),
     "app.library.events": ("EventBus",),
+    "app.library.executed": ("Executed",),
     "app.library.house": ("Greenroom",),
     "app.library.listing": ("RunInfo",),
     "app.library.results": (

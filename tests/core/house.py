@@ -30,6 +30,7 @@ from greenroom.core.rules.intents import (
     StartStage,
     StartStep,
     SubtaskPlan,
+    WriteArtifact,
 )
 from greenroom.core.rules.queue import next_step
 from greenroom.core.state.agent import Agent
@@ -209,6 +210,12 @@ class House:
         """Start the agent's next step and finish it with these consequences."""
         self.start(agent, effect)
         return self.finish(agent, *intents)
+
+    def write(self, agent: AgentId, intent: WriteArtifact) -> House:
+        """Start the agent's next step and let it write an artifact whose content it has kept."""
+        step = self.start(agent)
+        finish = FinishStep(step_id=step.step_id, attempt=step.attempt, intents=(intent,), blobs=(intent.blob,))
+        return self.do(finish, by=agent)
 
     def release(self, agent: AgentId) -> House:
         """What the agent ran is dead and left no result."""

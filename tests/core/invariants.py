@@ -72,6 +72,16 @@ def holds(world: World) -> None:
     references(world)
     duties(world)
     parts(world)
+    knowledge(world)
+
+
+def knowledge(world: World) -> None:
+    """An artifact belongs to an open task and knows all its versions; no memory is newer than the newest."""
+    for key, one in world.artifacts.items():
+        assert key == f"{one.task_id}/{one.artifact_id}"
+        assert one.task_id in world.tasks
+        assert len(one.earlier) + 1 == one.version
+    assert all(name == one.memory_id <= world.team.last_memory for name, one in world.memories.items())
 
 
 def parts(world: World) -> None:

@@ -169,6 +169,19 @@ def live(
     return 99 if code is None else code
 
 
+async def cut_off(home: Path) -> bool:
+    """Whether the last life had said what it would write, and had not said yet that it is written."""
+    if not (home / "log").exists():
+        return False
+    log = await SqliteLog.open(home / "log")
+    try:
+        teams = await log.streams()
+        world = await Runtime(log).world(TeamId(teams[0].stream)) if teams else None
+        return world is not None and any(step.state == "running" and step.prepared for step in world.steps.values())
+    finally:
+        await log.close()
+
+
 async def states(home: Path) -> list[str]:
     """How the steps ended."""
     log = await SqliteLog.open(home / "log")

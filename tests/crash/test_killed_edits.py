@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from tests.crash.edits import Kind, live, states, unfinished, violations, workspace
+from tests.crash.edits import Kind, cut_off, live, states, unfinished, violations, workspace
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 CALLS: dict[Kind, int] = {"patch": 6, "rewrite": 6, "several": 18}
@@ -26,6 +26,7 @@ def killed_at(home: Path, kind: Kind, at: int) -> bool:
     assert code in (0, -9), f"a life ended with {code}"
     assert violations(root, kind) == []
     if code == -9:
+        assert asyncio.run(cut_off(home)), "or it was not in the middle"
         assert live(home, kind) == 0
     assert unfinished(root, kind) == []
     assert set(asyncio.run(states(home))) == {"finished"}
@@ -51,14 +52,15 @@ def test_a_life_that_is_not_killed_makes_as_many_calls_as_are_tried(tmp_path: Pa
     assert not killed_at(tmp_path, kind, CALLS[kind] + 1)
 
 
-def killed_sometime(home: Path, kind: Kind, source: random.Random) -> bool:
-    """The same, at a random moment of a life instead of a chosen call."""
+def killed_sometime(home: Path, kind: Kind, source: random.Random) -> tuple[bool, bool]:
+    """The same, at a random moment of a life instead of a chosen call. Whether it was killed, and in the middle."""
     root = workspace(home, kind)
     code = live(home, kind, kill_after=lambda: source.uniform(0.02, 0.3))
     assert violations(root, kind) == []
+    middle = asyncio.run(cut_off(home))
     assert live(home, kind) == 0
     assert unfinished(root, kind) == []
-    return code == -9
+    return code == -9, middle
 
 
 @pytest.mark.prove
@@ -77,8 +79,9 @@ def test_a_hundred_kills_in_the_middle_of_an_edit_tear_and_double_nothing(kind: 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kills_at_random_moments_tear_nothing(kind: Kind) -> None:
     source = random.Random(kind)
-    kills = 0
+    kills = middles = 0
     while kills < HUNDRED:
         with tempfile.TemporaryDirectory(prefix="greenroom-edit-") as name:
-            kills += killed_sometime(Path(name), kind, source)
-    print(f"\n{kind}: {kills} kills at random moments, 0 files torn or doubled")
+            killed, middle = killed_sometime(Path(name), kind, source)
+            kills, middles = kills + killed, middles + middle
+    print(f"\n{kind}: {kills} kills at random moments, {middles} in the middle of the edit, 0 files torn or doubled")

@@ -18,7 +18,15 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "pay": {"amount": 5},
     "call_agent": {"agent_name": "searcher", "instruction": "Look it up."},
 }
+ASKED_FOR: dict[str, tuple[str, dict[str, Any]]] = {
+    "read_code": ("notes.txt", {"file": "notes.txt"}),
+    "execute_script": ("made.txt", {"script": "touch made.txt"}),
+}
+"""Tools of the house are used where the task has this word in it."""
+
 ANSWERS = {
+    "read_code": "It says: tea.",
+    "execute_script": "It is there.",
     "population": "2100000 people live in Paris.",
     "pay": "It is paid.",
     "call_agent": "The searcher says: {result}",
@@ -29,9 +37,11 @@ def script(body: Mapping[str, Any], _: int) -> Answer:
     """Call the tool once, then answer in the shape that is asked for."""
     tools = {one["function"]["name"]: one["function"] for one in body.get("tools", ())}
     results = [str(one["content"]) for one in body["messages"] if one["role"] == "tool"]
-    name = next((one for one in tools if one in ARGUMENTS), None)
+    words = " ".join(str(one["content"]) for one in body["messages"] if one["role"] == "user")
+    known = ARGUMENTS | {name: given for name, (word, given) in ASKED_FOR.items() if word in words}
+    name = next((one for one in tools if one in known), None)
     if name is not None and not results:
-        return Answer(calls=(Call(name=name, arguments=ARGUMENTS[name]),))
+        return Answer(calls=(Call(name=name, arguments=known[name]),))
     if "answer" in tools:
         shape = tools["answer"]["parameters"]["properties"]
         fact = {"city": "Paris", "people": 2_100_000}

@@ -13,6 +13,8 @@ UNMEASURED = {
     "test_demo",
     "test_looking",
     "test_recordings",
+    "test_escapes",
+    "test_secrets",
     "test_setting_up",
     "test_streams",
     "test_two_terminals",

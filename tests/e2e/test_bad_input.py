@@ -220,7 +220,7 @@ def test_wrong_words_are_a_matter_of_usage(home: Path, words: tuple[str, ...]) -
         (("--output-format=json", "dance"), "No such command 'dance'."),
         (("show", "--output-format", "json"), "Missing argument 'ID'."),
         (("--output-format", "json"), "Missing command."),
-        (("answer", "last", "perhaps", "--output-format=json"), "Invalid value for 'yes|no':"),
+        (("answer", "last", "yes", "--for", "life", "--output-format=json"), "Invalid value for '--for'"),
         (
             ("--output-format", "text", "fork", "last", "--at", "0", "--output-format", "json"),
             "Invalid value for '--at'",

@@ -9,6 +9,7 @@ import pytest
 
 from greenroom.testing.fake_openai import Answer, Call, FakeOpenAI
 from greenroom.testing.fake_openai.scripts import Reply
+from tests.app.trust.yes import agree
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import greenroom
 from tests.e2e.typing import CTRL_D, ENTER, Typing
@@ -29,6 +30,7 @@ def _project(tmp_path: Path) -> Path:
     (folder / ".greenroom" / "agents" / "coder.md").write_text(CODER, encoding="utf-8")
     (folder / "hello.py").write_text("print('hello')\n", encoding="utf-8")
     (folder / "make.py").write_text("open('made.txt', 'w').write('made\\n')\n", encoding="utf-8")
+    agree(tmp_path / "config", folder)
     return folder
 
 
@@ -136,6 +138,103 @@ def test_the_tools_are_listed_and_shown(tmp_path: Path, project: Path) -> None:
     listed = greenroom(tmp_path, "tools", "list", "--output-format", "json", cwd=str(project)).json["tools"]
     assert isinstance(listed, list)
     assert {one["name"]: one["group"] for one in listed}["execute_script"] == "command"
-    assert len(listed) <= 12
+    assert len([one for one in listed if one["group"] in ("read", "edit", "command", "human")]) <= 12, "for a coder"
     assert '"search"' in greenroom(tmp_path, "tools", "show", "patch", cwd=str(project)).out
     assert "Did you mean 'patch'?" in greenroom(tmp_path, "tools", "show", "pach", cwd=str(project)).err
+
+
+def waits(home: Path) -> Mapping[str, str]:
+    """The only question that waits."""
+    listed = greenroom(home, "approvals", "list", "--output-format", "json").json["approvals"]
+    assert isinstance(listed, list)
+    (one,) = listed
+    return {name: str(value) for name, value in one.items()}
+
+
+def test_what_waits_is_listed_and_answered_later_by_a_person_or_a_program(tmp_path: Path, project: Path) -> None:
+    asks = ("ask_user", {"question": "Which \x1b[31mcolour?"})
+    with provider(acts(asks, SCRIPT)) as fake:
+        parked = greenroom(tmp_path, "run", "Paint it.", "--agent", "coder", cwd=str(project), **reached(fake))
+        assert parked.code == 6
+        listed = greenroom(tmp_path, "approvals", "list")
+        assert "colour?" in listed.out
+        assert "\x1b" not in listed.out
+        one = waits(tmp_path)
+        assert (one["agent"], one["wants"]) == ("coder", "words")
+        assert "in words" in greenroom(tmp_path, "answer", "last", "yes").err, "a yes says nothing about colours"
+        assert greenroom(tmp_path, "approvals", "answer", one["team"], "light", "blue").code == 0
+        assert greenroom(tmp_path, "resume", "last", **reached(fake)).code == 6
+        assert "light blue" in str(fake.requests[-1].body)
+        assert "neither yes nor no" in greenroom(tmp_path, "answer", "last", "perhaps").err
+        one = waits(tmp_path)
+        assert (one["wants"], one["always"]) == ("yes or no", "allow line python3 make.py")
+        assert greenroom(tmp_path, "answer", "last", "no", "--reason", "It is late.").code == 0
+        assert "Nothing waits for you." in greenroom(tmp_path, "approvals", "list").err
+        ended = greenroom(tmp_path, "resume", "last", **reached(fake))
+    assert (ended.code, ended.out) == (0, "Done.\n")
+    assert not (project / "made.txt").exists()
+
+
+def test_a_parked_run_asks_again_where_it_is_taken_up(tmp_path: Path, project: Path) -> None:
+    with provider(acts(SCRIPT)) as fake:
+        assert greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=str(project), **reached(fake)).code == 6
+        with Typing(tmp_path, "resume", "last", cwd=str(tmp_path), **reached(fake)) as resumed:
+            resumed.until("wants to use execute_script")
+            resumed.press(f"y{ENTER}")
+            resumed.until("Done.")
+            assert resumed.ends() == 0
+    assert (project / "made.txt").exists()
+
+
+def test_what_a_command_prints_is_seen_as_it_comes_and_what_one_wants_to_know_is_told(
+    tmp_path: Path, project: Path
+) -> None:
+    here = str(project)
+    assert greenroom(tmp_path, "permissions", "add", "notify command echo", cwd=here).code == 0
+    with provider(acts(("execute_script", {"script": "echo one; echo two"}))) as fake:
+        ended = greenroom(
+            tmp_path, "run", "x", "--agent", "coder", "--output-format", "stream-json", cwd=here, **reached(fake)
+        )
+    printed = [str(line["text"]) for line in ended.lines if line["type"] == "output"]
+    assert "".join(printed) == "one\ntwo\n"
+    with provider(acts(("execute_script", {"script": "echo one"}))) as fake:
+        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=here, **reached(fake))
+    assert "! coder: execute_script echo one (notify command echo" in ended.err
+
+
+def test_where_nobody_is_there_what_needs_a_yes_is_not_done_and_the_agent_goes_on(
+    tmp_path: Path, project: Path
+) -> None:
+    asks, here = ("ask_user", {"question": "Which colour?"}), str(project)
+    with provider(acts(SCRIPT, asks)) as fake:
+        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", "--non-interactive", cwd=here, **reached(fake))
+        assert (ended.code, ended.out) == (0, "Done.\n")
+        said = str(fake.requests[-1].body)
+    assert "nobody is there to agree to it" in said
+    assert "Decide yourself" in said
+    assert not (project / "made.txt").exists()
+    with provider(acts(SCRIPT)) as fake:
+        assert greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=here, **reached(fake)).code == 6
+        ended = greenroom(tmp_path, "resume", "last", "--non-interactive", cwd=here, **reached(fake))
+    assert (ended.code, ended.out) == (0, "Done.\n")
+
+
+@pytest.mark.req("AG-165")
+def test_who_wants_to_be_asked_about_every_call_is_asked(tmp_path: Path, project: Path) -> None:
+    with provider(acts(("read_code", {"file": "hello.py"}))) as fake:
+        words = ("run", "x", "--agent", "coder")
+        more = {**reached(fake), "GREENROOM_EXECUTE_TOOL_CONFIRM": "true"}
+        assert greenroom(tmp_path, *words, cwd=str(project), **more).code == 6
+        assert "read_code" in waits(tmp_path)["question"]
+
+
+def test_a_project_says_what_nobody_may_do_there(tmp_path: Path, project: Path) -> None:
+    (project / ".greenroom" / "permissions").write_text("deny command python3 make.py\nallow command echo\n")
+    with provider(acts(SCRIPT)) as fake:
+        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=str(project), **reached(fake))
+        assert (ended.code, ended.out) == (0, "Done.\n")
+        assert "deny command python3 make.py" in str(fake.requests[-1].body)
+    (project / ".greenroom" / "permissions").write_text("whatever\n")
+    with provider(acts(SCRIPT)) as fake:
+        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=str(project), **reached(fake))
+    assert (ended.code, "permissions, line 1" in ended.err) == (3, True)

@@ -3,11 +3,13 @@
 import signal
 import threading
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from greenroom.testing.fake_openai import Answer
 from greenroom.testing.fake_openai.scripts import Reply
+from tests.app.trust.yes import agree
 from tests.e2e.provider import KEY, provider, reached, settings
 from tests.e2e.terminal import PATIENCE, Running, greenroom
 from tests.e2e.test_chat import SLOW, echo, said
@@ -28,6 +30,7 @@ def work(tmp_path: Path) -> str:
     (folder / ".greenroom" / "agents").mkdir(parents=True)
     (folder / ".greenroom" / "agents" / "reviewer.md").write_text(REVIEWER)
     (folder / "AGENTS.md").write_text("We write British English.")
+    agree(tmp_path / "config", folder)
     return str(folder)
 
 
@@ -57,13 +60,27 @@ def test_an_agent_can_be_talked_with_too(tmp_path: Path, work: str) -> None:
 
 @pytest.mark.parametrize(("words", "told"), [((), True), (("--no-tools",), False)])
 def test_that_there_are_no_tools_is_said_once_unless_it_is_meant(
-    tmp_path: Path, words: tuple[str, ...], told: bool
+    tmp_path: Path, work: str, words: tuple[str, ...], told: bool
 ) -> None:
     with provider(echo) as fake:
-        ended = greenroom(tmp_path, "run", "Look.", *words, **reached(fake))
+        ended = greenroom(tmp_path, "run", "Look.", "-a", "reviewer", *words, cwd=work, **reached(fake))
     assert ended.code == 0
     assert ("It has no tools" in ended.err) is told
     assert "✓ finished: 1 step, " in ended.err
+
+
+@pytest.mark.req("AG-164")
+@pytest.mark.parametrize(("words", "has"), [(("run", "Look."), True), (("run", "Look.", "--no-tools"), False)])
+def test_whoever_names_no_agent_gets_one_with_the_usual_tools(
+    tmp_path: Path, work: str, words: tuple[str, ...], has: bool
+) -> None:
+    with provider(echo) as fake:
+        assert greenroom(tmp_path, *words, cwd=work, **reached(fake)).code == 0
+        body = fake.requests[-1].body
+    tools = cast("list[dict[str, dict[str, str]]]", body.get("tools", []))
+    names = [tool["function"]["name"] for tool in tools]
+    assert ("patch" in names, "execute_script" in names) == (has, has)
+    assert len(names) <= 12
 
 
 def test_a_name_that_nobody_has_is_answered_with_the_nearest(tmp_path: Path, work: str) -> None:

@@ -52,6 +52,7 @@ class Typing:
         )
         os.close(slave)
         self._seen = ""
+        self._raw = b""
         self._read_so_far = 0
         self._news = threading.Condition()
         self._over = False
@@ -80,6 +81,7 @@ class Typing:
                 data = b""
             with self._news:
                 decoded += data
+                self._raw = decoded
                 self._seen = STEERING.sub("", decoded.decode(errors="ignore"))
                 self._over = not data
                 self._news.notify_all()
@@ -91,6 +93,12 @@ class Typing:
         """All that was shown so far, without what steers a terminal."""
         with self._news:
             return self._seen
+
+    @property
+    def raw(self) -> bytes:
+        """All that the terminal got, to the last byte."""
+        with self._news:
+            return self._raw
 
     def until(self, text: str) -> str:
         """Wait until this is shown, after all that was waited for before; returns what was shown since then."""

@@ -11,7 +11,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Bug, WorldFault
 from greenroom.core.base.ids import AgentId, task_id
 from greenroom.core.base.records import record
-from greenroom.core.ports.executor import Outcome
+from greenroom.core.ports.executor import Live, Outcome
 from greenroom.core.ports.model import Finished, Model, ModelCard, ModelEvent, ModelRequest, Models, TextDelta, ToolSpec
 from greenroom.core.ports.reading import Reader
 from greenroom.core.rules.intents import AddTask, QueueSteps
@@ -86,7 +86,11 @@ class _Alone:
         """There is none."""
         raise Bug(f"A prompt keeps no {digest}.")
 
-    def show(self, event: ModelEvent) -> None:
+    async def keep(self, data: bytes) -> str:
+        """Nothing is kept."""
+        raise Bug(f"A prompt keeps nothing, not {len(data)} bytes.")
+
+    def show(self, event: Live) -> None:
         """Nobody watches."""
 
     def leave(self, left: Callable[[], Outcome | None]) -> None:

@@ -12,8 +12,10 @@ from greenroom.adapters.models.replay.cassette import FIRST_LINE
 from greenroom.adapters.models.replay.recording import Recorder
 from greenroom.adapters.models.replay.redaction import secrets_in
 from greenroom.adapters.models.replay.replaying import Playing
+from greenroom.app.hands.redaction import known_secrets
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.layers import Loaded, load
+from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.supply import Supply
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
@@ -97,19 +99,25 @@ class Provisions:
             return self._replay
         return One(model=self._recorder.wrap(script) if self._recorder is not None else script)
 
+    def keys(self) -> tuple[str, ...]:
+        """All keys of models that are at hand: whoever writes down what others say leaves them out."""
+        return known_secrets(self._environ, self._told(), self._saved())
+
     def _secrets(self) -> tuple[str, ...]:
+        headers = [value for one in self._told() for value in one.headers.values()]
+        return tuple(value for value in (*secrets_in(self._environ), *self.keys(), *headers) if value)
+
+    def _saved(self) -> tuple[str, ...]:
         try:
-            saved = tuple(saved_keys().values())
+            return tuple(saved_keys().values())
         except WorldFault:
-            saved = ()  # a key file that cannot be read has given nobody a key
+            return ()  # a key file that cannot be read has given nobody a key
+
+    def _told(self) -> tuple[ProviderSettings, ...]:
         try:
-            told = tuple(self.loaded.settings.providers.values())
+            return tuple(self.loaded.settings.providers.values())
         except WorldFault:
-            told = ()  # settings that cannot be read have given nobody a key either
-        own = [one.key.reveal() for one in told if one.key is not None]
-        named = [self._environ.get(one.key_env, "") for one in told if one.key_env]
-        headers = [value for one in told for value in one.headers.values()]
-        return tuple(value for value in (*secrets_in(self._environ), *saved, *own, *named, *headers) if value)
+            return ()  # settings that cannot be read have given nobody a key either
 
     # ---------------------------------------------------------------------------------------------------- models
 

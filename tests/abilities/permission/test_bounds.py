@@ -37,7 +37,7 @@ def test_a_hostile_line_is_asked_about_at_once(name: str) -> None:
     ruling = house.decide(ME, card(), (Target(kind="command", value=LINES[name]),))
     assert time.process_time() - begin < LIMIT
     assert ruling.verdict in {"ask", "allow"}
-    assert len(ruling.why) < 1000
+    assert len(ruling.why) < 10_000
 
 
 @pytest.mark.parametrize("path", ["a/" * 2_000, "../" * 1_300, "x" * 4_000, "*" * 4_000, "[" * 4_000, "x" * 1_000_000])
@@ -48,8 +48,33 @@ def test_a_hostile_path_is_decided_at_once(path: str) -> None:
     assert time.process_time() - begin < LIMIT
 
 
-def test_the_measurement_measures() -> None:
-    figures = run(rounds=3)
+SLOW = 3
+"""So much slower than the machine that the goals were set on may be the one that runs this. It is CPU time."""
+
+
+def test_a_decision_at_a_thousand_rules_takes_no_time_and_that_is_measured() -> None:
+    figures = run(rounds=10)
     assert set(GOALS) <= set(figures)
+    for name in ("decision_ms_1000_rules_p99", "decision_ms_1000_rules_worst_kind"):
+        assert figures[name] <= SLOW * GOALS[name][1], figures
     assert len(targets()) > 20
     assert ROOT == "/home/me/project"
+
+
+@pytest.mark.parametrize(
+    "script", ["for f in *; do rm $f; done", "echo one\necho two\n\tpython x.py", f"python a.py {'x' * 300} --force"]
+)
+def test_nobody_says_yes_to_a_command_that_they_have_not_seen(script: str) -> None:
+    why = user().decide(ME, card(), (Target(kind="command", value=script),)).why
+    assert [line[4:] for line in why.split("\n")[1:]] == script.replace("\t", "    ").split("\n")
+
+
+def test_what_is_short_is_shown_once() -> None:
+    why = user().decide(ME, card(), (Target(kind="command", value="npm test"),)).why
+    assert why == "It would run `npm test`, which no rule allows."
+
+
+def test_what_a_terminal_obeys_is_spelt_out_in_a_question() -> None:
+    why = user().decide(ME, card(), (Target(kind="command", value="rm -rf /\rls \x1b[8m;x \u202e"),)).why
+    assert "rm -rf /\\rls \\x1b[8m;x \\u202e" in why
+    assert all(sign.isprintable() or sign == "\n" for sign in why)

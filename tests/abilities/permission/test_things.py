@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +73,12 @@ def test_likely_secrets_are_read_only_with_a_persons_word(path: str) -> None:
 def test_what_governs_us_is_not_written(path: str) -> None:
     ruling = touch(user("allow path **", "allow path .git/**"), path, writes=True, grants=[f"allow path {ROOT}/**"])
     assert ruling.verdict == "deny"
+
+
+@pytest.mark.parametrize("path", [".git/a\nb", ".GIT/\x1b[2K", "sub/.greenroom/a\x00b"])
+def test_odd_signs_in_a_path_do_not_open_what_is_forbidden(path: str) -> None:
+    ruling = touch(policy({"granted": ["allow path ** write"]}), path, writes=True)
+    assert (ruling.verdict, ruling.grant) == ("deny", "")
 
 
 @pytest.mark.parametrize("path", ["a\0b", "a\nb", "a\x1b[2Kb", "x" * 5000])
@@ -244,3 +252,13 @@ def test_too_many_things_at_once_are_asked_about() -> None:
     many = tuple(Target(kind="path", value=f"f{number}") for number in range(500))
     ruling = policy().decide(ME, card("patch", "edit"), many)
     assert (ruling.verdict, ruling.grant) == ("ask", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict"),
+    [("yours:a.py", "allow"), ("project:a.py", "allow"), ("package:a", "allow"), ("mcp:a", "ask")],
+)
+def test_of_a_file_we_believe_that_it_only_looks_and_of_a_server_nothing(source: str, verdict: str) -> None:
+    pure = replace(card("t", "command", source), effect="pure")
+    assert policy().decide(ME, pure, (Target(kind="tool", value="t"),)).verdict == verdict
+    assert policy().decide(ME, card("t", "read", source), ()).verdict == "ask", "an effect is asked about in any group"

@@ -12,7 +12,7 @@ from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.executor import Abilities, Bench, Live, Outcome
 from greenroom.core.ports.model import (
     Failed,
     FaultKind,
@@ -166,7 +166,7 @@ async def test_what_came_before_a_retry_is_void() -> None:
 
 @pytest.mark.req("AF-27")
 async def test_pieces_are_seen_while_they_come() -> None:
-    seen: list[ModelEvent] = []
+    seen: list[Live] = []
     async with team(Playing(DONE)) as here:
         host = await here.runtime.start(here.team)
         host.watch(lambda step, event: seen.append(event))

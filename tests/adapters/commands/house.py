@@ -6,7 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.adapters.commands.running import commands_in, daemon, ran, shell, with_daemon
+from greenroom.testing.conformance.running import daemon, ran, shell, with_daemon
+from tests.adapters.commands.running import commands_in
 
 
 async def _main(root: Path, token: str) -> None:

@@ -1,44 +1,12 @@
-"""Running commands in tests, and finding every process that one of them began, whatever it did to hide."""
+"""Commands of this machine, in tests."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.core.ports.commands import Command, Ended, Printed
-
-TOKEN = f"PROBE_TOKEN_{os.environ.get('PYTEST_XDIST_TESTRUNUID', '')}_{os.environ.get('PYTEST_XDIST_WORKER', '')}"
-"""Tests beside this one look for processes of their own."""
-
-PATIENCE = 10.0
-
-DAEMON = """import os, signal, sys, time
-if os.fork():
-    os._exit(0)
-os.setsid()
-if os.fork():
-    os._exit(0)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-os.closerange(0, 3)
-open(sys.argv[1], 'w').close()
-time.sleep(600)
-"""
-"""Leaves its parent, its session, its group and its output behind, and does not end when it is told to."""
-
-
-@dataclass
-class Ran:
-    """What came of a command."""
-
-    text: str
-    ended: Ended
-    missing: int = 0
 
 
 @asynccontextmanager
@@ -49,69 +17,3 @@ async def commands_in(root: Path, own: Mapping[str, str] | None = None) -> Async
         yield commands
     finally:
         commands.close()
-
-
-def shell(script: str, *, token: str = "", seconds: float = 60, folder: str = ".") -> Command:
-    """A shell's script; with a token its processes can be found."""
-    env = {TOKEN: token} if token else {}
-    return Command(words=("bash", "-c", script), seconds=seconds, folder=folder, env=env)
-
-
-async def ran(commands: PlainCommands, command: Command) -> Ran:
-    """Run it to its end."""
-    texts, missing, ended = list[str](), 0, None
-    async with aclosing(commands.run(command)) as events:
-        async for event in events:
-            if isinstance(event, Printed):
-                texts.append(event.text)
-                missing += event.missing
-            elif isinstance(event, Ended):
-                ended = event
-    assert ended is not None
-    return Ran("".join(texts), ended, missing)
-
-
-def marked(token: str) -> list[int]:
-    """The processes with this token in their environment, zombies apart."""
-    wanted = f"{TOKEN}={token}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            if entry.name.isdigit() and wanted in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-    return found
-
-
-async def until_there(path: Path) -> None:
-    """Wait until somebody has made this file."""
-    deadline = time.monotonic() + PATIENCE
-    while not os.access(path, os.F_OK):
-        assert time.monotonic() < deadline, f"{path.name} never came"
-        await asyncio.sleep(0.005)
-
-
-async def until_marked(token: str) -> None:
-    """Wait until a process has this token."""
-    deadline = time.monotonic() + PATIENCE
-    while not marked(token):
-        assert time.monotonic() < deadline, "the command did not start"
-        await asyncio.sleep(0.005)
-
-
-async def until_gone(token: str, seconds: float = PATIENCE) -> float:
-    """Wait until no process has this token; returns how long that took."""
-    began = time.monotonic()
-    while left := marked(token):
-        assert time.monotonic() < began + seconds, f"{left} are still there"
-        await asyncio.sleep(0.005)
-    return time.monotonic() - began
-
-
-def daemon(up: Path) -> str:
-    """A line of a script that begins a daemon and goes on when it is there."""
-    return f'python3 -c "$DAEMON" {up}; while [ ! -e {up} ]; do sleep 0.01; done'
-
-
-def with_daemon(script: str) -> str:
-    """A script that can begin a daemon."""
-    return f"read -r -d '' DAEMON <<'EOF'\n{DAEMON}EOF\n{script}"

@@ -10,7 +10,7 @@ import msgspec
 
 from greenroom.adapters.mcp.offers import Listed
 from greenroom.adapters.mcp.pins import Change, Pin, changed, pin, pins
-from greenroom.core.base.records import encode
+from greenroom.core.base.records import encode, evolve
 from tests.adapters.mcp.running import QUICK, asked, client_of, output, ran, raw, tool_of, until, write_tools
 
 OBJECT = {"type": "object", "properties": {}}
@@ -48,6 +48,12 @@ def test_what_has_changed_is_told_line_by_line() -> None:
 def test_a_change_that_nobody_sees_is_a_change() -> None:
     (change,) = changed(pins([listed()]), [listed(description="Sends a mail.\u200b")])
     assert (change.how, change.diff) == ("changed", "only what nobody sees in it has changed\n")
+
+
+def test_another_word_about_its_effects_is_a_change() -> None:
+    before, now = evolve(listed(), read_only=True), evolve(listed(), read_only=False, destructive=True)
+    (change,) = changed(pins([before]), [now])
+    assert change.diff == ("-it says: changes nothing: yes\n+it says: changes nothing: no\n+it says: destroys: yes\n")
 
 
 def test_pins_survive_being_written_down() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from greenroom.app.agents.multi_agent import agents_config
 from greenroom.app.designs.artifactflow import AgentConfig
+from greenroom.app.hands.toolbox import DEFAULT
 from greenroom.app.settings.schema import Retry
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
@@ -105,6 +106,25 @@ def test_jarvis_handlers_are_forms_of_text_and_edits_can_be_taken_away(
     folders: Folders, front: str, forms: tuple[str, ...]
 ) -> None:
     assert folders.agent(f"{JARVIS}name: ann\n{front}").turn.protocols == forms
+
+
+@pytest.mark.req("AG-70", "AG-164")
+@pytest.mark.parametrize(
+    ("front", "tools", "groups"),
+    [
+        ("", DEFAULT, ()),
+        ("use_tools: [read_code, patch]", ("read_code", "patch"), ()),
+        ("groups: [read, edit]", (), ("read", "edit")),
+        ("disable_file_edit: true", tuple(one for one in DEFAULT if one not in ("patch", "rewrite")), ()),
+        ("use_tools: [read_code, patch]\ndisable_file_edit: true", ("read_code",), ()),
+        ("groups: [read, edit]\ndisable_file_edit: true", (), ("read",)),
+    ],
+)
+def test_a_jarvis_agent_has_the_usual_tools_unless_it_lists_some_and_none_that_edit_if_it_may_not(
+    folders: Folders, front: str, tools: tuple[str, ...], groups: tuple[str, ...]
+) -> None:
+    spec = folders.agent(f"{JARVIS}name: ann\n{front}")
+    assert (spec.tools, spec.groups) == (tools, groups)
 
 
 def test_a_handler_that_nobody_knows_is_refused(folders: Folders) -> None:

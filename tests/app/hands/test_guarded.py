@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from typing import Literal
 
 import pytest
 
@@ -34,6 +35,7 @@ SCHEMA: Data = {
     "required": ["text"],
     "additionalProperties": False,
 }
+Verdict = Literal["allow", "notify", "ask", "deny"]
 RULE = "allow tool say"
 CALL = Work(type="tool", executor="say", instruction_content={"text": "x"})
 
@@ -52,11 +54,13 @@ class Say:
         effect: Effect = "pure",
         seconds: int = 0,
         schema: Data = SCHEMA,
+        verdict: Verdict = "allow",
     ) -> None:
         spec = ToolSpec(name=self.name, description=self.description, parameters=schema)
         self.card = ToolCard(spec=spec, group="read", effect=effect, seconds=seconds, shown=2_000)
         self.calls = 0
         self._does = does
+        self._verdict: Verdict = verdict
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
         """Its name."""
@@ -64,7 +68,7 @@ class Say:
 
     def terms(self, _: World, __: Step) -> Terms:
         """Its effect."""
-        return Terms(effect=self.card.effect)
+        return Terms(effect=self.card.effect, verdict=self._verdict)
 
     async def run(self, bench: Bench) -> Outcome:
         """Say it."""
@@ -181,12 +185,35 @@ async def test_a_person_is_asked_about_exactly_this_call() -> None:
     async with here(tool, Says(ASK)) as team:
         await team.call(text="hello")
         (asked,) = (await team.world()).approvals.values()
-        assert (asked.question, asked.grant, tool.calls) == ("ann wants to use say. It speaks.", RULE, 0)
+        assert asked.question == "ann wants to use say. It speaks.\n  | text: hello"
+        assert (asked.grant, tool.calls) == (RULE, 0)
         assert asked.digest == digest_of("say", {"text": "hello"}) != digest_of("say", {"text": "Hello"})
         await team.answer()
         await team.call(text="hello")
         assert len((await team.world()).approvals) == 1, "once is once"
     assert tool.calls == 1
+
+
+async def test_a_person_sees_what_they_say_yes_to_and_nothing_of_it_is_obeyed() -> None:
+    text = "first\x1b[2J\nsecond \u202e" + "x" * 10_000
+    async with here(Say(), Says(ASK)) as team:
+        await team.call(text=text)
+        (asked,) = (await team.world()).approvals.values()
+    lines = asked.question.split("\n")
+    assert lines[1:3] == ["  | text: first\\x1b[2J", lines[2]]
+    assert lines[2].startswith("  | second \\u202exxx")
+    assert (lines[-1], len(asked.question) < 5_000) == ("  [… There is more of it than can be shown here …]", True)
+
+
+@pytest.mark.parametrize("own", ["allow", "notify", "ask", "deny"])
+@pytest.mark.parametrize("ruling", [ALLOW, ASK, DENY])
+def test_a_tool_s_own_word_can_only_tighten_and_a_yes_is_for_exactly_this_call(own: Verdict, ruling: Ruling) -> None:
+    house = House.furnished().queue(ANN)
+    step = evolve(next(iter(house.world.steps_of(ANN))), work=CALL)
+    terms = Guarded(Say(verdict=own), Says(ruling)).terms(house.world, step)
+    order = ("allow", "notify", "ask", "deny")
+    assert terms.verdict == max(own, ruling.verdict, key=order.index)
+    assert terms.digest == digest_of("say", {"text": "x"})
 
 
 async def test_a_yes_for_the_run_is_one_for_all_its_agents() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.hands.rules_file import RulesFile
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.state.spec import AgentSpec
 
 READS = ("read_code", "list_files", "search_files", "command_output", "read_output")
@@ -42,7 +42,7 @@ def test_of_two_tools_with_one_name_the_first_stays(tmp_path: Path) -> None:
     again = type(tools)([*tools, *tools])
     assert [one.name for one in again] == [one.name for one in tools]
     assert len(again.doubles) == len(tools.specs)
-    with pytest.raises(WorldFault, match="Did you mean 'patch'"):
+    with pytest.raises(Refused, match="Did you mean 'patch'"):
         tools.named("pacth")
 
 

@@ -87,6 +87,16 @@ def names(heard: Heard, *parts: str) -> list[str]:
     return [name for name, _ in heard if not parts or any(part in name for part in parts)]
 
 
+@pytest.mark.req("AG-145")
+def test_every_event_has_its_constant() -> None:
+    """Those of Jarvis, and the one that it tells of and has forgotten to list."""
+    pairs = ("MODEL_CALL", "HISTORY_CLEAR", "SUMMARY", "ADDON_PROMPT", "TOOL_CALL")
+    alone = ("TASK_STARTED", "TASK_COMPLETED", "BEFORE_TOOL_FILTER", "TOOL_FILTERED", "INTERRUPT_TRIGGERED")
+    every = {*alone, *(f"{when}_{what}" for what in pairs for when in ("BEFORE", "AFTER"))}
+    assert {name: getattr(events, name) for name in every} == {name: name.lower() for name in every}
+    assert sorted(EVERY) == sorted(name.lower() for name in every), "each of them is told of in some test here"
+
+
 CALLED = ["before_model_call", "after_model_call"]
 
 

@@ -199,7 +199,8 @@ async def test_arguments_that_do_not_fit_are_not_called_with() -> None:
 
     async with Greenroom(memory=True) as house:
         result = await house.run(Agent("guide", tools=[population], model=Played(tries)), "Paris?")
-    assert result.output.startswith("Not called: Object contains unknown field `town`")
+    assert result.output.startswith("Not called: ")
+    assert "'town' was unexpected" in result.output
 
 
 async def test_an_answer_that_never_fits_is_the_models_fault() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta
 
 from greenroom import Agent, Bench, Greenroom, ModelFault, ModelRequest, Refused, Step, Tool, WorldFault, tool
-from greenroom.app.library import tools
+from greenroom.app.library import threads
 from greenroom.core.ports.executor import Outcome
 from tests.abilities.skills.talks import Answer, Played, calls, says
 
@@ -146,7 +146,7 @@ async def test_a_call_that_is_cut_off_is_over_when_its_thread_is() -> None:
 
 
 async def test_a_thread_that_never_ends_is_waited_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "PATIENCE", 0.01)
+    monkeypatch.setattr(threads, "PATIENCE", 0.01)
     begun, let_go = threading.Event(), threading.Event()
     try:
         async with Greenroom(memory=True) as house, house.start(stubborn(begun, let_go), "Work.") as run:

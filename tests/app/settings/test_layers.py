@@ -97,6 +97,8 @@ def test_every_variable_sets_its_value(place: Place) -> None:
         "GREENROOM_MAX_TOKENS": "2m",
         "GREENROOM_MAX_TIME": "90s",
         "GREENROOM_LANGUAGE": "zh",
+        "GREENROOM_EXECUTE_TOOL_CONFIRM": "true",
+        "GREENROOM_NON_INTERACTIVE": "1",
     }
     settings = place.load(environ=environ).settings
     assert settings == Settings(
@@ -105,6 +107,8 @@ def test_every_variable_sets_its_value(place: Place) -> None:
         fast="ollama:qwen3:8b",
         limits=Caps(cost=None, tokens=2_000_000, time=90.0),
         language="zh",
+        execute_tool_confirm=True,
+        non_interactive=True,
     )
     assert settings.limits.limits == Limits(tokens=2_000_000, millis=90_000)
 
@@ -236,3 +240,21 @@ def test_a_flag_that_cannot_be_used_is_named(place: Place) -> None:
         place.load(limits__time="soon")
     with pytest.raises(WorldFault, match=r"--modle: there is no setting `modle`. Did you mean `model`\?"):
         place.load(modle="x")
+
+
+@pytest.mark.req("AG-146")
+def test_folders_of_callbacks_come_from_the_persons_file_or_a_variable(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(place.home))
+    place.user('after_tool_call = ["~/calls", "/srv/audit"]')
+    assert place.load().settings.after_tool_call == (f"{place.home}/calls", "/srv/audit")
+    told = place.load(environ={"GREENROOM_AFTER_TOOL_CALL": "/a:/b"}).settings
+    assert told.after_tool_call == ("/a", "/b")
+
+
+@pytest.mark.parametrize("value", ['["here"]', "5", '[""  , 5]', '"~nobody-of-this-name/x"'])
+def test_a_folder_of_callbacks_that_is_seen_from_somewhere_is_refused(place: Place, value: str) -> None:
+    place.user(f"after_tool_call = {value}")
+    with pytest.raises(WorldFault, match=r"`after_tool_call` must be a list of folders, each written from / or from ~"):
+        place.load()

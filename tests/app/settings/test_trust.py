@@ -51,6 +51,25 @@ def test_a_project_may_say_what_harms_nobody(place: Place, text: str) -> None:
     assert len(place.load().settings.providers) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("execute_tool_confirm = false", "`execute_tool_confirm`, because it decides what you are asked"),
+        ("non_interactive = false", "`non_interactive`, because it decides whether you are asked at all"),
+    ],
+)
+def test_a_project_may_not_have_a_person_asked_less(place: Place, text: str, why: str) -> None:
+    place.user("execute_tool_confirm = true")
+    place.shared(text)
+    with pytest.raises(WorldFault, match=why):
+        place.load()
+
+
+def test_a_project_may_have_a_person_asked_more(place: Place) -> None:
+    place.shared("execute_tool_confirm = true")
+    assert place.load().settings.execute_tool_confirm
+
+
 def test_the_users_own_file_may(place: Place) -> None:
     place.user('[providers.openai]\nbase_url = "https://proxy.example/v1"\nkey = "sk-1234567890abcd"\n')
     openai = place.load().settings.providers["openai"]
@@ -101,3 +120,10 @@ def test_a_project_may_lower_a_cap(place: Place, user: str, text: str, cost: flo
     place.user(user)
     place.shared(text)
     assert place.load().settings.limits.cost == cost
+
+
+@pytest.mark.parametrize("layer", ["shared", "local"])
+def test_a_project_names_no_code_that_is_run(place: Place, layer: str) -> None:
+    getattr(place, layer)('after_tool_call = ["/tmp/theirs"]')
+    with pytest.raises(WorldFault, match=r"may not set `after_tool_call`, because it names code that would be run"):
+        place.load()

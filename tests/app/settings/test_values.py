@@ -26,6 +26,7 @@ READERS: list[values.Reader] = [
     values.variable,
     values.url,
     values.one_of("en", "zh"),
+    values.switch,
     values.version,
 ]
 ANYTHING = st.recursive(
@@ -61,6 +62,9 @@ ANYTHING = st.recursive(
         (values.text, " x ", "x"),
         (values.texts, ["a", "b"], ("a", "b")),
         (values.url, "http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000/v1"),
+        (values.switch, True, True),
+        (values.switch, " False ", False),
+        (values.switch, "1", True),
         (values.version, 1, 1),
     ],
     ids=lambda value: getattr(value, "__name__", repr(value)),
@@ -82,6 +86,7 @@ BAD: dict[values.Reader, tuple[object, ...]] = {
     values.headers: ("a", [], {"a": 1}, {"": "x"}, {"a": "b\r\nc"}),
     values.variable: ("", "sk-abc", "1A", "A B", None, "Ä"),
     values.url: ("", "host", "ftp://x", "https://me:pw@x", "http://[::1", 3, "https://"),
+    values.switch: ("", "yes", 1, 0, None, []),
     values.version: (2, 0, "1", True, 1.0),
 }
 

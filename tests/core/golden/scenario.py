@@ -11,7 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from greenroom.core.base.amounts import Amounts, Limits
-from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TeamId, ThreadId, TimerId, WaitingId, task_budget
+from greenroom.core.base.ids import (
+    AgentId,
+    ArtifactId,
+    MemoryId,
+    StepId,
+    SubtaskId,
+    TeamId,
+    ThreadId,
+    TimerId,
+    WaitingId,
+    task_budget,
+)
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.codec import SCHEMA, encode_event
 from greenroom.core.rules import intents as i
 from greenroom.core.state.agent import Ability
@@ -41,6 +53,7 @@ def story() -> House:
     limits(house)
     stops(house)
     ends(house)
+    knows(house)
     return house
 
 
@@ -116,6 +129,23 @@ def ends(house: House) -> None:
     house.do(i.ChangeAgent(agent_id=ANN, spec=AgentSpec(name="Ann", role="writer", llm_config={"model": "x:z"})))
 
 
+def knows(house: House) -> None:
+    old = house.do(i.SaveMemory(content="the API is slow", tags=("api",)), by=CY).world.team.last_memory
+    house.do(i.SaveMemory(content="the API is slow at night", merged_from=(MemoryId(old),)), by=CY)
+    house.do(i.SaveMemory(content="a draft"), by=BOB)
+    house.do(i.ClearMemory(memory_ids=(MemoryId(house.world.team.last_memory),)), by=BOB)
+    draft = i.WriteArtifact(
+        task_id=T1,
+        artifact_id=ArtifactId("task_plan"),
+        title="Plan",
+        media_type="text/markdown",
+        blob="a1",
+        size=12,
+        lines=2,
+    )
+    house.queue(CY).write(CY, draft).queue(CY).write(CY, evolve(draft, blob="b2", based_on=1))
+
+
 def projection(events: Iterator[Event]) -> dict[str, object]:
     """What a log says, in words that stay when records get new fields."""
     world, over = NOWHERE, []
@@ -137,6 +167,8 @@ def projection(events: Iterator[Event]) -> dict[str, object]:
             name: [one.spent.money, one.spent.tokens, one.spent.steps] for name, one in sorted(world.budgets.items())
         },
         "retired": sorted(world.retired),
+        "memories": {name: memory.content for name, memory in sorted(world.memories.items())},
+        "artifacts": {name: [one.version, *one.earlier, one.blob] for name, one in sorted(world.artifacts.items())},
         "over": over,
     }
 

@@ -6,7 +6,8 @@ from typing import cast
 import pytest
 
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
-from greenroom.core.ports.model import ModelEvent, TextDelta
+from greenroom.core.ports.executor import Live
+from greenroom.core.ports.model import TextDelta
 from greenroom.core.rules.intents import AddAgent, Intent
 from greenroom.core.state.agent import AgentAdded
 from greenroom.core.state.events import Event
@@ -54,9 +55,9 @@ async def test_what_was_foreseen_badly_costs_nobody_anything() -> None:
 
 @pytest.mark.req("AG-186")
 async def test_whoever_watches_sees_replies_as_they_come_and_one_that_breaks_harms_nobody() -> None:
-    seen: list[ModelEvent] = []
+    seen: list[Live] = []
 
-    def breaks(_: Step, __: ModelEvent) -> None:
+    def breaks(_: Step, __: Live) -> None:
         raise ValueError("no")
 
     async with writing(TroubledLog()) as sync:

@@ -20,10 +20,11 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
     UpdateWorkingMemory,
+    WriteArtifact,
 )
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
-from tests.core.wishes import plan, talk, words, work
+from tests.core.wishes import knowledge, plan, talk, words, work
 
 Wish = Callable[[Random, World], Intent]
 
@@ -54,6 +55,10 @@ CONSEQUENCES: tuple[Callable[[Random, World], Consequence], ...] = (
     talk.cancel_timer,
     work.move_window,
     work.set_workspace,
+    knowledge.save_memory,
+    knowledge.clear_memory,
+    knowledge.write_artifact,
+    knowledge.write_artifact,
 )
 """What a step may ask for, as often as it stands here."""
 
@@ -155,6 +160,8 @@ def mine(rng: Random, step: Step, intent: Consequence) -> Consequence:
             return evolve(intent, subtask_id=step.subtask_id, stage_id=step.stage_id)
         case NeedToolDecision():
             return evolve(intent, agent_id=step.agent_id, task_id=step.task_id, stage_id=None)
+        case WriteArtifact():
+            return evolve(intent, task_id=step.task_id)
         case _:
             return intent
 

@@ -20,6 +20,7 @@ from greenroom.core.rules.intents import (
     SetLimits,
     SetWorkspace,
     StartStep,
+    WriteArtifact,
 )
 from greenroom.core.state.step import Prepared, Step, Terms, Work
 from greenroom.core.state.world import World
@@ -112,13 +113,16 @@ def finish_step(rng: Random, world: World, consequences: Callable[[Step], tuple[
     name, number, step = attempt(rng, world)
     reserved = step.reserved if step else NOTHING
     spent = Amounts(money=rng.randint(0, reserved.money), tokens=rng.randint(0, reserved.tokens))
+    intents = consequences(step) if step else ()
+    kept = tuple(one.blob for one in intents if isinstance(one, WriteArtifact) and one.blob != "lost")
     return FinishStep(
         step_id=name,
         attempt=number,
         outcome=rng.choice(("finished", "finished", "finished", "failed", "uncertain")),
         spent=spent,
         result={"text": "done"},
-        intents=consequences(step) if step else (),
+        intents=intents,
+        blobs=kept,
     )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.trust.yes import agree
 from tests.interfaces.cli.conftest import Type
 
 BAD = "---\ntemprature: 1\n---\nx"
@@ -47,6 +48,7 @@ def agents(project: Path) -> Path:
     ):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
+    agree(project.parents[1] / "config", project)
     return project
 
 

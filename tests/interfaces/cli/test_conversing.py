@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.adapters.storage.memory import MemoryLog
@@ -25,7 +24,7 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.setup import Setup
-from greenroom.interfaces.cli.display.output import Output
+from greenroom.interfaces.cli.display.output import Console, Output
 from greenroom.interfaces.cli.display.progress import Quiet
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs import conversing

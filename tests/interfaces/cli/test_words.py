@@ -4,10 +4,12 @@ from typing import get_type_hints
 import pytest
 
 from greenroom.app.runtime import Told
-from greenroom.core.base.ids import AgentId, BudgetId, StepId, TaskId, TeamId, ThreadId, TimerId
+from greenroom.core.base.ids import AgentId, ArtifactId, BudgetId, MemoryId, StepId, TaskId, TeamId, ThreadId, TimerId
 from greenroom.core.state.agent import AgentRemoved
+from greenroom.core.state.artifact import Artifact, ArtifactWritten
 from greenroom.core.state.budget import LimitReached
 from greenroom.core.state.events import EVENT_TYPES, Event
+from greenroom.core.state.memory import MemoriesCleared, Memory, MemorySaved
 from greenroom.core.state.note import Value, ValueSet
 from greenroom.core.state.task import TaskPaused, TaskResumed
 from greenroom.core.state.team import Origin, OwnerChanged, TeamForked, TeamPaused, TeamResumed
@@ -91,6 +93,30 @@ def test_what_the_demo_does_not_show_has_words_too(event: Event, sentence: str) 
     said = say(NOWHERE, event)
     assert said.text == sentence
     assert said.story
+
+
+def test_memories_and_artifacts_are_told_beside_the_calls_that_made_them() -> None:
+    name = MemoryId("20251101_072947_388226")
+    memory = Memory(memory_id=name, type="short_term", content="slow\nAPI", created_at=AT)
+    plan = Artifact(
+        task_id=TaskId("t1"),
+        artifact_id=ArtifactId("task_plan"),
+        title="Plan",
+        media_type="text/markdown",
+        blob="a1",
+        size=1,
+        lines=1,
+        by="ben",
+        at=AT,
+        version=2,
+    )
+    told: dict[str, Event] = {
+        "remembered: slow API": MemorySaved(at=AT, memory=memory),
+        f"no longer remembered: {name}": MemoriesCleared(at=AT, memory_ids=(name,)),
+        "on the board: task_plan, version 2": ArtifactWritten(at=AT, artifact=plan),
+    }
+    assert [say(NOWHERE, event).text for event in told.values()] == list(told)
+    assert not any(say(NOWHERE, event).story for event in told.values())
 
 
 def test_a_long_text_is_one_short_line() -> None:

@@ -25,6 +25,7 @@ from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import ToolCard
 
 _QUIET_GROUPS: Final = frozenset({"read", "memory", "human"})
+_SERVERS: Final = "mcp"
 _TOLD: Final = 3
 _DEEP: Final = 4
 """From so many names on, a folder outside of the workspace is narrow enough to be allowed as a whole."""
@@ -83,8 +84,7 @@ def of_hit(hit: Hit, would: str, grants: tuple[str, ...] | None) -> Judged:
 def path(book: Rulebook, value: str, access: Access, workspace: str, folder: str = "") -> Judged:
     """Reading in the workspace is silent but for likely secrets, writing too but for what governs us."""
     if len(value) > LONGEST or not value.isprintable():
-        level: Level = "deny" if "\0" in value else "ask"
-        return Judged(level=level, why=f"{shown(value)} has signs that no file's name should have.", grants=None)
+        return _odd_path(book, value, access, workspace, folder)
     if value in HARMLESS_DEVICES:
         return Judged(level="allow", why=f"{shown(value)} is no file.", rule="built-in: devices")
     place = placed(value, workspace, folder)
@@ -102,6 +102,17 @@ def path(book: Rulebook, value: str, access: Access, workspace: str, folder: str
     else:
         house = Judged(level="allow", why=f"It may {would}: that is in its workspace.", rule="built-in: workspace")
     return answer(hits, house, would, grants)
+
+
+def _odd_path(book: Rulebook, value: str, access: Access, workspace: str, folder: str) -> Judged:
+    """One that no file should have. What is forbidden where it leads stays forbidden; no rule can allow it."""
+    if len(value) <= LONGEST:
+        place = placed(value, workspace, folder)
+        hit = settle(list(book.of_path(place, access)))
+        if hit is not None and hit.level == "deny":
+            return of_hit(hit, f"{access} {shown(value)}", None)
+    level: Level = "deny" if "\0" in value else "ask"
+    return Judged(level=level, why=f"{shown(value)} has signs that no file's name should have.", grants=None)
 
 
 def path_grant(place: Place, access: Access) -> str:
@@ -132,19 +143,26 @@ def host(book: Rulebook, value: str) -> Judged:
 
 
 def tool(book: Rulebook, card: ToolCard, *, alone: bool) -> Judged:
-    """A tool of ours that only looks is silent. Of a call that says what it touches (not `alone`) only that counts, and
+    """A tool that only looks is silent. Of a call that says what it touches (not `alone`) only that counts, and
     rules about the tool can but tighten it."""
     name = card.spec.name
     would = f"call the tool {shown(name)}"
     grants = _tool_grant(name)
     if not alone:
         house = Judged(level="allow", why=f"It may {would}.")
-    elif card.source == "built-in" and (card.effect == "pure" or card.group in _QUIET_GROUPS):
+    elif _only_looks(card):
         house = Judged(level="allow", why=f"It may {would}: it only looks.", rule="built-in: tools that look")
     else:
         why = f"It would {would}, of which nothing is known but its name."
         house = Judged(level="ask", why=why, rule="built-in: unknown tools", grants=grants)
     return answer(list(book.of_tool(name)), house, would, grants)
+
+
+def _only_looks(card: ToolCard) -> bool:
+    """Of what a server says of itself we believe nothing; of a file that a person put there, that it is pure."""
+    if card.source == "built-in":
+        return card.effect == "pure" or card.group in _QUIET_GROUPS
+    return card.effect == "pure" and not card.source.startswith(_SERVERS)
 
 
 def _tool_grant(name: str) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from greenroom.abilities.permission.paths import Access
 from greenroom.abilities.permission.rights import Rights
 from greenroom.abilities.permission.rulebook import LAYERS, Layer, Placed, Rulebook
 from greenroom.abilities.permission.rules import BadRule, Rule, parse_all
-from greenroom.abilities.permission.saying import shown
+from greenroom.abilities.permission.saying import in_full, shown
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.policy import Ruling
 from greenroom.core.ports.tool import Target, ToolCard
@@ -64,7 +64,9 @@ class RulesPolicy:
         judged = list(self._judged(self._book(grants), card, targets))
         worst = together(judged)
         proposal = self._proposal(judged, card, targets, grants) if worst.level == "ask" else ""
-        return Ruling(verdict=worst.level, rule=worst.rule, why=worst.why, grant=proposal)
+        lines = [one.value for one in targets if one.kind == "command"] if worst.level == "ask" else []
+        why = worst.why + "".join(in_full(one, worst.why) for one in lines[:MOST_TARGETS])
+        return Ruling(verdict=worst.level, rule=worst.rule, why=why, grant=proposal)
 
     def _judged(self, book: Rulebook, card: ToolCard, targets: tuple[Target, ...]) -> Iterator[Judged]:
         if len(targets) > MOST_TARGETS:

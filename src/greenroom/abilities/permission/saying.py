@@ -7,6 +7,10 @@ from typing import Final
 from greenroom.abilities.permission.rulebook import Hit, Layer
 
 LONGEST: Final = 120
+MOST_LINES: Final = 60
+MOST: Final = 4_000
+"""Lines and characters of a command line that is shown whole."""
+
 _WHOSE: Final[dict[Layer, str]] = {
     "built-in": "the built-in rule",
     "user": "your rule",
@@ -15,9 +19,24 @@ _WHOSE: Final[dict[Layer, str]] = {
 }
 
 
+def plainly(text: str) -> str:
+    """A text in which nothing is obeyed by a terminal, and nothing is hidden from whoever reads it."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def in_full(line: str, why: str) -> str:
+    """A command line that `why` does not show as it is: nobody says yes to what they have not seen."""
+    if f"`{line.strip()}`" in why:
+        return ""
+    lines = line[: MOST + 1].replace("\t", "    ").split("\n")
+    told = "\n".join(f"  | {plainly(one)}" for one in lines[:MOST_LINES])
+    more = len(lines) > MOST_LINES or len(line) > MOST or len(told) > 2 * MOST
+    return f"\n{told[: 2 * MOST]}" + ("\n  [… There is more of it than can be shown here …]" if more else "")
+
+
 def shown(text: str) -> str:
     """A thing as it is put before a person: one line, not too long, nothing in it that a terminal obeys."""
-    plain = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    plain = plainly(text)
     if len(plain) > LONGEST:
         half = LONGEST // 2
         plain = f"{plain[:half]} … {plain[-half:]}"

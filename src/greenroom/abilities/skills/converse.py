@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.abilities.skills.filter_tools import chosen
+from greenroom.abilities.skills.filter_tools import ALWAYS, chosen
 from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import endings, meaning, voice
 from greenroom.abilities.skills.talk.cast import Cast, Role
@@ -65,7 +65,7 @@ class Converse:
         self._models = models
         self._reader = reader
         self._filter_above = filter_above
-        self._known = frozenset(tool.name for tool in tools)
+        self._known = frozenset(tool.name for tool in tools).difference(ALWAYS)
         self.cast = Cast(tools, reader, solo=solo, project=project)
         self.transcripts = Transcripts()
 

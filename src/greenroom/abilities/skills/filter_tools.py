@@ -20,6 +20,9 @@ from greenroom.core.state.world import World, value_key
 FILTERED: Final = "tools of "
 """Under this name, and the agent's, the board has what was chosen."""
 
+ALWAYS: Final = ("read_output",)
+"""What goes with every other tool, and is no choice: without it a long result could not be read on."""
+
 ONE_SENTENCE: Final = 160
 _NUMBER: Final = re.compile(r"\d{1,6}")
 
@@ -71,7 +74,7 @@ class FilterTools:
             found, spent = parsed(reply.text, names), reply.spent
         except ModelFault as fault:  # a choice that nobody made costs nothing but a longer prompt
             found, spent = [], fault.spent
-        kept = json.dumps(found or names)
+        kept = json.dumps([*(found or names), *ALWAYS])
         return Outcome(
             result={"chosen": found, "total": len(names), "threshold": self.threshold},
             spent=step.reserved if spent is None else spent,
@@ -80,7 +83,7 @@ class FilterTools:
 
     def names(self, world: World, step: Step) -> list[str]:
         """All that can be chosen from."""
-        return [name for name in world.agents[step.agent_id].spec.tools if name in self._tools]
+        return [name for name in world.agents[step.agent_id].spec.tools if name in self._tools and name not in ALWAYS]
 
     def _prompt(self, world: World, step: Step) -> str:
         names = self.names(world, step)

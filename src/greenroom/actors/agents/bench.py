@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.executor import Outcome
+from greenroom.core.ports.executor import Live, Outcome
 from greenroom.core.ports.log import Blobs
-from greenroom.core.ports.model import ModelEvent
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.intents import PrepareEffect
 from greenroom.core.state.agent import Agent
@@ -30,7 +29,7 @@ class StepBench:
     submit: Submit
     windows: Windows
     blobs: Blobs
-    watch: Callable[[Step, ModelEvent], None]
+    watch: Callable[[Step, Live], None]
     left: Callable[[], Outcome | None] = field(default=_nothing, init=False)
 
     @property
@@ -59,7 +58,11 @@ class StepBench:
         """A large result, whole."""
         return await self.blobs.get_blob(digest)
 
-    def show(self, event: ModelEvent) -> None:
+    async def keep(self, data: bytes) -> str:
+        """Keep something large: durable before the event that names it."""
+        return await self.blobs.put_blob(data)
+
+    def show(self, event: Live) -> None:
         """Let those see it who watch; nothing of it is kept."""
         self.watch(self.step, event)
 

@@ -20,9 +20,8 @@ from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, Provider
 from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.codec import normal, read_back
-from greenroom.core.ports.executor import Abilities, Outcome, fair, sound
+from greenroom.core.ports.executor import Abilities, Live, Outcome, fair, sound
 from greenroom.core.ports.log import Blobs
-from greenroom.core.ports.model import ModelEvent
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.endings import is_cancelled
@@ -44,10 +43,10 @@ PATIENCE: Final = 3
 """How often. What still runs then is left behind; the next owner finds its step and settles it."""
 
 
-Show: TypeAlias = Callable[[Step, ModelEvent], None]
+Show: TypeAlias = Callable[[Step, Live], None]
 
 
-def _nobody(_: Step, __: ModelEvent) -> None:
+def _nobody(_: Step, __: Live) -> None:
     """Nobody watches."""
 
 

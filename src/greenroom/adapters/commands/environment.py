@@ -29,18 +29,25 @@ RULES: Final[Mapping[str, str]] = {
     "GIT_EDITOR": "true",
     "GIT_SEQUENCE_EDITOR": "true",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "true",
+    "GIT_ASKPASS": "false",
     "SSH_ASKPASS": "false",
     "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
     "TERM": "dumb",
     "NO_COLOR": "1",
-    "CI": "1",
     "DEBIAN_FRONTEND": "noninteractive",
     "PYTHONUNBUFFERED": "1",
     "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
-"""Nobody sits there: no pager, no editor, no question, no colours."""
+"""Nobody sits there: no pager, no editor, no question, no colours. Not CI: builds do other things where it is set."""
+
+GIT: Final[Mapping[str, str]] = {
+    # Whoever can write files can write a folder that git takes for a repository, with a program in its settings that
+    # every `git status` there would run.
+    "safe.bareRepository": "explicit",
+    "core.fsmonitor": "false",
+}
+"""Settings of git that are stronger than those of a file. Hooks are the person's own, and stay."""
 
 MARK: Final = "GREENROOM_COMMAND"
 """Names the command in each of its processes, for people who wonder where one comes from."""
@@ -62,7 +69,14 @@ def environment(own: Mapping[str, str], added: Mapping[str, str], *, also: Colle
     for name in added:
         check(name, added[name])
     passed = {name: own[name] for name in own if name in PASSED or name in also}
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **RULES, **added}
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **RULES, **_settings_of_git(), **added}
+
+
+def _settings_of_git() -> dict[str, str]:
+    told = {"GIT_CONFIG_COUNT": str(len(GIT))}
+    for number, (name, value) in enumerate(GIT.items()):
+        told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return told
 
 
 def check(name: str, value: str) -> None:

@@ -33,6 +33,19 @@ BREATH: Final = 0.02
 """Of a server that has complained plenty one piece per breath is read: endless complaints must not cost a processor."""
 
 
+def refuse_absent(filled: Filled, folder: Path) -> None:
+    """`WorldFault` for a program, or a folder to begin in, that is not there."""
+    server = filled.server
+    where = folder / server.folder
+    if not where.is_dir():
+        raise WorldFault(f"The MCP server {server.name!r} cannot be started: there is no folder {str(where)!r}.")
+    if shutil.which(server.command, path=filled.env["PATH"]) is None and "/" not in server.command:
+        raise WorldFault(
+            f"The MCP server {server.name!r} cannot be started: there is no program {server.command!r}. "
+            "Install it, or write its whole path."
+        )
+
+
 class Child:
     """From its start until it is dead with everything that it has begun."""
 
@@ -44,15 +57,8 @@ class Child:
     @classmethod
     async def start(cls, filled: Filled, folder: Path) -> Child:
         """Start it; `WorldFault` where that is not possible."""
-        server = filled.server
-        where = folder / server.folder
-        if not where.is_dir():
-            raise WorldFault(f"The MCP server {server.name!r} cannot be started: there is no folder {str(where)!r}.")
-        if shutil.which(server.command, path=filled.env["PATH"]) is None and "/" not in server.command:
-            raise WorldFault(
-                f"The MCP server {server.name!r} cannot be started: there is no program {server.command!r}. "
-                "Install it, or write its whole path."
-            )
+        refuse_absent(filled, folder)
+        server, where = filled.server, folder / filled.server.folder
         read, lifeline = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.mcp.catalogue import Catalogue, compared
+from greenroom.adapters.mcp.child import refuse_absent
 from greenroom.adapters.mcp.configuration import Server
 from greenroom.adapters.mcp.filling import filled
 from greenroom.adapters.mcp.link import Answer, CallLost, Link, Starting
@@ -37,6 +38,8 @@ class Patience:
 
 
 PATIENCE: Final = Patience()
+SPARE: Final = 20
+"""Seconds for loading the SDK, for the pauses between starts, and for ending what hangs."""
 
 
 @record
@@ -57,12 +60,15 @@ class Surroundings:
         self.withheld = frozenset(withheld)
 
 
-def _nobody() -> None:
+def _nobody(*_: object) -> None:
     """Nobody wants to know."""
 
 
 class McpClient:
-    """One server. `agreed` is what a person has agreed to: only that is offered; None offers whatever there is."""
+    """One server. `agreed` is what a person has agreed to: only that is offered; None offers whatever there is.
+
+    `changed` hears that its tools are others; `looked` hears what was found each time that they were looked at.
+    """
 
     def __init__(
         self,
@@ -72,12 +78,15 @@ class McpClient:
         agreed: Mapping[str, Pin] | None,
         patience: Patience = PATIENCE,
         changed: Callable[[], None] = _nobody,
+        looked: Callable[[Catalogue], None] = _nobody,
     ) -> None:
         self.server: Final = server
+        self._starting = float(server.starting or patience.start)
         self._surroundings = surroundings
         self._agreed = agreed
         self._patience = patience
         self._tell = changed
+        self._tell_found = looked
         self._link: Link | None = None
         self._catalogue: Catalogue | None = None
         self._ends: list[float] = []
@@ -85,6 +94,11 @@ class McpClient:
         self._told = False
         self._lock = asyncio.Lock()
         self._closed = asyncio.Event()
+
+    @property
+    def longest(self) -> int:
+        """Seconds after which a call is over however it went: it may have to be started and looked at before."""
+        return self.server.seconds + round(2 * self._starting + self._patience.alive) + SPARE
 
     async def catalogue(self) -> Catalogue:
         """What it offers now, starting it if it does not run; `WorldFault` says why it offers nothing."""
@@ -96,6 +110,7 @@ class McpClient:
             found = await self._looked(link)
             # What it says while it lists its tools may be about a page that was read already.
             self._catalogue = found if news == self._news else None
+            self._tell_found(found)
             return found
 
     def agree(self, pins: Mapping[str, Pin]) -> None:
@@ -160,14 +175,16 @@ class McpClient:
     async def _started(self) -> Link:
         await self._pause()
         given = filled(self.server, self._surroundings.environ, self._surroundings.withheld)
+        if not self.server.url:
+            refuse_absent(given, self._surroundings.folder)  # known at once; the SDK takes seconds
         starting = Starting(filled=given, folder=self._surroundings.folder, changed=self._note_change)
         begin = await asyncio.to_thread(_loaded)
         try:
-            async with asyncio.timeout(self._patience.start):
+            async with asyncio.timeout(self._starting):
                 return await begin(starting)
         except TimeoutError:
             self._ends.append(_now())
-            raise self._fault(f"it did not answer within {self._patience.start:g} s after it was started.") from None
+            raise self._fault(f"it did not answer within {self._starting:g} s after it was started.") from None
         except WorldFault as fault:
             self._ends.append(_now())
             raise self._fault(str(fault)) from None
@@ -190,11 +207,11 @@ class McpClient:
 
     async def _looked(self, link: Link) -> Catalogue:
         try:
-            async with asyncio.timeout(self._patience.start):
+            async with asyncio.timeout(self._starting):
                 return compared(self.server, await link.tools(), self._agreed)
         except TimeoutError:
             await self._ended(link)
-            raise self._fault(f"it did not list its tools within {self._patience.start:g} s.") from None
+            raise self._fault(f"it did not list its tools within {self._starting:g} s.") from None
         except WorldFault as fault:
             raise self._fault(str(fault)) from None
 
@@ -228,7 +245,8 @@ class McpClient:
             raise self._fault(f"its tool {offer.name} {why}. Use another one.")
 
     def _fault(self, why: str) -> WorldFault:
-        return WorldFault(f"The MCP server {self.server.name!r}: {why[:1].lower()}{why[1:]}")
+        named = f"The MCP server {self.server.name!r}"
+        return WorldFault(why if why.startswith(named) else f"{named}: {why[:1].lower()}{why[1:]}")
 
 
 def _now() -> float:

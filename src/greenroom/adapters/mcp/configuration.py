@@ -27,14 +27,18 @@ EVERYTHING: Final = 1_000_000
 """Characters of what a person agrees to: nothing of it is cut away."""
 
 ROOT: Final = "mcpServers"
-KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled", "read_only")
+KEYS: Final = (
+    *("type", "command", "args", "env", "cwd", "url", "headers"),
+    *("timeout", "start_timeout", "disabled", "read_only"),
+)
 STDIO: Final = frozenset({"stdio"})
 HTTP: Final = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 
 
 @record
 class Server:
-    """One server as the settings say it: a `command`, or a `url`. `seconds` is how long a call may take.
+    """One server as the settings say it: a `command`, or a `url`. `seconds` is how long a call may take, `starting`
+    how long its start may take (0: what is usual).
 
     `read_only` names the tools of which its *owner* says that they change nothing; a server's own word is not enough.
     """
@@ -47,6 +51,7 @@ class Server:
     url: str = ""
     headers: Mapping[str, Hidden] = msgspec.field(default_factory=dict)
     seconds: int = SECONDS
+    starting: int = 0
     read_only: tuple[str, ...] = ()
     enabled: bool = True
 
@@ -81,12 +86,17 @@ def servers(data: object, source: str = ".mcp.json", *, own: bool = False) -> tu
 
     `own` says that it is the person's own file. Another one may not call a tool harmless.
     """
+    return tuple(_Entry(source, name, told, own=own).server() for name, told in table_of(data, source).items())
+
+
+def table_of(data: object, source: str) -> Mapping[str, object]:
+    """What stands under each name, not looked at yet."""
     if not isinstance(data, Mapping):
         raise WorldFault(f'{source}: it is no table. Write {{"{ROOT}": {{"NAME": {{"command": "…"}}}}}}.')
     table = data.get(ROOT, data)
     if not isinstance(table, Mapping):
         raise WorldFault(f"{source}: `{ROOT}` must be a table with a server under each name.")
-    return tuple(_Entry(source, name, told, own=own).server() for name, told in table.items())
+    return table
 
 
 class _Entry:
@@ -116,13 +126,15 @@ class _Entry:
             folder="" if http else self._text("cwd"),
             url=self._url() if http else "",
             headers=self._hidden("headers") if http else {},
-            seconds=self._seconds(),
+            seconds=self._seconds("timeout") or SECONDS,
+            starting=self._seconds("start_timeout"),
             read_only=self._read_only(),
             enabled=not self._flag("disabled"),
         )
 
     def _wrong(self, key: str, what: str) -> WorldFault:
-        return WorldFault(f"{self._source}: `{self._name}.{key}` {what}.")
+        end = "" if what.endswith("?") else "."
+        return WorldFault(f"{self._source}: `{self._name}.{key}` {what}{end}")
 
     def _refuse_slips(self) -> None:
         """Other programs have keys of their own, which are passed over; a slip of the pen is none of them."""
@@ -184,10 +196,13 @@ class _Entry:
             raise self._wrong("url", "must be an address like https://host/mcp, without a password in it")
         return text
 
-    def _seconds(self) -> int:
-        value = self._told.get("timeout", SECONDS)
+    def _seconds(self, key: str) -> int:
+        """So many; 0 where nothing is said."""
+        value = self._told.get(key)
+        if value is None:
+            return 0
         if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= LONGEST:
-            raise self._wrong("timeout", f"must be a number of seconds from 1 to {LONGEST}")
+            raise self._wrong(key, f"must be a number of seconds from 1 to {LONGEST}")
         return round(value)
 
     def _flag(self, key: str) -> bool:

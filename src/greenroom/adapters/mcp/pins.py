@@ -27,6 +27,7 @@ class Pin:
     digest: str
     description: str
     schema: str
+    hints: str = ""
 
 
 @record
@@ -46,13 +47,14 @@ def pin(tools: Iterable[Listed]) -> str:
 
 def digest(tool: Listed) -> str:
     """The hash of one tool, of exactly what its server said."""
-    told = json.dumps([tool.name, tool.description, tool.schema], sort_keys=True, default=dict)
+    said = [tool.name, tool.description, tool.schema, tool.read_only, tool.destructive]
+    told = json.dumps(said, sort_keys=True, default=dict)
     return hashlib.sha256(told.encode()).hexdigest()
 
 
 def pins(tools: Iterable[Listed]) -> dict[str, Pin]:
     """What to keep when a person agrees to these tools."""
-    return {one.name: Pin(digest=digest(one), description=_described(one), schema=_schema(one)) for one in tools}
+    return {one.name: _pinned(one) for one in tools}
 
 
 def changed(agreed: Mapping[str, Pin], tools: Iterable[Listed]) -> tuple[Change, ...]:
@@ -68,9 +70,26 @@ def _change(before: Pin | None, now: Listed) -> Change | None:
         return Change(name=one_line(now.name, 80), how="new", diff=_diff("", _described(now)))
     if before.digest == digest(now):
         return None
-    told = _diff(before.description, _described(now)) + _diff(before.schema, _schema(now))
+    told = "".join(
+        _diff(old, new)
+        for old, new in (
+            (before.description, _described(now)),
+            (before.schema, _schema(now)),
+            (before.hints, _hints(now)),
+        )
+    )
     unseen = "only what nobody sees in it has changed\n"
     return Change(name=one_line(now.name, 80), how="changed", diff=told or unseen)
+
+
+def _pinned(tool: Listed) -> Pin:
+    return Pin(digest=digest(tool), description=_described(tool), schema=_schema(tool), hints=_hints(tool))
+
+
+def _hints(tool: Listed) -> str:
+    """What its server says about its effects, a line each."""
+    said = (("changes nothing", tool.read_only), ("destroys", tool.destructive))
+    return "".join(f"it says: {what}: {'yes' if word else 'no'}\n" for what, word in said if word is not None)
 
 
 def _described(tool: Listed) -> str:

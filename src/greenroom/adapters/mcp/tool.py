@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.adapters.mcp.catalogue import Catalogue
+from greenroom.adapters.mcp.catalogue import Catalogue, compared
 from greenroom.adapters.mcp.client import McpClient
-from greenroom.adapters.mcp.link import Answer, CallLost
-from greenroom.adapters.mcp.offers import Offer
+from greenroom.adapters.mcp.link import Answer, CallLost, Listing
+from greenroom.adapters.mcp.offers import Listed, Offer
 from greenroom.adapters.mcp.words import brief
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
@@ -45,7 +45,7 @@ class McpTool:
             ),
             group="mcp",
             effect=effect,
-            seconds=server.seconds,
+            seconds=client.longest,
             source=f"mcp:{server.name}",
         )
 
@@ -77,6 +77,11 @@ class McpTool:
 def kit(client: McpClient, catalogue: Catalogue) -> tuple[McpTool, ...]:
     """All tools of a catalogue."""
     return tuple(McpTool(client, offer) for offer in catalogue.offered.values())
+
+
+def stored_kit(client: McpClient, listed: tuple[Listed, ...]) -> tuple[McpTool, ...]:
+    """The tools as they were listed once. Nothing is started; at a call the client compares."""
+    return kit(client, compared(client.server, Listing(listed=listed), None))
 
 
 def _outcome(answer: Answer) -> Outcome:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from greenroom.app.agents.keys import FILE_EDIT, HANDLERS, NAME, PROMPT, BadKey, Design, To
+from greenroom.app.hands.toolbox import DEFAULT
+from greenroom.core.base.records import evolve
+from greenroom.core.state.spec import AgentSpec
 
 USUAL: Final[Mapping[Design, Mapping[To, object]]] = {
     "jarvis": {NAME: "Jarvis"},
@@ -26,7 +29,14 @@ NEEDED: Final[Mapping[Design, Mapping[To, str]]] = {
     "roo": {NAME: "id"},
 }
 EDITS: Final = frozenset({"patch", "rewrite"})
+"""What edits files: two forms of text, and the tools of the same names."""
+
+EDITING: Final = "edit"
+"""Their group."""
+
 FORMS: Final[To] = ("turn", "protocols")
+TOOLS: Final[To] = ("tools",)
+GROUPS: Final[To] = ("groups",)
 JARVIS: Final = ("ToolRegistry", "EditFileHandler", "RewriteFileHandler")
 """The handlers that Jarvis has if nobody says otherwise."""
 
@@ -43,7 +53,26 @@ def complete(design: Design | None, said: Mapping[To, object]) -> dict[To, objec
 
 
 def _forms(told: dict[To, object]) -> dict[To, object]:
-    """Jarvis acts in text; without file edits two of its forms fall away."""
+    """Jarvis acts in text, and has the usual tools where nobody lists any; without file edits all that edits goes."""
     forms = cast("tuple[str, ...]", told.get(FORMS, tuple(HANDLERS[one] for one in JARVIS)))
     bare = bool(told.pop(FILE_EDIT, False))
-    return {**told, FORMS: tuple(one for one in forms if not bare or one not in EDITS)}
+    if not told.get(TOOLS) and not told.get(GROUPS):
+        told[TOOLS] = DEFAULT
+    if not bare:
+        return {**told, FORMS: forms}
+    found = {FORMS: forms, TOOLS: told.get(TOOLS, ()), GROUPS: told.get(GROUPS, ())}
+    return {**told, **{to: _bare(cast("tuple[str, ...]", some), to) for to, some in found.items()}}
+
+
+def without_edits(spec: AgentSpec) -> AgentSpec:
+    """The agent as `disable_file_edit` has it: no form, no tool and no group that edits files."""
+    return evolve(
+        spec,
+        tools=_bare(spec.tools, TOOLS),
+        groups=_bare(spec.groups, GROUPS),
+        turn=evolve(spec.turn, protocols=_bare(spec.turn.protocols, FORMS)),
+    )
+
+
+def _bare(names: tuple[str, ...], to: To) -> tuple[str, ...]:
+    return tuple(one for one in names if one not in ({EDITING} if to == GROUPS else EDITS))

@@ -49,12 +49,14 @@ class Place:
 
 @record
 class Found:
-    """An agent and the file it is from. `report` tells what of that file does not count here."""
+    """An agent and the file it is from. `report` tells what of that file does not count here; `digest` is the file's,
+    from the very bytes that the agent was made of."""
 
     spec: AgentSpec
     path: Path
     place: Place
     report: tuple[Note, ...] = ()
+    digest: str = ""
 
 
 @record
@@ -209,14 +211,14 @@ def _found(path: Path, place: Place) -> Found:
     sheet = read_sheet(path, place.folder if place.inside is not None else None)
     if place.form == "claude":
         spec, report = from_claude(sheet)
-        return Found(spec=spec, path=path, place=place, report=report)
+        return Found(spec=spec, path=path, place=place, report=report, digest=sheet.digest)
     raw = sheet.keys()
     try:
         spec = spec_of(raw.values, prompt=sheet.text, default_name=path.stem, trusted=place.whose == "user")
     except BadKey as fault:
         line = raw.lines.get(fault.key, 1)
         raise Unusable(path, str(fault), line, raw.values.get("name")) from None
-    return Found(spec=spec, path=path, place=place)
+    return Found(spec=spec, path=path, place=place, digest=sheet.digest)
 
 
 def _doubles(same: Sequence[Found]) -> Iterator[Trouble]:

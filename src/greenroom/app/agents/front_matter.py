@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents.plain_yaml import Keys, NotPlain, read_keys
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.base.unseen import UNSEEN, seen
 
 LONGEST: Final = 256 * 1024
@@ -24,11 +25,13 @@ class Unusable(WorldFault):
 
 @record
 class Sheet:
-    """A file in two parts. `front` is all between the fences, line by line; `text` what comes below."""
+    """A file in two parts. `front` is all between the fences, line by line; `text` what comes below; `digest` is of all
+    its bytes."""
 
     path: Path
     front: tuple[str, ...]
     text: str
+    digest: str = ""
 
     def keys(self) -> Keys:
         """What stands between the fences, with the lines of the file."""
@@ -41,10 +44,11 @@ class Sheet:
 
 def read_sheet(path: Path, inside: Path | None = None) -> Sheet:
     """The file, if it is one that can be used; with `inside`, only if it does not lead out of that folder."""
-    return cut(path, _read(path, inside))
+    content = _read(path, inside)
+    return evolve(cut(path, _decoded(path, content)), digest=hashlib.sha256(content).hexdigest())
 
 
-def _read(path: Path, inside: Path | None) -> str:
+def _read(path: Path, inside: Path | None) -> bytes:
     try:
         if inside is not None and not path.resolve().is_relative_to(inside.resolve()):
             raise Unusable(path, "is a link that leads out of its folder. Put the file itself there.")
@@ -57,6 +61,10 @@ def _read(path: Path, inside: Path | None) -> str:
         raise Unusable(path, f"cannot be read: {why}. Make it readable, or move it away.") from None
     if len(content) > LONGEST:
         raise Unusable(path, f"is longer than {LONGEST // 1024} KB. Shorten it, or name a file that it is to read.")
+    return content
+
+
+def _decoded(path: Path, content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -145,7 +145,7 @@ REFUSED: Final[Mapping[str, Not]] = {
     "clear_after_send_message": _HANDED,
     "in_multi_agent": _RUN,
     "non_interactive": _RUN,
-    "execute_tool_confirm": _later("permissions"),
+    "execute_tool_confirm": Not(why="is said by a person, not by an agent. It belongs into your settings."),
     "use_methodology": _later("methodologies"),
     "use_analysis": _later("looking back on tasks"),
     "force_save_memory": _later("memory"),

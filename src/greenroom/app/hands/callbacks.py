@@ -32,7 +32,7 @@ class Callbacks:
         for callback in self._callbacks:
             try:
                 callback(told)
-            except Exception:
+            except (Exception, SystemExit):
                 logging.getLogger(__name__).exception("A callback failed after %s", step.work.executor)
 
 
@@ -49,20 +49,24 @@ def told_of(step: Step, outcome: Outcome) -> Mapping[str, object]:
 
 
 def find_callbacks(folders: Iterable[Path]) -> tuple[list[Callback], list[str]]:
-    """The callbacks of all files, by folder and name; and what is wrong with files that give none."""
+    """The callbacks of all files, by folder and name; and what is wrong with files that give none.
+
+    Files whose name begins with `_` are there for others.
+    """
     found: list[Callback] = []
     troubles: list[str] = []
     for folder in folders:
-        for file in sorted(folder.glob("*.py")):
+        for file in sorted(one for one in folder.glob("*.py") if not one.name.startswith("_")):
             try:
-                found.extend(_given(file))
+                found.extend(given_callbacks(file))
             except Broken as broken:
                 troubles.append(str(broken))
     return found, troubles
 
 
-def _given(file: Path) -> list[Callback]:
-    module = load_module(file)
+def given_callbacks(file: Path, source: bytes | None = None) -> list[Callback]:
+    """The callbacks of one file, or of what stood in it when it was looked at; `Broken` when it cannot be used."""
+    module = load_module(file, source)
     direct = getattr(module, "after_tool_call_cb", None)
     if callable(direct):
         return [cast("Callback", direct)]
@@ -76,7 +80,7 @@ def _given(file: Path) -> list[Callback]:
 def _made(file: Path, name: str, factory: Callable[[], object]) -> list[Callback]:
     try:
         made = factory()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Broken(file, f"{name}() failed: {type(error).__name__}: {error}") from error
     if callable(made):
         return [cast("Callback", made)]

@@ -12,7 +12,9 @@ from typing import Final
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.abilities.tools.output.long import presented
-from greenroom.core.base.errors import ModelFault
+from greenroom.app.hands.asked import with_what
+from greenroom.app.hands.redaction import MASK, NOTHING_SECRET, Redaction, stands_in
+from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.executor import Bench, Outcome
@@ -25,18 +27,30 @@ STRICTNESS: Final = ("allow", "notify", "ask", "deny")
 LONGEST: Final = 4_000
 """Characters of an error that an agent reads."""
 
+STANDS_IN: Final = (
+    f"Not called: {MASK} stands for a key that nobody is shown, and would be written in its place. Leave that part of "
+    "the file as it is."
+)
+
 After = Callable[[Step, Outcome], None]
 
 
 class Guarded:
-    """One tool under one policy. Those `after` it hear of every call that was made."""
+    """One tool under one policy. Those `after` it hear of every call that was made; what is secret is left out."""
 
     type: StepType = "tool"
 
-    def __init__(self, tool: ToolExecutor, policy: Policy, after: Sequence[After] = ()) -> None:
+    def __init__(
+        self,
+        tool: ToolExecutor,
+        policy: Policy,
+        after: Sequence[After] = (),
+        redaction: Redaction = NOTHING_SECRET,
+    ) -> None:
         self._tool = tool
         self._policy = policy
         self._after = after
+        self._redaction = redaction
 
     @property
     def name(self) -> str:
@@ -58,20 +72,33 @@ class Guarded:
         given = step.work.instruction_content or {}
         if self._misfit(given):
             return Terms(effect="pure")  # it is not called, so there is nothing to decide
-        own = self._tool.terms(world, step)
-        if own.verdict != "allow":
-            return own  # the tool itself asks a person: nobody is asked twice about one call
-        return evolve(own, **_decided(self._ruling(world, step, given), step, given))
+        own, ruling = self._tool.terms(world, step), self._ruling(world, step, given)
+        if own.verdict != "allow" and _strictness(own) >= _strictness(ruling):
+            # The tool itself asks a person: nobody is asked twice about one call, and the answer is for this very one.
+            return evolve(own, digest=digest_of(step.work.executor, given))
+        decided = _decided(ruling, step, given)
+        asked = with_what(self._tool.targets(given), given) if ruling.verdict == "ask" else ""
+        return evolve(own, **{**decided, "question": f"{decided['question']}{asked}"})
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it, if it can be called like this."""
         given = bench.step.work.instruction_content or {}
         wrong = self._misfit(given)
-        outcome = _failed(wrong) if wrong else await self._called(bench)
-        outcome = _presentable(outcome, bench.step, self.card.shown)
-        for after in self._after:
-            after(bench.step, outcome)
+        try:
+            outcome = _failed(wrong) if wrong else await self._called(self._redaction.bench(bench))
+        except Exception as error:
+            told = self._redaction.text(f"{type(error).__name__}: {error}")
+            self._tell(bench.step, _failed(told))  # whoever counts calls counts this one
+            if self._redaction.finds(str(error)):
+                raise WorldFault(told) from None
+            raise
+        outcome = self._redaction.outcome(_presentable(outcome, bench.step, self.card.shown))
+        self._tell(bench.step, outcome)
         return outcome
+
+    def _tell(self, step: Step, outcome: Outcome) -> None:
+        for after in self._after:
+            after(step, outcome)
 
     async def _called(self, bench: Bench) -> Outcome:
         limit = self.card.seconds or None
@@ -94,14 +121,20 @@ class Guarded:
             wrong = faults(self.card.spec.parameters, given)
         except BadSchema as error:
             return f"{self.name} cannot be called: its own schema is none ({error}). Tell the person."
-        return f"Not called: {'; '.join(wrong)}. Look at the parameters of {self.name}." if wrong else ""
+        if wrong:
+            return f"Not called: {'; '.join(wrong)}. Look at the parameters of {self.name}."
+        return STANDS_IN if self._redaction and self.card.group == "edit" and stands_in(given) else ""
 
     def _ruling(self, world: World, step: Step, given: Data) -> Ruling:
         """The strictest of what is decided for the agent and for all on whose behalf it works."""
         targets, grants = self._tool.targets(given), world.grants
         bound = (step.agent_id, *callers(world, step))
         rulings = [self._policy.decide(agent, self.card, targets, grants) for agent in bound]
-        return max(rulings, key=lambda one: STRICTNESS.index(one.verdict))
+        return max(rulings, key=_strictness)
+
+
+def _strictness(said: Ruling | Terms) -> int:
+    return STRICTNESS.index(said.verdict)
 
 
 def callers(world: World, step: Step) -> list[AgentId]:
@@ -122,8 +155,13 @@ def digest_of(name: str, given: Data) -> str:
     return hashlib.sha256(encode([name, dict(given)])).hexdigest()
 
 
+def wish(step: Step) -> str:
+    """The first sentence of a question; why it is asked comes after it."""
+    return f"{step.agent_id} wants to use {step.work.executor}."
+
+
 def _decided(ruling: Ruling, step: Step, given: Data) -> Mapping[str, object]:
-    question = f"{step.agent_id} wants to use {step.work.executor}. {ruling.why}".strip()
+    question = f"{wish(step)} {ruling.why}".strip()
     return {
         "verdict": ruling.verdict,
         "rule": ruling.why if ruling.verdict == "deny" else ruling.rule,
@@ -142,6 +180,6 @@ def _presentable(outcome: Outcome, step: Step, shown: int) -> Outcome:
     error = outcome.error if len(outcome.error) <= LONGEST else f"{outcome.error[:LONGEST]} […]"
     result = outcome.result
     text = result.get("output") if result is not None else None
-    if result is None or not isinstance(text, str):
-        return evolve(outcome, error=error)
+    if result is None or not isinstance(text, str) or result.get("need_return"):
+        return evolve(outcome, error=error)  # what is the answer is read by a person, and whole
     return evolve(outcome, error=error, result={**result, **presented(text, step.step_id, shown)})

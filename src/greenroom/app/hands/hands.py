@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
-from greenroom.abilities.permission.policy import rules_policy
+from greenroom.abilities.tools.artifacts.toolkit import artifact_tools
 from greenroom.abilities.tools.ask_user import AskUser
 from greenroom.abilities.tools.commands.toolkit import command_tools
 from greenroom.abilities.tools.files.toolbox import file_tools
+from greenroom.abilities.tools.memory.toolkit import memory_tools
 from greenroom.abilities.tools.output.read_output import FindStep, ReadOutput
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.adapters.workers import processes
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.hands.guarded import Guarded
+from greenroom.app.hands.policy import policy_for
+from greenroom.app.hands.redaction import Redaction
 from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.hands.unattended import Unattended
 from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import ToolSpec
@@ -30,7 +34,10 @@ FindEnded: TypeAlias = FindStep
 
 
 class Hands:
-    """Made for a workspace, closed when the team is. `equipment` comes to what the house has itself."""
+    """Made for a workspace, closed when the team is. `equipment` comes to what the house has itself.
+
+    `unattended` says that nobody is there to be asked. `secrets` are left out of whatever a tool says.
+    """
 
     def __init__(
         self,
@@ -39,6 +46,8 @@ class Hands:
         *,
         find: FindEnded | None = None,
         equipment: Equipment = NOTHING_MORE,
+        unattended: bool = False,
+        secrets: Iterable[str] = (),
     ) -> None:
         self._commands = PlainCommands(root, mark=processes.mark)
         self.toolbox = Toolbox(
@@ -47,11 +56,16 @@ class Hands:
                 *command_tools(self._commands),
                 AskUser(),
                 ReadOutput(find),
+                *memory_tools(),
+                *artifact_tools(),
                 *equipment.tools,
-            )
+            ),
+            equipment.notes,
         )
         self._policy = policy
         self._equipment = equipment
+        self._unattended = unattended
+        self._redaction = Redaction(secrets)
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
@@ -61,12 +75,8 @@ class Hands:
     @property
     def executors(self) -> Sequence[Executor]:
         """The tools as agents meet them."""
-        return [Guarded(tool, self._policy, self._equipment.after) for tool in self.toolbox]
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What is not there, and what to do about it."""
-        return self._equipment.notes
+        guarded = [Guarded(tool, self._policy, self._equipment.after, self._redaction) for tool in self.toolbox]
+        return [Unattended(one) for one in guarded] if self._unattended else guarded
 
     async def close(self) -> None:
         """End what still runs."""
@@ -83,8 +93,3 @@ def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:
 
 def _hides(path: str) -> bool:
     return is_secret(PurePosixPath(path))
-
-
-def policy_for(root: Path, agreed: Sequence[str], project: Sequence[str] = ()) -> Policy:
-    """The policy of a workspace: what the person agreed to for good. A project can only forbid, or want to be asked."""
-    return rules_policy({"granted": agreed, "project": project}, str(root))

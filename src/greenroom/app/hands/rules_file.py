@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.abilities.permission.rules import BadRule, parse
+from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.keys import replace
 from greenroom.core.base.errors import WorldFault
 
 NAME: Final = "permissions"
 EVERYWHERE: Final = ""
 HEAD: Final = "# What agents may do. One rule per line, for instance: allow command npm test"
+
+
+def persons_rules() -> RulesFile:
+    """The person's own."""
+    return RulesFile(config_folder() / NAME)
 
 
 def written(rule: str) -> str:

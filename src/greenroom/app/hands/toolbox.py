@@ -5,20 +5,37 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import ToolCard, ToolExecutor
+from greenroom.core.ports.tool import BUILT_IN, ToolCard, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
 
 ALWAYS = ("read_output",)
 """What everybody has who has any tool at all: what a tool says may be long."""
 
+DEFAULT = (
+    "read_code",
+    "list_files",
+    "search_files",
+    "patch",
+    "rewrite",
+    "execute_script",
+    "command_output",
+    "stop_command",
+    "ask_user",
+)
+"""What does for most work."""
+
 
 class Toolbox:
-    """Tools by name, in the order in which they came. Of two with one name the first one stays."""
+    """Tools by name, in the order in which they came. Of two with one name the first one stays.
 
-    def __init__(self, tools: Iterable[ToolExecutor] = ()) -> None:
+    `notes` say what is not there, and what to do about it.
+    """
+
+    def __init__(self, tools: Iterable[ToolExecutor] = (), notes: Sequence[str] = ()) -> None:
+        self.notes = tuple(notes)
         self._tools: dict[str, ToolExecutor] = {}
         self.doubles: list[ToolCard] = []
         for tool in tools:
@@ -35,13 +52,18 @@ class Toolbox:
         """What models are told of them."""
         return tuple(tool.card.spec for tool in self)
 
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """What the house's own assistant has: the usual ones, and all that the person has got from elsewhere."""
+        return (*DEFAULT, *(tool.name for tool in self if tool.card.source != BUILT_IN))
+
     def named(self, name: str) -> ToolExecutor:
-        """The tool of this name; `WorldFault` with the nearest one if there is none."""
+        """The tool of this name; `Refused` with the nearest one if there is none."""
         found = self._tools.get(name)
         if found is None:
             near = get_close_matches(name, self._tools, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else "`greenroom tools list` has them."
-            raise WorldFault(f"There is no tool {name!r}. {hint}")
+            raise Refused(Rejected(code="unknown_tool", why=f"There is no tool {name!r}.", hint=hint))
         return found
 
     def equipped(

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from greenroom.app.library.at_once import SyncTalk, at_once, synchronously
-from greenroom.app.library.blueprint import Blueprint, Callables
+from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.deciding import Approve
 from greenroom.app.library.files import bring_along, spec_in
+from greenroom.app.library.gear import Tools
 from greenroom.app.library.house import Greenroom
 from greenroom.app.library.results import Heard, Result, T
 from greenroom.app.library.talk import Talk
@@ -24,6 +25,11 @@ class Agent(Blueprint[T]):
     With `output_type` (a dataclass, a pydantic model, any type that JSON knows) its answer is a value of that type;
     what does not fit is asked for again, at most `repairs` times.
 
+    `tools` are functions, and tools of the house by name; `groups` are more of these, in a house with a workspace. Of
+    all that, `use_tools` lists those that it may have (an empty list: the usual ones, where nothing else is said), and
+    with `disable_file_edit` it has none that edit. `execute_tool_confirm` has all its calls asked about, or none more
+    than usual, whatever the house says.
+
     What it does it does in `house`, else in one that is kept in `.greenroom/`. See `Greenroom` for `resume`, `approve`
     and `context`.
     """
@@ -35,7 +41,7 @@ class Agent(Blueprint[T]):
         *,
         output_type: type[T] | None = None,
         model: str | Model = "",
-        tools: Callables = (),
+        tools: Tools = (),
         agents: Sequence[Blueprint[Any]] = (),
     ) -> Agent[T]:
         """The agent of a file: a path, or a name that `greenroom agents list` knows. The agents it calls come along."""
@@ -54,7 +60,7 @@ class Agent(Blueprint[T]):
         context: object = None,
     ) -> Result[T]:
         """Give it something to do and wait for the result."""
-        async with at_once(house) as here:
+        async with at_once(house, self) as here:
             return await here.run(self, text, resume=resume, approve=approve, context=context)
 
     async def stream(
@@ -67,7 +73,7 @@ class Agent(Blueprint[T]):
         context: object = None,
     ) -> AsyncIterator[Heard[T]]:
         """The same, told as it happens: words, thoughts, calls and their results, and last of all the result."""
-        async with at_once(house) as here:
+        async with at_once(house, self) as here:
             async for heard in here.stream(self, text, resume=resume, approve=approve, context=context):
                 yield heard
 
@@ -93,7 +99,7 @@ class Agent(Blueprint[T]):
     ) -> AsyncIterator[Talk[T]]:
         """A conversation with it: `async with agent.chat() as talk: await talk.say(…)`."""
         async with (
-            at_once(house) as here,
+            at_once(house, self) as here,
             here.chat(self, resume=resume, approve=approve, context=context) as talk,
         ):
             yield talk

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
 from greenroom.app.library.blueprint import Blueprint
+from greenroom.app.library.crew import everybody
 from greenroom.app.library.deciding import Approve
 from greenroom.app.library.house import Greenroom
 from greenroom.app.library.results import Result, T
@@ -19,12 +20,13 @@ S = TypeVar("S")
 
 
 @asynccontextmanager
-async def at_once(house: Greenroom | None) -> AsyncIterator[Greenroom]:
-    """The house that is given, which stays open, or one for this once."""
+async def at_once(house: Greenroom | None, agent: Blueprint[Any]) -> AsyncIterator[Greenroom]:
+    """The house that is given, which stays open, or one for this once: in this folder, if the agent works in one."""
     if house is not None:
         yield house
         return
-    async with Greenroom() as here:
+    works = any(one.gear.of_house for one in everybody(agent).values())
+    async with Greenroom(workspace="." if works else None) as here:
         yield here
 
 
@@ -69,7 +71,7 @@ class SyncTalk(Generic[T]):
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Talk[T]]:
         async with (
-            at_once(None) as house,
+            at_once(None, self._agent) as house,
             house.chat(self._agent, resume=self.id, approve=self._approve, context=self._context) as talk,
         ):
             yield talk

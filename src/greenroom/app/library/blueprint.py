@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeAlias, cast
+from collections.abc import Sequence
+from typing import Any, Generic, cast
 
 from greenroom.app.agents import values
 from greenroom.app.agents.keys import MANY
 from greenroom.app.agents.specs import versioned
+from greenroom.app.library.gear import Tools, gear_of, several
 from greenroom.app.library.results import T
 from greenroom.app.library.shapes import Shape, shape_of
-from greenroom.app.library.tools import Tool
 from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
 from greenroom.core.state.spec import AgentSpec, Turn
-
-Callables: TypeAlias = Sequence[Tool[..., Any] | Callable[..., Any]]
 
 
 class Blueprint(Generic[T]):
@@ -31,8 +29,12 @@ class Blueprint(Generic[T]):
         output_type: type[T] | None = None,
         description: str = "",
         model: str | Model = "",
-        tools: Callables = (),
+        tools: Tools = (),
+        groups: Sequence[str] = (),
         agents: Sequence[Blueprint[Any]] = (),
+        use_tools: Sequence[str] | None = None,
+        disable_file_edit: bool = False,
+        execute_tool_confirm: bool | None = None,
         rounds: int = 0,
         repairs: int | None = None,
         temperature: float | None = None,
@@ -40,17 +42,18 @@ class Blueprint(Generic[T]):
     ) -> None:
         self.name = _checked(name)
         self.model = _model(model)
-        self.tools = tuple(one if isinstance(one, Tool) else Tool(one) for one in _several(tools, "tools"))
-        self.agents = tuple(_agent(one) for one in _several(agents, "agents"))
+        self.gear = gear_of(tools, groups, use_tools, disable_file_edit=disable_file_edit)
+        self.tools = self.gear.own
+        self.agents = tuple(_agent(one) for one in several(agents, "agents"))
+        self.confirms = execute_tool_confirm
         _fits(values.temperature, 0.0 if temperature is None else temperature, "temperature")
         self.shape: Shape | None = shape_of(output_type) if output_type is not None else None
-        base = spec or AgentSpec(name=name)
+        base = self.gear.on(spec or AgentSpec(name=name))
         made = evolve(
             base,
             name=name,
             prompt=prompt or base.prompt,
             description=description or base.description,
-            tools=tuple(dict.fromkeys((*base.tools, *(one.name for one in self.tools)))),
             calls=tuple(dict.fromkeys((*base.calls, *(one.name for one in self.agents)))),
             answer=self.shape.schema if self.shape is not None else base.answer,
             turn=_turn(base.turn, rounds, repairs),
@@ -93,12 +96,6 @@ def _fits(reader: Reader, value: object, what: str) -> None:
         reader(value)
     except Unfit as unfit:
         raise WorldFault(f"{value!r} cannot be {what}. It must be {unfit}.") from None
-
-
-def _several(given: object, what: str) -> Sequence[Any]:
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        raise WorldFault(f"{given!r} cannot be the {what} of an agent. Give a list: {what}=[…].")
-    return given
 
 
 def _agent(given: object) -> Blueprint[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.app.kit import Kit
@@ -12,12 +13,14 @@ from greenroom.app.library.events import EventBus
 from greenroom.app.library.shapes import Misfit
 from greenroom.app.library.tools import Tool
 from greenroom.app.reading import TextReader
+from greenroom.app.talks.kits import Hands
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import Model, Models
-from greenroom.core.state.spec import AgentSpec
+
+HandsOf: TypeAlias = Callable[[Sequence[Tool[..., Any]]], Hands]
+"""Makes the tools of a run from those that the program brings."""
 
 
 def everybody(agent: Blueprint[Any]) -> dict[str, Blueprint[Any]]:
@@ -31,11 +34,6 @@ def everybody(agent: Blueprint[Any]) -> dict[str, Blueprint[Any]]:
             raise WorldFault(f"Two agents are called {one.name!r}. Give one of them another name.")
         todo += [other for other in one.agents if found.get(other.name) is not other]
     return found
-
-
-def members(agent: Blueprint[Any]) -> list[tuple[AgentId, AgentSpec]]:
-    """The agents as the team knows them; the first one has the task."""
-    return [(AgentId(name), one.spec) for name, one in everybody(agent).items()]
 
 
 class Voices:
@@ -54,25 +52,26 @@ class Voices:
 
 
 def kit_of(
-    agent: Blueprint[Any],
+    agents: dict[str, Blueprint[Any]],
     models: Models,
     events: EventBus,
+    hands: HandsOf,
     *,
     solo: bool,
     context: object = None,
     filter_above: int = 0,
 ) -> Kit:
     """What a run (`solo`: its answer ends it) or a conversation works with; `context` is what its tools are given."""
-    agents = everybody(agent)
     tools: dict[str, Tool[..., Any]] = {}
     for one in agents.values():
         for each in one.tools:
             if tools.setdefault(each.name, each).function is not each.function:
                 raise WorldFault(f"Two tools are called {each.name!r}. Give one of them another name.")
-    told = [one.spec for one in tools.values()]
-    skills = talking(Voices(agents, models, events), told, solo=solo, reader=Checked(agents), filter_above=filter_above)
-    every = (*skills, *(one.given(context) for one in tools.values()))
-    return Kit(abilities=Abilities(ToldExecutor(one, events) for one in every))
+    mine = hands([one.given(context) for one in tools.values()])
+    voices = Voices(agents, models, events)
+    skills = talking(voices, mine.specs, solo=solo, reader=Checked(agents), filter_above=filter_above)
+    every = (*skills, *mine.executors)
+    return Kit(abilities=Abilities(ToldExecutor(one, events) for one in every), closing=mine.close)
 
 
 class Checked(TextReader):

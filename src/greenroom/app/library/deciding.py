@@ -7,13 +7,15 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, cast
+from enum import Enum
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
+from greenroom.app.hands.guarded import wish
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import ApprovalId
 from greenroom.core.rules.intents import AnswerApproval
-from greenroom.core.state.approval import Approval
+from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.world import World
 from greenroom.core.sync.bus import Commit
 
@@ -22,26 +24,62 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A call that waits for a yes: who wants to make it, of which tool, with what. `question` says it in a sentence."""
+    """A call that waits for a yes: who wants to make it, of which tool, with what. `question` says it in a sentence.
+
+    `why` is the reason for which the policy asks, `grant` the rules that `Answer.run` and `Answer.always` agree to (one
+    a line; empty: there are none). With `words` an agent asks for an answer in words: the text that is returned.
+    """
 
     agent: str
     tool: str
     arguments: dict[str, object]
     question: str
     run: str
+    why: str = ""
+    grant: str = ""
+    words: bool = False
 
 
-Answer: TypeAlias = bool | str
-Approve: TypeAlias = Callable[[Asked], Answer | Awaitable[Answer]]
-"""Who decides: True is a yes, False a no, and a text a no with the reason, which the agent reads."""
+class Answer(Enum):
+    """What a person may say beside True and False. *run* agrees to all that `Asked.grant` says, for all agents of the
+    run, *always* for all runs in this workspace; where there is no grant, both mean this one call."""
+
+    once = "once"
+    run = "run"
+    always = "always"
+    no = "no"
+
+
+Word: TypeAlias = bool | str | Answer
+Approve: TypeAlias = Callable[[Asked], Word | Awaitable[Word]]
+"""Who decides: True is a yes, False a no, and a text a no with the reason, which the agent reads. See `Answer` for
+more. Who is asked for words answers with a text; False says that there is no answer."""
+
+Confirm: TypeAlias = Callable[[str, bool], bool | Awaitable[bool]]
+"""The same as Jarvis has it: `(tip, default) -> bool`."""
+
+Keep: TypeAlias = Callable[[str], None]
+"""Keeps the rules that a person agrees to for good."""
+
+ONLY_YES_OR_NO: Final = "Only yes or no can be asked here. Decide yourself, and say in your answer what you assumed."
+
+
+def by_confirming(confirm: Confirm) -> Approve:
+    """Who decides with a function that only says yes or no. What nobody says yes to is not done."""
+
+    def approve(asked: Asked) -> Word | Awaitable[Word]:
+        return ONLY_YES_OR_NO if asked.words else confirm(asked.question, False)
+
+    return approve
 
 
 class Deciding:
     """Asks `approve` about each call that waits for a yes, once. What nobody waits for any more is asked no more."""
 
-    def __init__(self, runtime: Runtime, approve: Approve | None) -> None:
+    def __init__(self, runtime: Runtime, approve: Approve | None, keep: Keep) -> None:
         self._runtime = runtime
         self._approve = approve
+        self._keep = keep
         self._asking: dict[ApprovalId, asyncio.Task[None]] = {}
         self._failed = asyncio.Event()
 
@@ -98,29 +136,52 @@ class Deciding:
             self._failed.set()
 
     async def _ask(self, approve: Approve, world: World, approval: Approval) -> None:
-        answer = await _answered(approve, _question(world, approval))
-        reason = answer if isinstance(answer, str) else ""
-        word = AnswerApproval(
-            approval_id=approval.approval_id, answer="approved" if answer is True else "denied", reason=reason
-        )
+        word = answer_of(approval, await _said(approve, _question(world, approval)))
+        if word.scope == "always":
+            self._keep(approval.grant)
         # Others may decide too, at the command line for one. Whose word comes first counts: this task is then
         # cancelled, which must not take back what is being written; and the word of the second one is refused.
         with suppress(Refused):
             await asyncio.shield(self._runtime.ask(world.team.team_id, word))
 
 
+def answer_of(approval: Approval, word: Word) -> AnswerApproval:
+    """What somebody's word means; `TypeError` for one that means nothing here."""
+    name = approval.approval_id
+    if approval.words:
+        return _words(name, word)
+    if isinstance(word, str):
+        return AnswerApproval(approval_id=name, answer="denied", reason=word)
+    if word is False or word is Answer.no:
+        return AnswerApproval(approval_id=name, answer="denied")
+    scope: Scope = word.value if isinstance(word, Answer) and approval.grant else "once"
+    return AnswerApproval(approval_id=name, answer="approved", scope=scope)
+
+
+def _words(name: ApprovalId, word: Word) -> AnswerApproval:
+    if isinstance(word, str) and word.strip():
+        return AnswerApproval(approval_id=name, answer="approved", reason=word)
+    if word is False or word is Answer.no:
+        return AnswerApproval(approval_id=name, answer="denied", reason="There is no answer.")
+    raise TypeError(f"it returned {word!r} to a question that wants words; a text is the answer, False is none")
+
+
 def _question(world: World, approval: Approval) -> Asked:
-    work = world.steps[approval.step_id].work
+    step = world.steps[approval.step_id]
+    work, first = step.work, wish(step)
     return Asked(
         agent=approval.agent_id,
         tool=work.executor,
         arguments=dict(work.instruction_content or {}),
         question=approval.question,
         run=world.team.team_id,
+        why=approval.question.removeprefix(first).strip() if approval.question.startswith(first) else "",
+        grant=approval.grant,
+        words=approval.words,
     )
 
 
-async def _answered(approve: Approve, asked: Asked) -> Answer:
+async def _said(approve: Approve, asked: Asked) -> Word:
     """A coroutine runs here, everything else in a thread, as with tools: it may well wait for a person."""
     if inspect.iscoroutinefunction(approve):
         answer: object = await approve(asked)
@@ -128,7 +189,7 @@ async def _answered(approve: Approve, asked: Asked) -> Answer:
         answer = await asyncio.to_thread(approve, asked)
         if inspect.isawaitable(answer):
             answer = await cast("Awaitable[object]", answer)
-    if not isinstance(answer, bool | str):
+    if not isinstance(answer, bool | str | Answer):
         raise TypeError(f"it returned {answer!r}; True is a yes, False or a reason is a no")
     return answer
 

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from msgspec import json
 
+from greenroom.app.hands.unattended import answer_pending
 from greenroom.app.host import Host
 from greenroom.app.library.blueprint import Blueprint
-from greenroom.app.library.deciding import Approve, Deciding
+from greenroom.app.library.deciding import Deciding
 from greenroom.app.library.events import EventBus
 from greenroom.app.library.hearing import Hearing
 from greenroom.app.library.results import Heard, Result, T
@@ -22,14 +23,15 @@ from greenroom.core.base.ids import TeamId
 class Following:
     """What a run and a conversation have in common."""
 
-    def __init__(self, runtime: Runtime, approve: Approve | None, events: EventBus) -> None:
+    def __init__(self, runtime: Runtime, events: EventBus, deciding: Deciding, *, unattended: bool) -> None:
         self.runtime = runtime
         self.events = events
         self.hearing = Hearing()
-        self.deciding = Deciding(runtime, approve)
+        self.deciding = deciding
+        self._unattended = unattended
         self._stops: list[Callable[[], None]] = []
 
-    def begin(self, host: Host) -> None:
+    async def begin(self, host: Host) -> None:
         """Follow a team that has just been started."""
         self._stops = [
             host.listen(self.hearing.follow),
@@ -37,6 +39,8 @@ class Following:
             host.listen(self.events.follow),
             host.watch(self.hearing.watch),
         ]
+        if self._unattended:
+            await answer_pending(host)
         self.deciding.look(host.world)
 
     async def heard(self, result: Coroutine[Any, Any, Result[T]]) -> AsyncIterator[Heard[T]]:

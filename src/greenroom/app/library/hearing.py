@@ -9,7 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from greenroom.app.library.results import Again, Called, Returned, Said, Thought
 from greenroom.app.talks.history import SPOKEN
-from greenroom.core.ports.model import ModelEvent, ReasoningDelta, Retried, TextDelta
+from greenroom.core.ports.executor import Live
+from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
 from greenroom.core.state.step import Step, StepEnded, StepStarted
 from greenroom.core.sync.bus import Commit
 
@@ -44,7 +45,7 @@ class Hearing:
         finally:
             self._listening.remove(news)
 
-    def watch(self, step: Step, event: ModelEvent) -> None:
+    def watch(self, step: Step, event: Live) -> None:
         """A piece of a reply has come."""
         if step.work.executor not in SPOKEN:
             return

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.hands.ended import ended_step
 from greenroom.app.kit import Kit
 from greenroom.app.library.blueprint import Blueprint, said
-from greenroom.app.library.crew import kit_of, members
-from greenroom.app.library.deciding import Approve
+from greenroom.app.library.crew import HandsOf, everybody, kit_of
+from greenroom.app.library.deciding import Approve, Confirm, Deciding, by_confirming
 from greenroom.app.library.events import TASK_STARTED, EventBus
+from greenroom.app.library.executed import Executed, executed_in
 from greenroom.app.library.faults import telling_of
 from greenroom.app.library.following import Following
 from greenroom.app.library.kits import RUN, TALK, refuse
@@ -22,6 +25,7 @@ from greenroom.app.library.listing import RunInfo, listed
 from greenroom.app.library.results import Heard, Result, T
 from greenroom.app.library.runs import Run
 from greenroom.app.library.talk import Talk
+from greenroom.app.library.workplace import Asking, Workplace, confirmed_of
 from greenroom.app.lookup import LAST
 from greenroom.app.provisions import Provisions
 from greenroom.app.runtime import Runtime
@@ -32,7 +36,7 @@ from greenroom.app.talks.founding import FIRST, Cast, found_alone
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
-from greenroom.core.ports.model import Models
+from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.state.team import Team
 
 FOLDER: Final = ".greenroom"
@@ -46,6 +50,12 @@ class Greenroom:
     `models` are asked instead of those of the settings, and have no limits but those in `limits`.
     `events` are callbacks by name, around all that is done here. An agent with more tools than `filter_tools_above` is
     first asked which of them its task needs (0: never).
+
+    `workspace` is the folder in which agents have the tools of the house that they name; without one there are none.
+    `rules` say what they may do there (`allow command pytest`), beside what the person has agreed to. With
+    `execute_tool_confirm` every call is asked about; `non_interactive` says that nobody is there, so that what would be
+    asked is not done. None leaves both to the settings. `confirm_callback` is asked where there is no `approve`: with a
+    tip and a default, and answers yes or no.
 
     Wherever an agent is given something to do, `approve` decides about calls that need a yes, `context` is what tools
     get that want a `Context`, and `resume` goes on with what was cut off: an id, or `"last"` for the agent's newest.
@@ -62,6 +72,11 @@ class Greenroom:
         max_tokens: int | None = None,
         max_time: float | None = None,
         filter_tools_above: int = 30,
+        workspace: str | Path | None = None,
+        rules: Sequence[str] = (),
+        execute_tool_confirm: bool | None = None,
+        non_interactive: bool | None = None,
+        confirm_callback: Confirm | None = None,
     ) -> None:
         if memory and home is not None:
             raise WorldFault("A house is either in memory or in a folder. Give one of `memory` and `home`.")
@@ -70,8 +85,16 @@ class Greenroom:
         self._given = models
         self._bounds = limits
         self._provisions = Provisions()
-        flags = {"limits.cost": max_cost, "limits.tokens": max_tokens, "limits.time": max_time}
+        flags = {
+            "limits.cost": max_cost,
+            "limits.tokens": max_tokens,
+            "limits.time": max_time,
+            "execute_tool_confirm": execute_tool_confirm,
+            "non_interactive": non_interactive,
+        }
         self._provisions.give({name: value for name, value in flags.items() if value is not None})
+        self._place = Workplace(workspace, rules)
+        self._confirm = confirm_callback
         self.events = EventBus()
         self._filter_above = filter_tools_above
         self._runtime: Runtime | None = None
@@ -149,9 +172,9 @@ class Greenroom:
         """A run that has begun, to be told more or ended for good. Leaving it stops it; `resume` goes on with it."""
         if bool(said(text)) == bool(resume):
             raise WorldFault("Give either a text, which is not empty, or `resume`, a run to go on with.")
-        kit = await self._ready(agent, solo=True, context=context)
-        team = await self._known(agent, resume, RUN) if resume else await self._found(agent, text)
-        run = Run(agent, team, Following(self.runtime, approve, self.events))
+        kit, cast = await self._ready(agent, solo=True, context=context)
+        team = await self._known(agent, resume, RUN) if resume else await self._found(cast, text)
+        run = Run(agent, team, self._following(approve))
         self._kits[team] = kit
         with telling_of(lambda: team):
             try:
@@ -177,18 +200,18 @@ class Greenroom:
         context: object = None,
     ) -> AsyncIterator[Talk[T]]:
         """A conversation with an agent, which stays open: `async with house.chat(agent) as talk: await talk.say(…)`."""
-        kit = await self._ready(agent, solo=False, context=context)
+        kit, cast = await self._ready(agent, solo=False, context=context)
         chat = Chat(self.runtime, agent=AgentId(agent.name))
         if resume:
             chat.team = await self._known(agent, resume, TALK)
             self._kits[chat.team] = kit
 
         async def found(text: str) -> None:
-            team = await chat.found(Cast(members=tuple(members(agent))), text, limits=self._limits(), kit=TALK)
+            team = await chat.found(cast, text, limits=self._limits(), kit=TALK)
             self._kits[team] = kit
             self.events.emit(TASK_STARTED, run=team, task=FIRST)
 
-        talk = Talk(agent, chat, Following(self.runtime, approve, self.events), found)
+        talk = Talk(agent, chat, self._following(approve), found)
         try:
             yield talk
         finally:
@@ -200,14 +223,40 @@ class Greenroom:
         """The runs and conversations that are kept here, of this agent or of all, newest first."""
         return await listed(self.runtime, agent=agent.name if agent is not None else "", most=most)
 
-    async def _ready(self, agent: Blueprint[T], *, solo: bool, context: object) -> Kit:
-        """What the agent works with; what is wrong with that is said before anything is begun."""
+    async def executed(self, run: str) -> Executed:
+        """Which tools a run or a conversation has executed, and how often."""
+        return await executed_in(self.runtime, TeamId(run))
+
+    def tools_of(self, agent: Blueprint[Any]) -> Sequence[ToolSpec]:
+        """What an agent's model is told of its tools here."""
+        return self._place.specs(agent)
+
+    async def _ready(self, agent: Blueprint[T], *, solo: bool, context: object) -> tuple[Kit, Cast]:
+        """What the agent works with, and who takes part; what is wrong with that is said before anything is begun."""
         if self._given is None:
             await self._provisions.look_around()
-        return kit_of(agent, self.models, self.events, solo=solo, context=context, filter_above=self._filter_above)
+        agents = everybody(agent)
+        above = self._filter_above
+        kit = kit_of(
+            agents, self.models, self.events, self._hands(agents), solo=solo, context=context, filter_above=above
+        )
+        return kit, self._place.cast(agents)
 
-    async def _found(self, agent: Blueprint[T], text: str) -> TeamId:
-        cast = Cast(members=tuple(members(agent)))
+    def _hands(self, agents: Mapping[str, Blueprint[Any]]) -> HandsOf:
+        """Makes the tools of a run, under what is set about asking."""
+        settings, runtime = self._provisions.loaded.settings, self.runtime
+        confirmed = confirmed_of(agents, house=settings.execute_tool_confirm)
+        secrets = tuple(self._provisions.keys())
+        asking = Asking(confirmed=confirmed, unattended=settings.non_interactive, secrets=secrets)
+        return lambda own: self._place.hands(own, partial(ended_step, runtime), asking)
+
+    def _following(self, approve: Approve | None) -> Following:
+        unattended = self._provisions.loaded.settings.non_interactive
+        asked = approve or (by_confirming(self._confirm) if self._confirm is not None else None)
+        deciding = Deciding(self.runtime, None if unattended else asked, self._place.keep)
+        return Following(self.runtime, self.events, deciding, unattended=unattended)
+
+    async def _found(self, cast: Cast, text: str) -> TeamId:
         team = await found_alone(self.runtime, RUN, cast, text, limits=self._limits())
         self.events.emit(TASK_STARTED, run=team, task=FIRST)
         return team
@@ -220,10 +269,11 @@ class Greenroom:
             left = [one.run for one in mine if one.talk == (kit == TALK) and not one.over]
             if not left:
                 raise WorldFault(f"There is no {what} the agent {agent.name!r} that could go on.")
-            return left[0]
+            name = left[0]
         world = await self.runtime.world(TeamId(name))
         if world.team.kit != kit or AgentId(agent.name) not in world.agents:
             raise WorldFault(f"{name!r} is no {what} the agent {agent.name!r}. `house.runs()` lists what there is.")
+        self._place.refuse_other(world.team)
         if kit == TALK and FIRST not in world.tasks:
             raise WorldFault(f"The conversation {name!r} is over.")
         return TeamId(name)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Generic
 
 from greenroom.app.library.blueprint import Blueprint
+from greenroom.app.library.executed import Executed, executed_in
 from greenroom.app.library.faults import fault, telling_of
 from greenroom.app.library.following import Following, made
 from greenroom.app.library.results import Heard, Result, T
@@ -34,7 +35,7 @@ class Run(Generic[T]):
         task = (await self._runtime.world(self.id)).tasks.get(FIRST)
         if task is not None and task.paused is not None:
             await self._runtime.ask(self.id, ResumeTask(task_id=FIRST))
-        self._following.begin(await self._runtime.start(self.id))
+        await self._following.begin(await self._runtime.start(self.id))
 
     async def close(self) -> None:
         """Stop; it goes on where it was when somebody resumes it."""
@@ -47,6 +48,10 @@ class Run(Generic[T]):
     async def spent(self) -> Amounts:
         """What it has taken so far."""
         return (await self._runtime.world(self.id)).budgets[TEAM_BUDGET].spent
+
+    async def executed(self) -> Executed:
+        """Which tools it has executed so far, and how often."""
+        return await executed_in(self._runtime, self.id)
 
     async def tell(self, text: str) -> None:
         """Say something to the agent; it reads that in its next turn."""

@@ -8,6 +8,7 @@ from typing import Any, Generic
 
 from greenroom.app.library.blueprint import Blueprint, said
 from greenroom.app.library.events import BEFORE_HISTORY_CLEAR, INTERRUPT_TRIGGERED
+from greenroom.app.library.executed import Executed, executed_in
 from greenroom.app.library.faults import fault, telling_of
 from greenroom.app.library.following import Following, made
 from greenroom.app.library.results import Heard, Result, T
@@ -69,6 +70,10 @@ class Talk(Generic[T]):
         """What was said and answered since the conversation was last cleared, oldest first."""
         return await self._chat.exchanges() if self._chat.team is not None else []
 
+    async def executed(self) -> Executed:
+        """Which tools were executed in it so far, and how often."""
+        return await executed_in(self._following.runtime, self._chat.team) if self._chat.team else Executed()
+
     async def clear(self) -> None:
         """Begin anew: the agent is told nothing of what was said so far. The log keeps it."""
         self._must_exist()
@@ -119,7 +124,7 @@ class Talk(Generic[T]):
     async def _opened(self) -> None:
         """Let its agents work from now on."""
         if not self._open:
-            self._following.begin(await self._chat.open())
+            await self._following.begin(await self._chat.open())
             self._open = True
 
     def _must_exist(self) -> None:

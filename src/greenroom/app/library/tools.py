@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -13,12 +12,11 @@ from typing import (
     Annotated,
     Final,
     Generic,
-    Literal,
     ParamSpec,
-    Self,
     TypeAlias,
     TypeVar,
     cast,
+    get_args,
     get_type_hints,
     overload,
 )
@@ -26,12 +24,15 @@ from typing import (
 import msgspec
 
 from greenroom.abilities.skills.talk.own import HOUSE
-from greenroom.actors.agents.crew import GRACE
 from greenroom.app.library.shapes import Misfit, Shape, as_text, shape_of
+from greenroom.app.library.threads import in_thread
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.state.step import Effect, Step, StepType, Terms
+from greenroom.core.ports.tool import SHOWN, Target, ToolCard
+from greenroom.core.state.spec import Group
+from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepType, Terms
 from greenroom.core.state.world import World
 
 P = ParamSpec("P")
@@ -39,9 +40,6 @@ R = TypeVar("R")
 C = TypeVar("C")
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-PATIENCE: Final = 0.9 * GRACE
-"""Seconds that a thread has to end when its call was cancelled: before the house loses its patience."""
-
 _ARGUMENTS: Final = re.compile(r"^\s*(?:Args|Arguments|Parameters):\s*$", re.MULTILINE)
 _ARGUMENT: Final = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
 _FIELD: Final = re.compile(r"^\s*:param (?:\w+ )?(\w+):\s*(.+)$", re.MULTILINE)
@@ -83,6 +81,10 @@ class Tool(Generic[P, R]):
     With `ask`, a person is asked before each call. What it raises is told to the model; the words of a `ModelFault` as
     they are, to have it try again. A parameter that is a `Context` gets what the run was given.
 
+    In a folder of tools three more things count. `group` is whose agents have it (if nobody says, *read* for a pure
+    one, else *command*), `seconds` how long a call may take (0: as long as it likes), `shown` how many bytes of its
+    result an agent reads at once. A person is asked before a call, unless it is pure.
+
     A coroutine ends when it is interrupted. Another function runs in a thread, which nobody can end: the call is over
     when it has returned, or when it was waited for a few seconds. Make long ones coroutines.
     """
@@ -90,18 +92,27 @@ class Tool(Generic[P, R]):
     type: StepType = "tool"
 
     def __init__(
-        self, function: Callable[P, R], *, name: str = "", effect: Effect = "effectful", ask: bool = False
+        self,
+        function: Callable[P, R],
+        *,
+        name: str = "",
+        effect: Effect = "effectful",
+        ask: bool = False,
+        group: Group | None = None,
+        seconds: int = 0,
+        shown: int = SHOWN,
     ) -> None:
         self.function = function
         self.name = name or getattr(function, "__name__", "")
-        if not NAME.fullmatch(self.name):
-            raise WorldFault(f'{self.name!r} is no name for a tool. Letters, digits, _ and -: @tool(name="…").')
-        if self.name in HOUSE:
-            raise WorldFault(f'{self.name!r} is what the house itself is called by. Choose another: @tool(name="…").')
+        refuse_name(self.name)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise WorldFault(f"The tool {self.name!r} yields, and a model reads one result. Return it, whole.")
         self.effect: Effect = effect
         self.ask = ask
+        self.group = group_of(group, effect, self.name)
+        self.seconds = seconds
+        self.shown = shown
+        self.source = "program"
         text = inspect.getdoc(function) or ""
         self.description = _purpose(text)
         if not self.description:
@@ -121,6 +132,22 @@ class Tool(Generic[P, R]):
             parameters=self._parameters.shape.schema,
             pure=self.effect == "pure",
         )
+
+    @property
+    def card(self) -> ToolCard:
+        """What the house knows of it."""
+        return ToolCard(
+            spec=self.spec,
+            group=self.group,
+            effect=self.effect,
+            seconds=self.seconds,
+            shown=self.shown,
+            source=self.source,
+        )
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Nothing is known of what it touches."""
+        return (Target(kind="tool", value=self.name, writes=self.effect in SIDE_EFFECTS),)
 
     def given(self, context: object) -> Tool[P, R]:
         """The same tool for one run, which is given this; `WorldFault` when it needs something and there is nothing."""
@@ -156,62 +183,56 @@ class Tool(Generic[P, R]):
         if inspect.iscoroutinefunction(function):
             value: object = await function(**arguments)
         else:
-            value = await _in_thread(function, arguments)
+            value = await in_thread(function, arguments)
         if isinstance(value, Done):
             return Outcome(result={"output": as_text(value.value), "need_return": True})
         return Outcome(result={"output": as_text(value)})
-
-
-async def _in_thread(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
-    """Nobody can end a thread: who cancels this waits for its end, as long as the house is ready to wait."""
-    thread = asyncio.ensure_future(asyncio.to_thread(_ended, function, arguments))
-    thread.add_done_callback(lambda done: None if done.cancelled() else done.exception())
-    try:
-        ended = await asyncio.shield(thread)
-    except asyncio.CancelledError:
-        await asyncio.wait({thread}, timeout=PATIENCE)
-        raise
-    if ended.error is None:
-        return ended.value
-    if isinstance(ended.error, Exception) and not isinstance(ended.error, StopIteration):
-        raise ended.error
-    raise RuntimeError(f"{type(ended.error).__name__}: {ended.error}") from ended.error
-
-
-class _Ended:
-    """How a function has ended. A future cannot hold every exception, and one that it cannot hold would never end."""
-
-    def __init__(self) -> None:
-        self.value: object = None
-        self.error: BaseException | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> Literal[True]:
-        self.error = error
-        return True
-
-
-def _ended(function: Callable[..., object], arguments: Mapping[str, object]) -> _Ended:
-    with _Ended() as ended:
-        ended.value = function(**arguments)
-    return ended
 
 
 @overload
 def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
 def tool(
-    *, name: str = "", effect: Effect = "effectful", ask: bool = False
+    *,
+    name: str = "",
+    effect: Effect = "effectful",
+    ask: bool = False,
+    group: Group | None = None,
+    seconds: int = 0,
+    shown: int = SHOWN,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
-    function: Callable[P, R] | None = None, /, *, name: str = "", effect: Effect = "effectful", ask: bool = False
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str = "",
+    effect: Effect = "effectful",
+    ask: bool = False,
+    group: Group | None = None,
+    seconds: int = 0,
+    shown: int = SHOWN,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a function: `@tool`, or `@tool(effect="pure", ask=True)`. See `Tool` for what becomes of it."""
     if function is not None:
         return Tool(function)
-    return lambda function: Tool(function, name=name, effect=effect, ask=ask)
+    return lambda function: Tool(function, name=name, effect=effect, ask=ask, group=group, seconds=seconds, shown=shown)
+
+
+def refuse_name(name: str) -> None:
+    """`WorldFault` for what no tool may be called."""
+    if not NAME.fullmatch(name):
+        raise WorldFault(f'{name!r} is no name for a tool. Letters, digits, _ and -: @tool(name="…").')
+    if name in HOUSE:
+        raise WorldFault(f'{name!r} is what the house itself is called by. Choose another: @tool(name="…").')
+
+
+def group_of(group: object, effect: Effect, name: str) -> Group:
+    """The group of a tool: what it says, else what its effect is like; `WorldFault` for what is none."""
+    if group is None:
+        return "read" if effect == "pure" else "command"
+    if group not in get_args(Group):
+        raise WorldFault(f"The tool {name!r} is in no group {group!r}. There are: {', '.join(get_args(Group))}.")
+    return cast("Group", group)
 
 
 def _parameters(function: Callable[..., object], name: str, words: Mapping[str, str]) -> _Parameters:

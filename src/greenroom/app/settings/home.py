@@ -1,4 +1,4 @@
-"""Where Greenroom keeps its log."""
+"""Where Greenroom keeps its log, and where a person keeps what is theirs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import os
 from pathlib import Path
 from typing import Final
 
-from platformdirs import user_data_path
+from platformdirs import user_config_path, user_data_path
 
 from greenroom.core.base.errors import WorldFault
 
 VARIABLE: Final = "GREENROOM_HOME"
+
+
+def config_folder() -> Path:
+    """The person's own folder: agents, tools, callbacks, keys, and what they agreed to.
+
+    $GREENROOM_CONFIG names one file and does not move it: else whatever lies beside that file would be run.
+    """
+    return user_config_path("greenroom", appauthor=False)
 
 
 def home_folder(given: Path | None = None) -> Path:

@@ -90,6 +90,13 @@ def alone(folder: Path) -> Iterator[None]:
     """Nobody else writes in this folder meanwhile, and from now on nobody else looks into it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
+    with locked(folder):
+        yield
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else who asks for the same writes in this folder meanwhile."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

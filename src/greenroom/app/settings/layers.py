@@ -15,7 +15,7 @@ from platformdirs import user_config_path
 from greenroom.app.settings.keys import refuse_open
 from greenroom.app.settings.names import check_names
 from greenroom.app.settings.reading import Key, Raw, as_table, checked, dotted, leaves, read_toml
-from greenroom.app.settings.schema import PROVIDER, SCHEMA, Named, Settings, Table
+from greenroom.app.settings.schema import PROVIDER, SCHEMA, Free, Named, Settings, Table
 from greenroom.app.settings.secret import Secret
 from greenroom.app.settings.trust import refuse_strangers
 from greenroom.core.base.errors import WorldFault
@@ -32,6 +32,9 @@ VARIABLES: Final[Mapping[str, str]] = {
     "GREENROOM_MAX_TOKENS": "limits.tokens",
     "GREENROOM_MAX_TIME": "limits.time",
     "GREENROOM_LANGUAGE": "language",
+    "GREENROOM_AFTER_TOOL_CALL": "after_tool_call",
+    "GREENROOM_EXECUTE_TOOL_CONFIRM": "execute_tool_confirm",
+    "GREENROOM_NON_INTERACTIVE": "non_interactive",
 }
 FLAGS: Final[Mapping[str, str]] = {
     "limits.cost": "--max-cost",
@@ -214,6 +217,8 @@ def built(raw: Raw, table: Table, above: Key) -> object:
             case Named():
                 entries = as_table(value).items()
                 fields[name] = {entry: built(as_table(one), shape.entry, (*key, entry)) for entry, one in entries}
+            case Free():
+                fields[name] = value
             case _:
                 fields[name] = Secret(above[-1], str(value)) if table is PROVIDER and name == "key" else value
     needed = [one.name for one in msgspec.structs.fields(table.record) if one.required and one.name not in fields]

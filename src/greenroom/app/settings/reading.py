@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from greenroom.app.settings.schema import SCHEMA, Named, Shape, Table
+from greenroom.app.settings.schema import SCHEMA, Free, Named, Shape, Table
 from greenroom.app.settings.values import Unfit
 from greenroom.core.base.errors import WorldFault
 
@@ -66,6 +66,8 @@ def meant(key: str, known: Collection[str]) -> str:
 
 def fit(value: object, source: str, shape: Shape, key: Key) -> object:
     """One value, or one table."""
+    if isinstance(shape, Free):
+        return shape.read(value, source)
     if not isinstance(shape, Table | Named):
         try:
             return shape(value)
@@ -102,6 +104,8 @@ def leaves(raw: Raw, table: Table = SCHEMA, above: Key = ()) -> Iterator[tuple[K
             case Named():
                 for entry, one in as_table(value).items():
                     yield from leaves(as_table(one), shape.entry, (*above, name, entry))
+            case Free():
+                yield from (((*above, name, entry), one) for entry, one in as_table(value).items())
             case _:
                 yield (*above, name), value
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 import msgspec
 
+from greenroom.adapters.mcp.configuration import ROOT, Server, servers
 from greenroom.adapters.models.catalog.catalog import Wire
 from greenroom.app.settings import values
 from greenroom.app.settings.secret import Secret
 from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
 ROLES: Final = ("strong", "fast")
@@ -77,7 +79,11 @@ class Caps:
 
 @record
 class Settings:
-    """All settings. An empty model is none: what is at hand decides."""
+    """All settings. An empty model is none: what is at hand decides.
+
+    With `execute_tool_confirm` every call of a tool is asked about, also one that only looks. `non_interactive` says
+    that nobody is there to be asked anything.
+    """
 
     version: int = 1
     model: str = ""
@@ -86,9 +92,13 @@ class Settings:
     groups: Mapping[str, Group] = msgspec.field(default_factory=dict)
     providers: Mapping[str, ProviderSettings] = msgspec.field(default_factory=dict)
     prices: Mapping[str, Price] = msgspec.field(default_factory=dict)
+    mcp: Mapping[str, Server] = msgspec.field(default_factory=dict)
     retry: Retry = Retry()
     limits: Caps = Caps()
     language: Literal["en", "zh"] = "en"
+    after_tool_call: tuple[str, ...] = ()
+    execute_tool_confirm: bool = False
+    non_interactive: bool = False
 
 
 # ------------------------------------------------------------------------------------------- the same, to be read
@@ -109,7 +119,22 @@ class Named:
     entry: Table
 
 
-Shape = Table | Named | values.Reader
+@record
+class Free:
+    """A table of tables with a form of its own: `read` takes it and the name of its source, and says what is wrong."""
+
+    read: Callable[[object, str], Mapping[str, object]]
+
+
+Shape = Table | Named | Free | values.Reader
+
+
+def own_servers(value: object, source: str) -> Mapping[str, Server]:
+    """The person's MCP servers by name."""
+    if not isinstance(value, Mapping):
+        raise WorldFault(f"{source}: `mcp` is a table. Write [mcp.NAME] and its keys below.")
+    return {one.name: one for one in servers({ROOT: value}, f"{source}, [mcp]", own=True)}
+
 
 PROVIDER: Final = Table(
     record=ProviderSettings,
@@ -138,8 +163,12 @@ SCHEMA: Final = Table(
         "groups": Named(entry=Table(record=Group, keys={"models": values.texts})),
         "providers": Named(entry=PROVIDER),
         "prices": Named(entry=PRICE),
+        "mcp": Free(read=own_servers),
         "retry": Table(record=Retry, keys={"attempts": values.count, "delay": values.delay, "total": values.duration}),
         "limits": Table(record=Caps, keys={"cost": values.cost, "tokens": values.tokens, "time": values.time}),
         "language": values.one_of("en", "zh"),
+        "after_tool_call": values.folders,
+        "execute_tool_confirm": values.switch,
+        "non_interactive": values.switch,
     },
 )

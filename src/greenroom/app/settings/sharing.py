@@ -1,11 +1,22 @@
-"""What of a project's `.greenroom/` goes to git: its settings and its agents, never what agents said."""
+"""What of a project's `.greenroom/` goes to git: its settings, agents, tools and callbacks, never what agents said."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-SHARED: Final = "# Only settings and agents are shared.\n*\n!.gitignore\n!config.toml\n!agents/\n!agents/*.md\n"
+SHARED: Final = """\
+# Only settings, agents, tools and callbacks are shared.
+*
+!.gitignore
+!config.toml
+!agents/
+!agents/*.md
+!tools/
+!tools/*.py
+!callbacks/
+!callbacks/*.py
+"""
 
 
 def tell_git(folder: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from greenroom.adapters.mcp.configuration import Server
+from greenroom.adapters.mcp.masking import masked
 from greenroom.app.settings.layers import Loaded, Origin
 from greenroom.app.settings.reading import Key, dotted
 from greenroom.core.base.records import record
@@ -21,7 +23,7 @@ class Row:
 
 
 def rows(loaded: Loaded) -> Sequence[Row]:
-    """All settings, also those that nobody has set; of providers, groups and prices those that somebody has."""
+    """All settings, also those that nobody has set; of providers, groups, prices and servers what somebody has."""
     return tuple(
         Row(key=dotted(key), value=shown(key, value), origin=loaded.origin(".".join(key)))
         for key, value in flat(loaded.settings, ())
@@ -30,7 +32,9 @@ def rows(loaded: Loaded) -> Sequence[Row]:
 
 def flat(value: object, key: Key) -> Iterator[tuple[Key, object]]:
     """All single values below a record."""
-    if isinstance(value, msgspec.Struct):
+    if isinstance(value, Server):
+        yield key, value
+    elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             yield from flat(getattr(value, name), (*key, name))
     elif isinstance(value, Mapping) and key[-1] != "headers":
@@ -43,6 +47,8 @@ def flat(value: object, key: Key) -> Iterator[tuple[Key, object]]:
 def shown(key: Key, value: object) -> str:
     """A value for people. A header may well be a key."""
     match value:
+        case Server():
+            return masked(value)
         case None:
             return "none" if key[0] == "limits" else ""
         case Mapping():

@@ -1,5 +1,6 @@
 """What a project's files may not say. They come with a clone, so they are a stranger's word: they must not learn a key,
-nor send what a person writes, or their key, to an address of its choice, nor spend more than the person would.
+nor send what a person writes, or their key, to an address of its choice, nor spend more than the person would, nor
+name code that is run.
 """
 
 from __future__ import annotations
@@ -19,8 +20,19 @@ OWN: Final = ("key", "key_env", "headers")
 
 def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
     """`WorldFault` for the first thing that a project may not set. `yours` is what the user's file says."""
+    if "mcp" in raw:
+        raise WorldFault(
+            f"{source}: a project may not set `mcp`, because it decides which programs are started. "
+            "Put it into .mcp.json, which `greenroom trust` shows to whoever uses the project."
+        )
+    if "after_tool_call" in raw:
+        raise refused(source, ("after_tool_call",), "names code that would be run", user_file)
     _refuse_spending(raw, source, as_table(yours.get("limits", {})), user_file)
     _refuse_providers(raw, source, as_table(yours.get("providers", {})), user_file)
+    if raw.get("execute_tool_confirm") is False:  # it may want more to be asked, never less
+        raise refused(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
+    if "non_interactive" in raw:
+        raise refused(source, ("non_interactive",), "decides whether you are asked at all", user_file)
 
 
 def _refuse_spending(raw: Raw, source: str, yours: Raw, user_file: str) -> None:

@@ -5,14 +5,19 @@ A reader takes what stands in a file, a variable or a flag and gives the value, 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 NO_CAP: Final = "none"
 MOST: Final = 1e12
 """More than anybody has; and its millionths still fit into what a log can hold."""
+
+WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
+"""How a variable says that something is on or off."""
 
 _TIME: Final = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|h|d|)", re.ASCII)
 _TOKENS: Final = re.compile(r"(\d+(?:\.\d+)?) ?(k|m|)", re.ASCII)
@@ -112,6 +117,21 @@ def texts(value: object) -> tuple[str, ...]:
     return tuple(text(one) for one in value)
 
 
+def folders(value: object) -> tuple[str, ...]:
+    """Folders; in a variable they are written like in $PATH. Seen from here or there they would not be the same."""
+    what = 'a list of folders, each written from / or from ~, like ["~/callbacks"]'
+    named = value.split(os.pathsep) if isinstance(value, str) else value
+    if not isinstance(named, list | tuple):
+        raise Unfit(what)
+    try:
+        found = [Path(text(one)).expanduser() for one in named if one != ""]
+    except (Unfit, RuntimeError):
+        raise Unfit(what) from None
+    if not all(one.is_absolute() for one in found):
+        raise Unfit(what)
+    return tuple(map(str, found))
+
+
 def headers(value: object) -> Mapping[str, str]:
     """A table of texts."""
     if not isinstance(value, Mapping):
@@ -148,6 +168,14 @@ def one_of(*names: str) -> Reader:
         return value
 
     return read
+
+
+def switch(value: object) -> bool:
+    """On or off; a variable can only say it as text."""
+    said = WORDS.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(said, bool):
+        raise Unfit("true or false")
+    return said
 
 
 def version(value: object) -> int:

@@ -18,7 +18,8 @@ from greenroom.core.base.amounts import NOTHING, Amounts, Limits
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, ThreadId, thread_id
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.model import ModelEvent, Retried, TextDelta
+from greenroom.core.ports.executor import Live
+from greenroom.core.ports.model import Retried, TextDelta
 from greenroom.core.rules.intents import (
     AnswerApproval,
     FinishTask,
@@ -200,7 +201,7 @@ class Chat:
             if isinstance(step, Step) and step.thread_id == self.thread and step.work.executor in SPOKEN:
                 self._last = step
 
-    def _watch(self, step: Step, event: ModelEvent) -> None:
+    def _watch(self, step: Step, event: Live) -> None:
         if step.thread_id != self.thread or step.work.executor not in SPOKEN:
             return
         if isinstance(event, TextDelta):

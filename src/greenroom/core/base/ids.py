@@ -5,6 +5,7 @@ Only a team's id is drawn at random (by `app`): every other id is unique inside 
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Final, NewType
 
 TeamId = NewType("TeamId", str)
@@ -20,11 +21,14 @@ NoteId = NewType("NoteId", str)
 BudgetId = NewType("BudgetId", str)
 ApprovalId = NewType("ApprovalId", str)
 TimerId = NewType("TimerId", str)
+MemoryId = NewType("MemoryId", str)
+ArtifactId = NewType("ArtifactId", str)
 
 NO_RELATIVE: Final = "no_relative"
 """MAS's word for a message or step that belongs to no stage."""
 
 TEAM_BUDGET: Final = BudgetId("team")
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def task_id(ordinal: int) -> TaskId:
@@ -105,3 +109,13 @@ def approval_id(step: StepId, ordinal: int) -> ApprovalId:
 def timer_id(owner: str, purpose: str) -> TimerId:
     """One timer per owner and purpose."""
     return TimerId(f"{owner}!{purpose}")
+
+
+def memory_id(now: int, last: str) -> MemoryId:
+    """When it was saved, to the microsecond, as in `20251101_072947_388226`: later than the `last` one, if any."""
+    moment = EPOCH + timedelta(milliseconds=now)
+    if last:
+        day, time, fraction = last.split("_")
+        before = datetime.fromisoformat(f"{day}T{time}.{fraction}+00:00")
+        moment = max(moment, before + timedelta(microseconds=1))
+    return MemoryId(moment.strftime("%Y%m%d_%H%M%S_%f"))

@@ -37,8 +37,10 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.agent import Ability, Agent
 from greenroom.core.state.approval import Approval, Grant
 from greenroom.core.state.archive import Archived, ArchivedRecord
+from greenroom.core.state.artifact import Artifact
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.events import EVENT_TYPES, Event
+from greenroom.core.state.memory import Memory
 from greenroom.core.state.message import Message, Wait
 from greenroom.core.state.note import Note, Value
 from greenroom.core.state.spec import AgentSpec
@@ -48,7 +50,7 @@ from greenroom.core.state.task import Task
 from greenroom.core.state.team import Team
 from greenroom.core.state.thread import Thread
 from greenroom.core.state.timer import Timer
-from greenroom.core.state.world import NOWHERE, World, value_key
+from greenroom.core.state.world import NOWHERE, World, artifact_key, value_key
 
 T = TypeVar("T")
 
@@ -127,6 +129,7 @@ ARCHIVE_TYPES: Final[dict[str, type[ArchivedRecord]]] = {
     "stage": Stage,
     "message": Message,
     "note": Note,
+    "artifact": Artifact,
 }
 
 
@@ -170,6 +173,8 @@ _TABLES: Final[dict[str, type[object]]] = {
     "approvals": Approval,
     "grants": Grant,
     "timers": Timer,
+    "memories": Memory,
+    "artifacts": Artifact,
 }
 
 _KEYS: Final[dict[str, str]] = {
@@ -186,6 +191,7 @@ _KEYS: Final[dict[str, str]] = {
     "approvals": "approval_id",
     "grants": "rule",
     "timers": "timer_id",
+    "memories": "memory_id",
 }
 
 
@@ -229,6 +235,8 @@ def _kept(row: object) -> object:
 def _key(table: str, row: object) -> str:
     if isinstance(row, Value):
         return value_key(row.task_id, row.key)
+    if isinstance(row, Artifact):
+        return artifact_key(row.task_id, row.artifact_id)
     return cast("str", getattr(row, _KEYS[table]))
 
 

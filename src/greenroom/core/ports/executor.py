@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import WorldFault
@@ -29,6 +29,17 @@ class Outcome:
     spent: Amounts = NOTHING
     intents: tuple[Consequence, ...] = ()
     blobs: tuple[str, ...] = ()
+
+
+@record
+class ToolPrinted:
+    """Whole lines that a tool prints while it runs."""
+
+    text: str
+
+
+Live: TypeAlias = ModelEvent | ToolPrinted
+"""What those see who watch a step; nothing of it is kept."""
 
 
 class Bench(Protocol):
@@ -62,7 +73,11 @@ class Bench(Protocol):
         """A large result of an earlier step, whole: its `blob` names it."""
         ...
 
-    def show(self, event: ModelEvent) -> None:
+    async def keep(self, data: bytes) -> str:
+        """Keep something large beside the log; returns its digest, which the outcome has to name in its `blobs`."""
+        ...
+
+    def show(self, event: Live) -> None:
         """Let those see it who watch, as it comes; nothing of it is kept."""
         ...
 

@@ -18,6 +18,9 @@ SHOWN: Final = 30_000
 WHOLE: Final = "whole"
 """Where a result has its text when `output` is a part of it only. Of a large result the log keeps that as a blob."""
 
+BUILT_IN: Final = "built-in"
+"""Where the house's own tools come from."""
+
 
 @record
 class Target:
@@ -39,7 +42,7 @@ class ToolCard:
     effect: Effect = "effectful"
     seconds: int = 0
     shown: int = SHOWN
-    source: str = "built-in"
+    source: str = BUILT_IN
 
 
 class ToolExecutor(Executor, Protocol):

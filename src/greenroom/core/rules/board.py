@@ -8,21 +8,22 @@ from greenroom.core.rules.draft import Draft, Verdict, is_trusted, unknown
 from greenroom.core.rules.intents import MoveWindow, PostNote, SetValue, SetWorkspace
 from greenroom.core.state.note import Note, NotePosted, Value, ValueSet
 from greenroom.core.state.thread import Thread, WindowMoved, WorkspaceSet
-from greenroom.core.state.world import value_key
+from greenroom.core.state.world import World, value_key
 
 
-def _may_write(draft: Draft, task_id: TaskId, by: str) -> Verdict:
-    task = draft.world.tasks.get(task_id)
+def may_write(world: World, task_id: TaskId, by: str) -> Verdict:
+    """Only a task's group writes on its board."""
+    task = world.tasks.get(task_id)
     if task is None:
-        return unknown("task", task_id, tuple(draft.world.tasks))
-    if by not in task.group and not is_trusted(draft.world, by):
+        return unknown("task", task_id, tuple(world.tasks))
+    if by not in task.group and not is_trusted(world, by):
         return Rejected(code="not_in_group", why=f"{by!r} is not in the group of task {task_id!r}.")
     return None
 
 
 def post_note(draft: Draft, intent: PostNote, by: str) -> Verdict:
     """A note on the board, readable by the whole group when it wants to."""
-    refused = _may_write(draft, intent.task_id, by)
+    refused = may_write(draft.world, intent.task_id, by)
     if refused is not None:
         return refused
     agent = draft.world.agents.get(AgentId(by))
@@ -41,7 +42,7 @@ def post_note(draft: Draft, intent: PostNote, by: str) -> Verdict:
 
 def set_value(draft: Draft, intent: SetValue, by: str) -> Verdict:
     """A value on the board; the newest one counts."""
-    refused = _may_write(draft, intent.task_id, by)
+    refused = may_write(draft.world, intent.task_id, by)
     if refused is not None:
         return refused
     old = draft.world.values.get(value_key(intent.task_id, intent.key))

@@ -8,10 +8,12 @@ from typing import Final, NamedTuple
 from greenroom.core.base.errors import Rejected
 from greenroom.core.rules import (
     agents,
+    artifacts,
     board,
     endings,
     intents,
     interrupts,
+    memories,
     messages,
     permits,
     questions,
@@ -66,6 +68,9 @@ RULES: Final[dict[type, Rule]] = {
     intents.SetValue: board.set_value,
     intents.MoveWindow: board.move_window,
     intents.SetWorkspace: board.set_workspace,
+    intents.SaveMemory: memories.save_memory,
+    intents.ClearMemory: memories.clear_memory,
+    intents.WriteArtifact: artifacts.write_artifact,
     intents.SetLimits: permits.set_limits,
     intents.AnswerApproval: permits.answer_approval,
     intents.SetTimer: permits.set_timer,

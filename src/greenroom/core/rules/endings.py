@@ -87,7 +87,7 @@ def _worked(step: Step, now: int) -> int:
 
 def _consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
     refused = False
-    draft.cause = step
+    draft.cause = evolve(step, blobs=intent.blobs) if intent.blobs else step
     for consequence in intent.intents:
         rejected = draft.apply(consequence, step.agent_id)
         if rejected is not None:

@@ -1,4 +1,4 @@
-"""What leaves the world for the query tables: ended steps, stages and tasks, sent messages, posted notes.
+"""What leaves the world for the query tables: ended steps, stages and tasks, messages, notes, versions of artifacts.
 
 A projection: computed from the world before an event and the event, so it can be rebuilt from the log at any time.
 """
@@ -11,20 +11,21 @@ from typing import Any, Final, Literal, NamedTuple
 from greenroom.core.state import stage as stages
 from greenroom.core.state import step as steps
 from greenroom.core.state import task as tasks
+from greenroom.core.state.artifact import Artifact, ArtifactWritten
 from greenroom.core.state.events import Event
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.note import Note, NotePosted
 from greenroom.core.state.stage import Stage, StageEnded
 from greenroom.core.state.step import Step, StepEnded
 from greenroom.core.state.task import Task, TaskEnded
-from greenroom.core.state.world import World
+from greenroom.core.state.world import World, artifact_key
 
-ArchiveKind = Literal["task", "stage", "step", "message", "note"]
-ArchivedRecord = Task | Stage | Step | Message | Note
+ArchiveKind = Literal["task", "stage", "step", "message", "note", "artifact"]
+ArchivedRecord = Task | Stage | Step | Message | Note | Artifact
 
 
 class Archived(NamedTuple):
-    """One row: `owner` is what it is asked by (a step by its thread, a message or note by its task).
+    """One row: `owner` is what it is asked by (a step by its thread, what is said or written by its task).
 
     Its record is made when somebody looks. A step's row is told, not stored, and mostly nobody does: the log leads from
     one ended step of a thread to the one before it.
@@ -65,6 +66,12 @@ def _note(_: World, event: NotePosted) -> Archived:
     return Archived("note", event.note.note_id, event.note.task_id, _itself, (event.note,))
 
 
+def _artifact(_: World, event: ArtifactWritten) -> Archived:
+    one = event.artifact
+    key = f"{artifact_key(one.task_id, one.artifact_id)}@{one.version}"
+    return Archived("artifact", key, one.task_id, _itself, (one,))
+
+
 def _itself(record: ArchivedRecord) -> ArchivedRecord:
     return record
 
@@ -75,6 +82,7 @@ _ROWS: Final[dict[type, Callable[[World, Any], Archived]]] = {
     StepEnded: _step,
     MessageSent: _message,
     NotePosted: _note,
+    ArtifactWritten: _artifact,
 }
 
 

@@ -6,7 +6,9 @@ from typing import Final, get_args
 
 from greenroom.core.state.agent import AgentEvent
 from greenroom.core.state.approval import ApprovalEvent
+from greenroom.core.state.artifact import ArtifactEvent
 from greenroom.core.state.budget import BudgetEvent
+from greenroom.core.state.memory import MemoryEvent
 from greenroom.core.state.message import MessageEvent
 from greenroom.core.state.note import NoteEvent
 from greenroom.core.state.stage import StageEvent
@@ -28,6 +30,8 @@ Event = (
     | BudgetEvent
     | ApprovalEvent
     | TimerEvent
+    | MemoryEvent
+    | ArtifactEvent
 )
 
 EVENT_TYPES: Final[dict[str, type[Event]]] = {one.__name__: one for one in get_args(Event)}

@@ -18,7 +18,8 @@ class Origin:
 class Team:
     """One team. `paused` says why nothing new starts; None when it is not paused.
 
-    `workspace` is the folder that it works in: it stays that one, wherever it is taken up again.
+    `workspace` is the folder that it works in: it stays that one, wherever it is taken up again. `last_memory` is the
+    newest id that a memory was ever given.
     """
 
     team_id: TeamId
@@ -31,6 +32,7 @@ class Team:
     workspace: str = ""
     waiting_timeout: int | None = None
     origin: Origin | None = None
+    last_memory: str = ""
 
 
 @record

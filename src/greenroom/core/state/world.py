@@ -11,7 +11,9 @@ from greenroom.core.base.ids import (
     TEAM_BUDGET,
     AgentId,
     ApprovalId,
+    ArtifactId,
     BudgetId,
+    MemoryId,
     MessageId,
     StageId,
     StepId,
@@ -26,7 +28,9 @@ from greenroom.core.base.ids import (
 from greenroom.core.base.records import record
 from greenroom.core.state.agent import Ability, Agent
 from greenroom.core.state.approval import Approval, Grant
+from greenroom.core.state.artifact import Artifact
 from greenroom.core.state.budget import Budget
+from greenroom.core.state.memory import Memory
 from greenroom.core.state.message import Message, Wait
 from greenroom.core.state.note import Value
 from greenroom.core.state.spec import AgentSpec
@@ -69,6 +73,8 @@ class World:
     grants: Map[str, Grant] = Map()
     timers: Map[TimerId, Timer] = Map()
     hungry: Map[StepId, BudgetId] = Map()
+    memories: Map[MemoryId, Memory] = Map()
+    artifacts: Map[str, Artifact] = Map()
 
     def steps_of(self, agent: AgentId) -> Iterator[Step]:
         """The agent's open steps: the running one first, then the queue in order."""
@@ -104,6 +110,11 @@ class World:
             return ()
         return (task, *(one for part in found.parts for one in self.below(part)))
 
+    def inventory(self, task: TaskId) -> tuple[Artifact, ...]:
+        """The artifacts of an open task, by id."""
+        here = artifact_key(task, ArtifactId(""))
+        return tuple(self.artifacts[key] for key in sorted(self.artifacts) if key.startswith(here))
+
     def human(self) -> AgentId | None:
         """The person who is asked when nobody else is named."""
         return min((one.agent_id for one in self.agents.values() if one.spec.kind == "human"), default=None)
@@ -116,6 +127,11 @@ NOWHERE: Final = World(team=Team(team_id=TeamId("")))
 def value_key(task: TaskId, key: str) -> str:
     """Where a board value of this task stands in the world."""
     return f"{task}/{key}"
+
+
+def artifact_key(task: TaskId, artifact: ArtifactId) -> str:
+    """Where an artifact of this task stands in the world."""
+    return f"{task}/{artifact}"
 
 
 def ordered(table: Map[N, V]) -> list[V]:

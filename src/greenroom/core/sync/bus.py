@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from greenroom.core.base.records import record
-from greenroom.core.ports.model import ModelEvent
+from greenroom.core.ports.executor import Live
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step
@@ -26,7 +26,7 @@ class Commit:
 
 Listener: TypeAlias = Callable[[Commit], None]
 TroubleListener: TypeAlias = Callable[[str | None], None]
-LiveListener: TypeAlias = Callable[[Step, ModelEvent], None]
+LiveListener: TypeAlias = Callable[[Step, Live], None]
 
 
 class Bus:
@@ -53,8 +53,8 @@ class Bus:
         self._watching.append(listener)
         return lambda: self._watching.remove(listener) if listener in self._watching else None
 
-    def show(self, step: Step, event: ModelEvent) -> None:
-        """Show a piece of a reply to those who watch. One that raises harms nobody else."""
+    def show(self, step: Step, event: Live) -> None:
+        """Show a piece of a reply, or of what a tool prints, to those who watch. One that raises harms nobody else."""
         for listener in tuple(self._watching):
             try:
                 listener(step, event)

@@ -9,11 +9,12 @@ import pytest
 
 from greenroom.abilities.tools.commands.toolkit import command_tools
 from greenroom.core.ports.commands import Ended
+from greenroom.core.ports.executor import Live, ToolPrinted
 from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.step import PROCESS, EffectPrepared, Step
+from greenroom.testing.conformance.running import TOKEN, marked, until_marked, until_there
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.abilities.tools.commands.scripts import Said, scripts, tools
-from tests.adapters.commands.running import TOKEN, marked, until_marked, until_there
 
 EXECUTE = command_tools(Said(Ended(how="exited", code=0)))[0]
 
@@ -187,3 +188,24 @@ def test_its_description_says_when_to_use_it_and_when_not() -> None:
 def test_a_rule_is_asked_about_the_line_that_is_run(arguments: dict[str, object], kind: str, value: str) -> None:
     (target,) = EXECUTE.targets(arguments)
     assert (target.kind, target.value) == (kind, value)
+
+
+@pytest.mark.req("MA-54")
+async def test_whoever_watches_sees_the_lines_of_a_script_before_it_ends(tmp_path: Path) -> None:
+    shown: list[str] = []
+    async with scripts(tmp_path) as team:
+        host = await team.runtime.start(team.team)
+        first = asyncio.Event()
+
+        def watch(_: Step, event: Live) -> None:
+            assert isinstance(event, ToolPrinted)
+            shown.append(event.text)
+            first.set()
+
+        host.watch(watch)
+        await team.begin("execute_script", script="echo one; until test -e go; do sleep 0.01; done; printf two")
+        await asyncio.wait_for(first.wait(), 20)
+        assert shown == ["one\n"]
+        (tmp_path / "go").touch()
+        await asyncio.wait_for(team.runtime.wait(team.team, T1), 20)
+    assert shown == ["one\n", "two\n"]

@@ -124,7 +124,8 @@ def test_everything_around_a_change_stays_byte_for_byte(content: str, search: st
     try:
         spans = fitted(flat, [Edit(search=search, replace=replace)])
     except Misfit:
-        assert flat.text.count(search) != 1 or search == replace
+        places = [at for at in range(len(flat.text)) if flat.text.startswith(search, at)]
+        assert len(places) != 1 or search == replace
         return
     (span,) = spans
     head, tail = content[: flat.original_at(span.start)], content[flat.original_at(span.end) :]

@@ -8,6 +8,7 @@ from typing import Final
 from greenroom.abilities.tools.commands.asking import DESCRIPTION, SCHEMA, Script
 from greenroom.abilities.tools.commands.background import Background
 from greenroom.abilities.tools.commands.kept import Kept
+from greenroom.abilities.tools.commands.live import LiveLines
 from greenroom.abilities.tools.commands.telling import cancelled, outcome
 from greenroom.abilities.tools.output.given import fitted, given
 from greenroom.core.base.errors import ModelFault
@@ -53,7 +54,7 @@ class ExecuteScript:
         script = given(Script, bench.step)
         if script.background:
             return await self._background.begin(bench, script)
-        kept, ended = Kept(), Ended(how="lost")
+        kept, live, ended = Kept(), LiveLines(bench.show), Ended(how="lost")
         handle = bench.step.step_id
         bench.leave(lambda: cancelled(kept, handle))
         async with aclosing(self._commands.run(script.command)) as events:
@@ -61,8 +62,9 @@ class ExecuteScript:
                 if isinstance(event, Begun) and event.mark is not None:
                     await bench.prepare(event.mark)
                 elif isinstance(event, Printed):
-                    kept.add(event.text, event.missing)
+                    live.add(kept.add(event.text, event.missing))
                 elif isinstance(event, Ended):
                     ended = event
         kept.end()
+        live.end()
         return outcome(ended, kept, seconds=script.seconds, handle=handle)

@@ -24,10 +24,12 @@ class Kept:
         self._seen = Seen()
         self.dropped = 0
 
-    def add(self, text: str, missing: int = 0) -> None:
-        """One more piece; `missing` is what was lost beside it."""
+    def add(self, text: str, missing: int = 0) -> str:
+        """One more piece; `missing` is what was lost beside it. Returns what of it can be shown."""
         self.dropped += missing
-        self._take(self._seen.piece(text))
+        seen = self._seen.piece(text)
+        self._take(seen)
+        return seen
 
     def end(self) -> None:
         """There is no more to come."""

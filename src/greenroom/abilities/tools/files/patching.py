@@ -101,10 +101,10 @@ def _files(arguments: Arguments) -> Sequence[Arguments]:
 def _job(arguments: Arguments) -> Job:
     file = arguments.text("file")
     edits = read_edits(arguments)
-    return Job(file=file, make=lambda raw: _patched(file, edits, raw))
+    return Job(file=file, make=lambda raw: patched(file, edits, raw))
 
 
-def _patched(file: str, edits: Sequence[Edit], raw: bytes | None) -> Made:
+def patched(file: str, edits: Sequence[Edit], raw: bytes | None) -> Made:
     """The file's new bytes and the diff; `Misfit` names the file."""
     if raw is None:
         raise FileFault("missing", f"There is no {file!r} to change. Use rewrite for a new file.")

@@ -61,13 +61,13 @@ class ReadCode(FileTool):
             file = arguments.text("file")
             raw = await self._files.read(file, LIMIT)
             real = self._files.real(file)
-            result = await asyncio.to_thread(_numbered, raw, file, real, arguments)
+            result = await asyncio.to_thread(numbered, raw, file, real, arguments)
         except (FileFault, ModelFault) as fault:
             return failed(fault)
         return Outcome(result=result)
 
 
-def _numbered(raw: bytes, file: str, real: str, arguments: Arguments) -> Data:
+def numbered(raw: bytes, file: str, real: str, arguments: Arguments) -> Data:
     """The result: what is shown, and what of which content that is."""
     lines = flat(decoded(raw, file).content).split("\n")
     if lines[-1] == "":

@@ -45,11 +45,11 @@ class Rewrite(FileTool):
             file, content = arguments.text("file"), arguments.text("content", blank=True)
         except ModelFault as fault:
             return failed(fault, " Nothing was written.")
-        job = Job(file=file, make=lambda raw: _rewritten(file, content, raw), blind=True)
+        job = Job(file=file, make=lambda raw: rewritten(file, content, raw), blind=True)
         return await Writing(self._files, bench).run([job])
 
 
-def _rewritten(file: str, content: str, raw: bytes | None) -> Made:
+def rewritten(file: str, content: str, raw: bytes | None) -> Made:
     """The new bytes: an old file keeps its encoding and the line ends that it has most of."""
     if raw is None:
         made = Text(content="").encoded(content, file)

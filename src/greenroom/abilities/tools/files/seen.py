@@ -6,7 +6,7 @@ made from (`before`). What has left the thread's window is no longer seen: then 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from greenroom.core.base.records import Data, record
@@ -24,11 +24,11 @@ class Seen:
     lines: tuple[tuple[int, int], ...] = ()
 
 
-def seen_in(history: Iterable[Step]) -> Mapping[str, Seen]:
-    """What was seen, by real path."""
+def seen_in(history: Iterable[Step], tools: Collection[str] = TOOLS) -> Mapping[str, Seen]:
+    """What was seen by means of these tools, by real path."""
     found: dict[str, Seen] = {}
     for step in history:
-        if step.work.type == "tool" and step.work.executor in TOOLS and step.state == "finished":
+        if step.work.type == "tool" and step.work.executor in tools and step.state == "finished":
             for file in _files(step.result or {}):
                 path = str(file.get("path"))
                 found[path] = _next(found.get(path), file)

@@ -1,4 +1,4 @@
-"""A conversation that has become too long for a platform: shown as a file where files can be, else summed up."""
+"""What has become too long for a platform, a conversation or a tool's output: shown as a file where files can be."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ SUM_UP: Final = (
 )
 NO_SUMMARY: Final = "(Nothing could be said about it.)"
 SUMMED_UP: Final = "What was said before, in short:\n{summary}"
+
+
+OUTPUT: Final = "The whole output of {call} is in the file {name}. Go on from there: read it where you need it."
 
 
 def _nobody(_: str) -> None:
@@ -39,14 +42,34 @@ async def shorten_history(
     return SUMMED_UP.format(summary=summary)
 
 
+async def show_output(
+    platform: BasePlatform, call: str, output: str, *, prompt: str = SUM_UP, tell: Callable[[str], None] = _nobody
+) -> str:
+    """Begin anew with a tool's output as a file: a summary, which call it was and how to go on, to be said next.
+
+    Empty when the file cannot be shown: then nothing is forgotten. `call` is how the tool was called, in words.
+    """
+    if not platform.can_upload:
+        return ""
+    summary = await _summary(platform, prompt)  # asked before the file waits: it is for the next message
+    if not await _shown(platform, "output.txt", output):
+        return ""
+    _clear(platform, tell)
+    return f"{SUMMED_UP.format(summary=summary)}\n\n{OUTPUT.format(call=call, name='output.txt')}"
+
+
 async def _as_file(platform: BasePlatform) -> str:
     """Show the history as a file; empty when that cannot be done. The file itself is gone in every case."""
     history = platform.context.get_history()
     text = "\n\n".join(f"## {message.role}\n{message.content}" for message in history)
-    with tempfile.TemporaryDirectory(prefix="greenroom-history-") as folder:
-        path = Path(folder) / "history.md"
+    return CONTINUE.format(name="history.md") if await _shown(platform, "history.md", text) else ""
+
+
+async def _shown(platform: BasePlatform, name: str, text: str) -> bool:
+    with tempfile.TemporaryDirectory(prefix="greenroom-shown-") as folder:
+        path = Path(folder) / name
         path.write_text(text, encoding="utf-8")
-        return CONTINUE.format(name=path.name) if await platform.upload_files([path]) else ""
+        return await platform.upload_files([path])
 
 
 async def _summary(platform: BasePlatform, prompt: str) -> str:

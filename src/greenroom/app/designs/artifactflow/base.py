@@ -20,6 +20,7 @@ from greenroom.app.designs.artifactflow.telling import line, minute
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
+from greenroom.core.ports.executor import Live
 from greenroom.core.ports.model import (
     ChatMessage,
     Failed,
@@ -229,7 +230,7 @@ def _message(one: Mapping[str, str]) -> ChatMessage:
             return ChatMessage(role="user", content=one["content"])
 
 
-def take(response: AgentResponse, event: ModelEvent) -> bool:
+def take(response: AgentResponse, event: Live) -> bool:
     """Add what came; whether it is a chunk that is told of."""
     match event:
         case TextDelta():

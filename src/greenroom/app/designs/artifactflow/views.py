@@ -11,7 +11,7 @@ from typing import Any, cast
 from greenroom.app.designs.artifactflow.base import AgentResponse, StreamEvent, StreamEventType, take
 from greenroom.app.host import Host
 from greenroom.core.base.ids import AgentId, StepId
-from greenroom.core.ports.model import ModelEvent
+from greenroom.core.ports.executor import Live
 from greenroom.core.state.step import Step, StepStarted
 from greenroom.core.sync.bus import Commit
 
@@ -76,7 +76,7 @@ class _Teller:
         self._tell = tell
         self._said: dict[StepId, AgentResponse] = {}
 
-    def watch(self, step: Step, event: ModelEvent) -> None:
+    def watch(self, step: Step, event: Live) -> None:
         """A piece of a reply."""
         if step.work.executor == TURN and take(self._begun(step.step_id, step.agent_id), event):
             self._say(StreamEventType.LLM_CHUNK, step.agent_id, self._said[step.step_id])

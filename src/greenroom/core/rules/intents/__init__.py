@@ -10,6 +10,7 @@ from typing import Final, Literal, get_args
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import Data, record
+from greenroom.core.rules.intents.knowledge import ClearMemory, SaveMemory, WriteArtifact
 from greenroom.core.rules.intents.plan import (
     AddAgent,
     AddParticipants,
@@ -76,6 +77,7 @@ __all__ = [
     "CancelTask",
     "CancelTimer",
     "ChangeAgent",
+    "ClearMemory",
     "Consequence",
     "CreateTeam",
     "Declare",
@@ -103,6 +105,7 @@ __all__ = [
     "ReportStage",
     "ResumeTask",
     "ResumeTeam",
+    "SaveMemory",
     "SendMessage",
     "SetLimits",
     "SetTimer",
@@ -116,6 +119,7 @@ __all__ = [
     "UpdateStageAgentCompletion",
     "UpdateStageAgentState",
     "UpdateWorkingMemory",
+    "WriteArtifact",
 ]
 
 Consequence = (
@@ -148,6 +152,9 @@ Consequence = (
     | CancelTimer
     | MoveWindow
     | SetWorkspace
+    | SaveMemory
+    | ClearMemory
+    | WriteArtifact
 )
 """What a finished step may ask for."""
 

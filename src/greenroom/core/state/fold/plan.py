@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from immutables import Map
 
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StageId, TaskId, task_budget
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ArtifactId, StageId, TaskId, task_budget
 from greenroom.core.base.records import evolve
 from greenroom.core.state import agent as agents
 from greenroom.core.state import stage as stages
@@ -19,7 +19,9 @@ from greenroom.core.state.budget import Budget
 from greenroom.core.state.note import NotePosted, ValueSet
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.task import Task
-from greenroom.core.state.world import World, value_key, without
+from greenroom.core.state.world import World, artifact_key, value_key, without
+
+V = TypeVar("V")
 
 
 def with_task(world: World, task: Task) -> World:
@@ -115,17 +117,20 @@ def _task_ended(world: World, event: tasks.TaskEnded) -> World:
     above = world.tasks.get(task.parent) if task.parent is not None else None
     if above is not None:
         world = with_task(world, evolve(above, parts=tuple(one for one in above.parts if one != event.task_id)))
-    prefix = value_key(task.task_id, "")
-    values = world.values
-    for key in [key for key in values if key.startswith(prefix)]:
-        values = values.delete(key)
     return evolve(
         world,
         tasks=world.tasks.delete(event.task_id),
         budgets=without(world.budgets, task_budget(event.task_id)),
         agents=_released(world, task.group, event.task_id, None),
-        values=values,
+        values=_off_the_board(world.values, value_key(task.task_id, "")),
+        artifacts=_off_the_board(world.artifacts, artifact_key(task.task_id, ArtifactId(""))),
     )
+
+
+def _off_the_board(table: Map[str, V], prefix: str) -> Map[str, V]:
+    for key in [key for key in table if key.startswith(prefix)]:
+        table = table.delete(key)
+    return table
 
 
 def _released(world: World, names: tuple[AgentId, ...], task: TaskId, stage: StageId | None) -> Map[AgentId, Agent]:

@@ -20,6 +20,24 @@ class ToolsShow:
 
 
 @record
+class ToolsRun:
+    """Call one: `given` are NAME=VALUE, or one JSON object in `whole`."""
+
+    name: str
+    given: tuple[str, ...]
+    whole: str
+
+
+@record
+class Trust:
+    """What a workspace brings: list it, agree to it (`yes`: without being asked), or take all of that back."""
+
+    yes: bool
+    only_list: bool
+    revoke: bool
+
+
+@record
 class PermissionsList:
     """All rules."""
 
@@ -40,4 +58,41 @@ class PermissionsRemove:
     everywhere: bool
 
 
-Allowing: TypeAlias = ToolsList | ToolsShow | PermissionsList | PermissionsAdd | PermissionsRemove
+@record
+class McpAdd:
+    """A server of one's own: `words` are its command or its address. With `force` also one that does not work."""
+
+    name: str
+    words: tuple[str, ...]
+    env: tuple[str, ...]
+    headers: tuple[str, ...]
+    read_only: tuple[str, ...]
+    cwd: str
+    timeout: float | None
+    start_timeout: float | None
+    force: bool
+
+
+@record
+class McpList:
+    """All servers here."""
+
+
+@record
+class McpRemove:
+    """One of one's own."""
+
+    name: str
+
+
+@record
+class McpCheck:
+    """One, or (empty) all; `yes` agrees to what has changed."""
+
+    name: str
+    yes: bool
+
+
+Mcp: TypeAlias = McpAdd | McpList | McpRemove | McpCheck
+Permissions: TypeAlias = PermissionsList | PermissionsAdd | PermissionsRemove
+Allowing: TypeAlias = Mcp | ToolsList | ToolsShow | ToolsRun | Trust | Permissions

@@ -9,7 +9,6 @@ from greenroom.core.base.records import record
 from greenroom.interfaces.cli.asked.allowing import Allowing
 
 Scope = Literal["once", "run", "always"]
-YesNo = Literal["yes", "no"]
 By = Literal["run", "agent", "model"]
 
 
@@ -53,13 +52,15 @@ class Ask:
 
 @record
 class Run:
-    """Something to do, for an agent by its name; an empty one is the assistant. `tools`: it may use its own."""
+    """Something to do, for an agent by its name; an empty one is the assistant. `tools`: it may use its own;
+    `alone`: nobody is there to be asked."""
 
     question: str
     context: str
     agent: str
     model: str
     tools: bool
+    alone: bool
     caps: Caps
     tape: Tape
 
@@ -202,9 +203,10 @@ class Pause:
 
 @record
 class Resume:
-    """A team or a task of it; `caps` are new limits for the team."""
+    """A team or a task of it; `caps` are new limits for the team. `alone`: nobody is there to be asked."""
 
     name: str
+    alone: bool
     caps: Caps
     tape: Tape
 
@@ -225,11 +227,17 @@ class Cancel:
 
 
 @record
+class ApprovalsList:
+    """All questions that wait, of all teams."""
+
+
+@record
 class Answer:
-    """`approval` is the beginning of a question's id, when several wait; `scope` is how far a yes goes."""
+    """A yes, a no, or what a question in words wants to know. `approval` is the beginning of the id of the one that is
+    meant, when several wait; `scope` is how far a yes goes."""
 
     name: str
-    word: YesNo
+    said: str
     approval: str | None
     reason: str
     scope: Scope
@@ -286,6 +294,7 @@ Order: TypeAlias = (
     | Resume
     | Tell
     | Cancel
+    | ApprovalsList
     | Answer
     | Fork
     | Du

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Final
 
 from rich.text import Text
@@ -10,7 +11,9 @@ from rich.text import Text
 from greenroom.app.agents.finding import Agents, Found, find_agents
 from greenroom.app.agents.remarks import remarks
 from greenroom.app.agents.writing import Wish, write_agent
-from greenroom.app.hands.hands import toolbox_of
+from greenroom.app.trust.agents import may_be_used, refusal
+from greenroom.app.trust.ledger import own_ledger
+from greenroom.app.trust.listing import of_agent
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.records import encode, whole
 from greenroom.interfaces.cli.asked.orders import AgentsList, AgentsNew, AgentsShow
@@ -18,6 +21,7 @@ from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.hands import toolbox_of
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Desk
 
@@ -38,25 +42,36 @@ APART: Final = ("name", "prompt", "version")
 
 async def agents_list(desk: Desk, _: AgentsList) -> Exit:
     """A row per agent; what is wrong with other files is said beside it."""
-    agents = find_agents(current_folder())
+    agents, agreed = _looked_at()
     desk.out.begin(command="agents list")
     for many in ("agents", "troubles"):
         desk.out.expect(many)
     for one in agents.found.values():
-        desk.out.item("agent", _summary(one))
+        desk.out.item("agent", {**_summary(one), "agreed": agreed(one)})
     for trouble in agents.troubles:
         desk.out.item("trouble", {"agent": trouble.name, "error": trouble.text})
     if agents.found:
-        desk.out.show(Fitted(AGENTS, [_row(one) for one in agents.found.values()]))
+        desk.out.show(Fitted(AGENTS, [_row(one, agreed=agreed(one)) for one in agents.found.values()]))
     _note_others(desk, agents)
+    if not all(map(agreed, agents.found.values())):
+        desk.progress.note(f"Of these some are used only when you have agreed to them: {command(desk, 'trust')}")
     return desk.out.result("ok", Exit.DONE)
 
 
-def _row(one: Found) -> list[Text]:
+def _looked_at() -> tuple[Agents, Callable[[Found], bool]]:
+    """All agents here, and which of them may be used: not those that nobody has agreed to."""
+    folder = current_folder()
+    root = workspace_root(folder)
+    trusted = own_ledger().trusted(root)
+    return find_agents(folder), lambda one: may_be_used(one, root, trusted)
+
+
+def _row(one: Found, *, agreed: bool) -> list[Text]:
     spec = one.spec
+    place = str(one.place) if agreed else f"{one.place} (not agreed to)"
     model = str((spec.llm_config or {}).get("model", ""))
     what = shorten(harmless(spec.description or spec.role or spec.prompt), LINE)
-    return row(spec.name, what, model or Text("normal", style="dim"), str(one.place))
+    return row(spec.name, what, model or Text("normal", style="dim"), place)
 
 
 def _note_others(desk: Desk, agents: Agents) -> None:
@@ -91,10 +106,12 @@ def _summary(one: Found) -> dict[str, object]:
 
 async def agents_show(desk: Desk, order: AgentsShow) -> Exit:
     """All fields that differ from their default, the prompt, and the report."""
-    agents = find_agents(current_folder())
+    agents, agreed = _looked_at()
     one = agents.get(order.name)
     names = {tool.name for tool in toolbox_of(workspace_root(current_folder()))}
     report = [str(note) for note in remarks(one, agents, names)]
+    if not agreed(one):
+        desk.progress.note(f"! {refusal(one)}\n", style="yellow")
     desk.out.begin(command="agents show")
     desk.out.show(_head(one), Text(""))
     desk.out.show(Fitted(FIELDS, [row(key, harmless(value)) for key, value in _fields(one)]))
@@ -106,7 +123,9 @@ async def agents_show(desk: Desk, order: AgentsShow) -> Exit:
         desk.out.show(*(Text(harmless(f"! {text}"), style="yellow") for text in report))
     desk.progress.note(f"\nWhat a model gets: {command(desk, 'prompt', 'show', one.spec.name)}")
     return desk.out.result(
-        "ok", Exit.DONE, **{**_summary(one), "spec": json.loads(encode(whole(one.spec))), "report": report}
+        "ok",
+        Exit.DONE,
+        **{**_summary(one), "agreed": agreed(one), "spec": json.loads(encode(whole(one.spec))), "report": report},
     )
 
 
@@ -143,8 +162,18 @@ async def agents_new(desk: Desk, order: AgentsNew) -> Exit:
     tools = tuple(name for one in order.tools.split(",") if (name := one.strip()))
     wish = Wish(name=order.name, description=order.description, model=order.model, tools=tools, user=order.user)
     path = write_agent(current_folder(), wish)
+    if not order.user:
+        _agree_to(order.name)
     desk.out.begin(command="agents new")
     desk.out.show(harmless(str(path)))
     desk.progress.note("✓ Open it in your editor and write what the agent is told of its work.", style="green")
+    if not order.user:
+        desk.progress.note(f"Then agree to what you have made of it: {command(desk, 'trust')}")
     desk.progress.note(f"Then see what a model gets: {command(desk, 'prompt', 'show', order.name)}")
     return desk.out.result("written", Exit.DONE, name=order.name, file=str(path))
+
+
+def _agree_to(name: str) -> None:
+    """Whoever has it written here has agreed to what is written."""
+    root = workspace_root(current_folder())
+    own_ledger().agree(root, [of_agent(find_agents(root).get(name), root)])

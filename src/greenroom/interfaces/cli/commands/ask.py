@@ -17,7 +17,7 @@ from greenroom.interfaces.cli.runs.session import Door
 
 async def ask(door: Door, order: Ask) -> Exit:
     """See that the model can be asked, then make the team and follow it to its end."""
-    beginning = await begun(door, Wish(model=order.model, caps=order.caps, tape=order.tape))
+    beginning = await begun(door, Wish(model=order.model, tools=False, caps=order.caps, tape=order.tape))
     return await answered(door, beginning, ASK, order.question, order.context)
 
 

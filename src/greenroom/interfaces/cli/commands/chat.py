@@ -25,7 +25,7 @@ from greenroom.interfaces.cli.display.lines import PlainLines
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.loading import load
-from greenroom.interfaces.cli.runs.beginning import Wish, begun, new_limits
+from greenroom.interfaces.cli.runs.beginning import Wish, begun, new_limits, see_what_is_brought
 from greenroom.interfaces.cli.runs.conversing import PROMPT, Conversation
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
@@ -67,14 +67,16 @@ async def _new(door: Door, order: orders.Chat, person: Person) -> Exit:
     if order.resume:
         talk.note("There is no chat to go on with. This is a new one.", style="dim")
     talk.note(beginning.line + (" · /help" if person.attended else ""), style="dim")
-    for name in beginning.cast.missing:
-        talk.note(f"Nobody is called {name!r}, so it cannot be called.", style="dim")
+    for note in beginning.notes:
+        talk.note(note, style="dim")
     return await talk.hold(order.first, order.context)
 
 
 async def _again(door: Door, order: orders.Chat, team: TeamId, person: Person, *, go_on: bool = False) -> Exit:
     world = await door.runtime.world(team)
     await _refuse_held(door, team)
+    if world.team.workspace:
+        see_what_is_brought(door, Path(world.team.workspace))
     door.means.tape(order.tape)
     limits = new_limits(door, world, order.caps)
     if order.model:

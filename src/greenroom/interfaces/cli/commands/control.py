@@ -1,21 +1,18 @@
-"""`greenroom pause`, `cancel`, `answer`: changes that are asked for, wherever the team runs."""
+"""`greenroom pause`, `cancel`: changes that are asked for, wherever the team runs."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final, Literal
+from typing import Final
 
 from greenroom.app.lookup import Found, find
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import TaskId
-from greenroom.core.rules.intents import AnswerApproval, CancelTask, PauseTask, PauseTeam
-from greenroom.core.state.approval import Approval
+from greenroom.core.rules.intents import CancelTask, PauseTask, PauseTeam
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Pause
+from greenroom.interfaces.cli.asked.orders import Cancel, Pause
 from greenroom.interfaces.cli.display.telling import Teller
-from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.deciding import kept
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -73,31 +70,3 @@ def _open_tasks(world: World, found: Found) -> tuple[TaskId, ...]:
             )
         )
     return tasks
-
-
-async def answer(door: Door, order: Answer) -> Exit:
-    """Answer the one question that is meant."""
-    found = await find(door.runtime, order.name)
-    world = await door.runtime.world(found.team)
-    one = _pending(world, found, order.approval)
-    verdict: Literal["approved", "denied"] = "approved" if order.word == "yes" else "denied"
-    word = AnswerApproval(approval_id=one.approval_id, answer=verdict, reason=order.reason, scope=order.scope)
-    await door.runtime.ask(found.team, word)
-    door.progress.note(kept(world, one, word))
-    door.out.show(f"{verdict.capitalize()}: {shorten(one.question, 300)}")
-    holder = await door.runtime.log.holder(found.team)
-    if holder is None:
-        door.progress.note(f"Nobody runs the team. Go on with: {command(door, 'resume', found.team)}")
-    return door.out.result(verdict, Exit.DONE, team=found.team, approval=one.approval_id)
-
-
-def _pending(world: World, found: Found, wanted: str | None) -> Approval:
-    waiting = [one for one in world.approvals.values() if one.state == "pending" and found.task in (None, one.task_id)]
-    fits = [one for one in waiting if wanted is None or one.approval_id.startswith(wanted)]
-    if len(fits) == 1:
-        return fits[0]
-    listed = "; ".join(f"{one.approval_id}: {shorten(one.question, 80)}" for one in fits or waiting)
-    if not waiting:
-        raise Refused(Rejected(code="nothing_asked", why=f"Nothing in {found} waits for an answer."))
-    why = f"{len(fits)} questions wait." if fits else f"No question begins with {wanted!r}."
-    raise Refused(Rejected(code="which_approval", why=why, hint=f"Say which with --approval. {listed}"))

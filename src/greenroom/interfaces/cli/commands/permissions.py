@@ -7,13 +7,12 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.hands.rules_file import written
+from greenroom.app.hands.rules_file import persons_rules, written
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.interfaces.cli.asked.allowing import PermissionsAdd, PermissionsList, PermissionsRemove
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.hands import rules_file
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Desk
 
@@ -23,8 +22,8 @@ EVERYWHERE: Final = "everywhere"
 
 async def permissions_list(desk: Desk, _: PermissionsList) -> Exit:
     """A row per rule."""
-    rules = [(rule, place or EVERYWHERE) for place, some in rules_file().listed().items() for rule in some]
-    desk.out.begin(command="permissions list", file=str(rules_file().path))
+    rules = [(rule, place or EVERYWHERE) for place, some in persons_rules().listed().items() for rule in some]
+    desk.out.begin(command="permissions list", file=str(persons_rules().path))
     desk.out.expect("rules")
     for rule, place in rules:
         desk.out.item("rule", {"rule": rule, "where": place})
@@ -40,7 +39,7 @@ async def permissions_list(desk: Desk, _: PermissionsList) -> Exit:
 
 async def permissions_add(desk: Desk, order: PermissionsAdd) -> Exit:
     """Keep a rule, for this workspace or for all."""
-    new = rules_file().add(order.rule, _place(everywhere=order.everywhere))
+    new = persons_rules().add(order.rule, _place(everywhere=order.everywhere))
     desk.out.begin(command="permissions add")
     desk.out.show(
         f"{'Agreed' if new else 'Agreed already'}: {written(order.rule)} ({_where(everywhere=order.everywhere)})"
@@ -50,7 +49,7 @@ async def permissions_add(desk: Desk, order: PermissionsAdd) -> Exit:
 
 async def permissions_remove(desk: Desk, order: PermissionsRemove) -> Exit:
     """Keep it no more."""
-    gone = rules_file().remove(order.rule, _place(everywhere=order.everywhere))
+    gone = persons_rules().remove(order.rule, _place(everywhere=order.everywhere))
     desk.out.begin(command="permissions remove")
     where = _where(everywhere=order.everywhere)
     desk.out.show(f"Removed: {order.rule}" if gone else f"There is no such rule ({where}): {order.rule}")

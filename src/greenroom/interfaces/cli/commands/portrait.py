@@ -13,6 +13,8 @@ from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.ports.codec import plain
 from greenroom.core.state.archive import archived
+from greenroom.core.state.artifact import Artifact
+from greenroom.core.state.artifact import told as told_of
 from greenroom.core.state.message import Message
 from greenroom.core.state.note import Note
 from greenroom.core.state.stage import Stage
@@ -38,6 +40,7 @@ class Portrait:
     stages: list[Stage] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    artifacts: dict[tuple[str, str], Artifact] = field(default_factory=dict)
     steps: int = 0
 
 
@@ -57,6 +60,8 @@ async def portray(door: Door, team: TeamId, at: int | None = None) -> Portrait:
                 found.messages.append(message)
             case Note() as note:
                 found.notes.append(note)
+            case Artifact() as artifact:
+                found.artifacts[artifact.task_id, artifact.artifact_id] = artifact
             case Step():
                 found.steps += 1
             case None:
@@ -77,6 +82,11 @@ def stages_of(portrait: Portrait, task: Task) -> list[Stage]:
     """The task's stages, ended ones first."""
     open_ones = [portrait.teller.world.stages[name] for name in task.stages]
     return [stage for stage in portrait.stages if stage.task_id == task.task_id] + open_ones
+
+
+def artifacts_of(portrait: Portrait, task: Task) -> list[Artifact]:
+    """The newest versions of the task's artifacts, by id."""
+    return [one for key, one in sorted(portrait.artifacts.items()) if key[0] == task.task_id]
 
 
 # --------------------------------------------------------------------------------------------------- text
@@ -121,6 +131,7 @@ def _task(portrait: Portrait, task: Task) -> list[RenderableType]:
             for one in stage.subtasks
             if one.summary
         ]
+    parts += [Text(f"  artifact {told_of(one)}", style="dim") for one in artifacts_of(portrait, task)]
     if task.uncertain:
         parts.append(Text(f"  uncertain, look yourself: {', '.join(task.uncertain)}", style="yellow"))
     if task.evidence:
@@ -168,7 +179,11 @@ def fields(portrait: Portrait, owner: str | None, only: TaskId | None = None) ->
         "version": teller.version,
         "owner": owner,
         "tasks": [
-            {**plain(task), "stages": [plain(stage) for stage in stages_of(portrait, task)]}
+            {
+                **plain(task),
+                "stages": [plain(stage) for stage in stages_of(portrait, task)],
+                "artifacts": [plain(one) for one in artifacts_of(portrait, task)],
+            }
             for task in tasks_of(portrait, only)
         ],
         "agents": [_agent(teller, name) for name in sorted(world.agents)],

@@ -10,7 +10,6 @@ from rich.text import Text
 from greenroom.app.agents.finding import find_agents
 from greenroom.app.agents.remarks import missing_tools
 from greenroom.app.first_request import FirstRequest, Surroundings, first_request
-from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.reading import TextReader
 from greenroom.app.workspace import current_folder, workspace_notes, workspace_root
 from greenroom.core.base.records import encode, evolve
@@ -19,6 +18,7 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.interfaces.cli.asked.orders import PromptShow
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.hands import toolbox_of
 from greenroom.interfaces.cli.runs.session import Desk
 
 

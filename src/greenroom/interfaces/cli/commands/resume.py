@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
+from greenroom.app.hands.unattended import answer_pending
 from greenroom.app.library.kits import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find
 from greenroom.app.talks.kits import CHAT
@@ -17,9 +19,10 @@ from greenroom.interfaces.cli.asked.orders import Chat, Resume
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.loading import load
-from greenroom.interfaces.cli.runs.beginning import new_limits
+from greenroom.interfaces.cli.runs.attending import attended
+from greenroom.interfaces.cli.runs.beginning import new_limits, see_what_is_brought
 from greenroom.interfaces.cli.runs.ending import close
-from greenroom.interfaces.cli.runs.running import command, follow
+from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
 
@@ -31,6 +34,7 @@ async def resume(door: Door, order: Resume) -> Exit:
         refuse(world.team)
     wanted = _paused(world, found)
     holder = await door.runtime.log.holder(found.team)
+    door.means.leave_alone(said=order.alone)
     limits = new_limits(door, world, order.caps)
     door.out.begin(team=found.team, command="resume", home=str(door.home))
     if holder is None and not world.tasks:
@@ -43,20 +47,29 @@ async def resume(door: Door, order: Resume) -> Exit:
             f"Watch it with `{command(door, 'events', found.team, '--follow')}`."
         )
     if holder is None:
-        door.means.tape(order.tape)
-        for model in models_of(world):
-            door.means.named(model)  # that nobody can be asked is said before anything goes on
+        _see_to(door, order, world)
     if limits or wanted:
         await door.runtime.ask(found.team, *limits, *wanted)
     if holder is not None:
         door.out.show(f"{found} goes on, in {holder.owner}.")
         return door.out.result("resumed", Exit.DONE, team=found.team, owner=holder.owner)
     if not models_of(world):
-        return close(door, found.team, await follow(door, found.team))
+        return close(door, found.team, await attended(door, found.team))
+    if not door.means.attended:
+        await answer_pending(await door.runtime.start(found.team))
     talk = Talk(door.setup, door.out)
     talk.note(", ".join(models_of(world)), style="dim")
-    ending = await follow(replace(door, progress=talk), found.team)
+    ending = await attended(replace(door, progress=talk), found.team)
     return close(replace(door, progress=talk), found.team, ending, spoken=talk.spoken)
+
+
+def _see_to(door: Door, order: Resume, world: World) -> None:
+    """All that can be refused, or has to be agreed to, before anything goes on here."""
+    door.means.tape(order.tape)
+    for model in models_of(world):
+        door.means.named(model)
+    if world.team.workspace:
+        see_what_is_brought(door, Path(world.team.workspace))
 
 
 def _paused(world: World, found: Found) -> list[ResumeTeam | ResumeTask]:

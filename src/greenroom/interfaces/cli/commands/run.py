@@ -14,9 +14,10 @@ NO_TOOLS = "It has no tools, so it answers from what it is told. Its file may gi
 
 async def run(door: Door, order: Run) -> Exit:
     """See that the agent and its model are there, then make the team and follow it to its end."""
+    door.means.leave_alone(said=order.alone)
     wish = Wish(agent=order.agent, model=order.model, tools=order.tools, caps=order.caps, tape=order.tape)
     beginning = await begun(door, wish)
-    notes = [f"Nobody is called {name!r}, so it cannot be called." for name in beginning.cast.missing]
+    notes = list(beginning.notes)
     if order.tools and not beginning.cast.workspace:
         notes.append(NO_TOOLS)
     return await answered(door, beginning, RUN, order.question, order.context, *notes)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.ports.tool import ToolCard
+from greenroom.core.state.step import Effect
 from greenroom.interfaces.cli.asked.allowing import ToolsList, ToolsShow
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.hands import equipment_in, toolbox_of
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Desk
 
@@ -25,6 +27,11 @@ TOOLS: Final = (
     Column(name="from", style="dim"),
 )
 LINE: Final = 100
+EFFECTS: Final[Mapping[Effect, str]] = {
+    "pure": "changes nothing outside the run",
+    "keyed": "is found again after a crash",
+    "effectful": "is never run twice",
+}
 
 
 async def tools_list(desk: Desk, _: ToolsList) -> Exit:
@@ -35,6 +42,9 @@ async def tools_list(desk: Desk, _: ToolsList) -> Exit:
     for card in cards:
         desk.out.item("tool", _summary(card))
     desk.out.show(Fitted(TOOLS, [_row(card) for card in cards]))
+    equipment = equipment_in(workspace_root(current_folder()))
+    for note in (*equipment.notes, *equipment.unagreed):
+        desk.progress.note(harmless(f"! {note}"), style="yellow")
     desk.progress.note(f"\nOne of them: {command(desk, 'tools', 'show', cards[0].spec.name)}")
     return desk.out.result("ok", Exit.DONE)
 
@@ -43,8 +53,7 @@ async def tools_show(desk: Desk, order: ToolsShow) -> Exit:
     """All that is known of it."""
     card = toolbox_of(workspace_root(current_folder())).named(order.name).card
     desk.out.begin(command="tools show")
-    effect = {"pure": "changes nothing", "keyed": "is found again after a crash", "effectful": "is never run twice"}
-    desk.out.show(Text(f"{card.spec.name} · {card.group} · {effect.get(card.effect, card.effect)} · {card.source}\n"))
+    desk.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECTS[card.effect]} · {card.source}\n"))
     desk.out.show(harmless(card.spec.description), Text("\nparameters", style="dim"))
     desk.out.show(harmless(json.dumps(card.spec.parameters, indent=2, ensure_ascii=False)))
     return desk.out.result("ok", Exit.DONE, tool={**_summary(card), "parameters": dict(card.spec.parameters)})

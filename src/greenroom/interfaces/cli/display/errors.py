@@ -13,6 +13,7 @@ from typing import Final, cast, get_args
 import typer
 
 from greenroom.core.base.errors import Bug, GreenroomError, Refused, WorldFault
+from greenroom.core.base.unseen import seen
 from greenroom.interfaces.cli.asked.setup import FORMAT, Format
 from greenroom.interfaces.cli.display.json_lines import Json, init, result, write
 from greenroom.interfaces.cli.exits import Exit, of_error
@@ -58,7 +59,7 @@ def report(error: BaseException, *, verbose: bool = False) -> Exit:
     if verbose:
         traceback.print_exception(error)
     mark = typer.style("Error:", fg="red", bold=True) if sys.stderr.isatty() else "Error:"
-    typer.echo(f"{mark} {explain(error)}", err=True)
+    typer.echo(f"{mark} {seen(explain(error))}", err=True)
     return of_error(error)
 
 

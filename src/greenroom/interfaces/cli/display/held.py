@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from greenroom.core.ports.model import ModelEvent
+from greenroom.core.ports.executor import Live
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.display.progress import Progress
 from greenroom.interfaces.cli.display.telling import Line, Teller
@@ -37,7 +37,7 @@ class Held:
         """One more event."""
         self._show(lambda: self._progress.line(teller, line))
 
-    def piece(self, step: Step, event: ModelEvent) -> None:
+    def piece(self, step: Step, event: Live) -> None:
         """A piece of a model's reply."""
         self._show(lambda: self._progress.piece(step, event))
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from typing import Final
+
+from greenroom.core.base.unseen import UNSEEN
 
 VERSION: Final = 1
 """Of the schema. Fields may be added without a new one; a field at its default is left out, as in the log."""
@@ -14,8 +17,12 @@ Json = Mapping[str, object]
 
 
 def line(fields: Json) -> str:
-    """One line of JSON; text stays readable."""
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    """One line of JSON; text stays readable. What a terminal obeys is spelt out: the same to a program."""
+    return UNSEEN.sub(_spelt, json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
+
+
+def _spelt(sign: re.Match[str]) -> str:
+    return json.dumps(sign[0])[1:-1]
 
 
 def init(**fields: object) -> Json:

@@ -11,6 +11,7 @@ from typing import Final
 from greenroom.app.talks.typed.lines import unfinished
 from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
 from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.unseen import seen
 
 PIECE: Final = 65_536
 MOST: Final = 1_000_000
@@ -51,7 +52,7 @@ class PlainLines:
 
     async def agrees(self, tip: str, *, default: bool) -> bool:
         """A yes or a no; nobody there means the default."""
-        self._say(f"{tip} [{'Y/n' if default else 'y/N'}] ")
+        self._say(yes_or_no(tip, default=default))
         line = await self._next(asyncio.Event())
         word = _decoded(line).strip().lower() if isinstance(line, bytes) else ""
         return word in ("y", "yes") if word else default
@@ -68,7 +69,7 @@ class PlainLines:
 
     def _say(self, tip: str) -> None:
         if self.attended:
-            sys.stderr.write(tip)
+            sys.stderr.write(seen(tip))
             sys.stderr.flush()
 
     async def _next(self, woken: asyncio.Event) -> bytes | Woken | Stopped | None:
@@ -123,3 +124,9 @@ def _decoded(line: bytes) -> str:
     if "\0" in text:
         raise Refused(Rejected(code="no_text", why="What came on stdin is no text.", hint="Write it in UTF-8."))
     return text
+
+
+def yes_or_no(tip: str, *, default: bool) -> str:
+    """A question with its answers; those to a long one stand on a line of their own."""
+    gap = "\n" if "\n" in tip else " "
+    return f"{tip}{gap}[{'Y/n' if default else 'y/N'}] "

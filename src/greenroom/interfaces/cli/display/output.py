@@ -6,13 +6,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Final
 
 from rich.console import Console as RichConsole
-from rich.console import RenderableType
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from greenroom.app.runtime import Told
+from greenroom.core.base.unseen import UNSEEN
 from greenroom.interfaces.cli.asked.setup import Format
 from greenroom.interfaces.cli.display.errors import Unheard, explain
 from greenroom.interfaces.cli.display.json_lines import Json, init, result, write
@@ -24,19 +25,18 @@ WIDE = 160
 """Columns when nobody looks: a pipe does not cut lines."""
 
 
-STEERING: Final = dict.fromkeys(
-    (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-)
-"""Characters that a terminal obeys instead of showing them, also those that turn text; no tabs and line ends."""
-
-
 def harmless(text: str) -> str:
     """The text without what would steer a terminal: a model's words are a stranger's."""
-    return text.translate(STEERING)
+    return UNSEEN.sub("", text)
 
 
 class Console(RichConsole):
-    """A console that lets a broken pipe be an error like any other."""
+    """A console that shows text and obeys none of it, and lets a broken pipe be an error like any other."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """What is printed; wherever a word in it comes from, only the console's own signs steer the terminal."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=harmless(segment.text))
 
     def on_broken_pipe(self) -> None:
         """Let whoever prints decide."""

@@ -8,13 +8,14 @@ import sys
 import time
 from typing import Final, Protocol
 
-from rich.console import Console
 from rich.text import Text
 
-from greenroom.core.ports.model import Failed, ModelEvent, Retried
+from greenroom.core.ports.executor import Live
+from greenroom.core.ports.model import Failed, Retried
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.display.moving import Moving
+from greenroom.interfaces.cli.display.output import Console
 from greenroom.interfaces.cli.display.rows import colour, picture
 from greenroom.interfaces.cli.display.telling import Line, Teller
 
@@ -32,8 +33,8 @@ class Progress(Protocol):
         """One more event."""
         ...
 
-    def piece(self, step: Step, event: ModelEvent) -> None:
-        """A piece of a model's reply, as it comes."""
+    def piece(self, step: Step, event: Live) -> None:
+        """A piece of a reply, or of what a tool prints, as it comes."""
         ...
 
     def began(self, step: Step) -> None:
@@ -70,7 +71,7 @@ class Quiet:
     def line(self, teller: Teller, line: Line) -> None:
         """Nothing to see."""
 
-    def piece(self, step: Step, event: ModelEvent) -> None:
+    def piece(self, step: Step, event: Live) -> None:
         """What a recording lacks is said nowhere else."""
         if isinstance(event, Failed) and event.said and event.said not in event.why:
             self._console.print(Text(event.said), soft_wrap=True)
@@ -106,7 +107,7 @@ class Lines(Quiet):
         if line.said.story or self._everything:
             self._print(told(teller, line))
 
-    def piece(self, step: Step, event: ModelEvent) -> None:
+    def piece(self, step: Step, event: Live) -> None:
         """That a model is asked again takes time, so it is said."""
         super().piece(step, event)
         if isinstance(event, Retried):

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from typing import TextIO
 
-from prompt_toolkit import PromptSession
+from prompt_toolkit import PromptSession, print_formatted_text
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import InMemoryHistory
@@ -19,6 +19,8 @@ from prompt_toolkit.styles import Style
 from greenroom.app.talks.typed.handlers import COMMANDS
 from greenroom.app.talks.typed.lines import unfinished
 from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
+from greenroom.core.base.unseen import seen
+from greenroom.interfaces.cli.display.lines import yes_or_no
 
 CONTINUED = "· "
 STYLE = Style.from_dict({"prompt": "bold", "completion-menu": "noreverse", "bottom-toolbar": "noreverse"})
@@ -71,7 +73,7 @@ class Prompt:
     async def agrees(self, tip: str, *, default: bool) -> bool:
         """A yes or a no; Ctrl-C and Ctrl-D are a no."""
         try:
-            word = await _ask(self._question, f"{tip} [{'Y/n' if default else 'y/N'}] ")
+            word = await _ask(self._question, yes_or_no(tip, default=default))
         except (KeyboardInterrupt, EOFError):
             return False
         return word.strip().lower() in ("y", "yes") if word.strip() else default
@@ -99,8 +101,11 @@ class Prompt:
 
 
 async def _ask(session: PromptSession[str], tip: str, default: str = "") -> str:
+    told, newline, last = seen(tip).rpartition("\n")
+    if newline:
+        print_formatted_text(told, output=session.output)  # of a prompt of several lines only the last one is wrapped
     return await session.prompt_async(
-        [("class:prompt", tip)], default=default, handle_sigint=False, set_exception_handler=False
+        [("class:prompt", last)], default=default, handle_sigint=False, set_exception_handler=False
     )
 
 

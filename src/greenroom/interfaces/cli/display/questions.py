@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 import typer
 
+from greenroom.core.base.unseen import seen
+
 
 class Gone(Exception):
     """The person does not want to go on."""
@@ -37,7 +39,7 @@ class Person:
         """A line; an empty one is what stands in the brackets."""
         while True:
             with listening():
-                typer.echo(f"{question} [{otherwise}]: " if otherwise else f"{question}: ", err=True, nl=False)
+                typer.echo(seen(f"{question} [{otherwise}]: " if otherwise else f"{question}: "), err=True, nl=False)
                 line = sys.stdin.readline()
             if not line:
                 raise Gone
@@ -47,7 +49,7 @@ class Person:
     def line(self, question: str) -> str:
         """A line, whatever is on it."""
         with listening():
-            typer.echo(question, err=True, nl=False)
+            typer.echo(seen(question), err=True, nl=False)
             line = sys.stdin.readline()
         if not line:
             raise Gone
@@ -63,9 +65,9 @@ class Person:
 
     def choose(self, question: str, rows: Sequence[str]) -> int:
         """One of several, by its number; the first for an empty answer."""
-        typer.echo(question, err=True)
+        typer.echo(seen(question), err=True)
         for number, one in enumerate(rows, start=1):
-            typer.echo(f"  {number:>2}  {one}", err=True)
+            typer.echo(seen(f"  {number:>2}  {one}"), err=True)
         while True:
             said = self.answer("Number", "1")
             if said.isdecimal() and 1 <= int(said) <= len(rows):

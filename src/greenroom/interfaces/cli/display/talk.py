@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from rich.console import Console
 from rich.text import Text
 
 from greenroom.app.talks.history import typed_in
-from greenroom.core.ports.model import ModelEvent, ReasoningDelta, Retried, TextDelta
+from greenroom.core.ports.executor import Live, ToolPrinted
+from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.display.errors import Unheard
 from greenroom.interfaces.cli.display.moving import Moving
-from greenroom.interfaces.cli.display.output import Output, harmless
+from greenroom.interfaces.cli.display.output import Console, Output, harmless
 from greenroom.interfaces.cli.display.progress import Lines, retried
 from greenroom.interfaces.cli.display.rows import SPINNER
 from greenroom.interfaces.cli.display.telling import Line, Teller
@@ -80,6 +80,8 @@ class Talk(Lines):
             told = typed_in(step)
             if step.ordinal > 1 and step.attempt == 1 and told not in ("", self.own):
                 self.note(f"› {shorten(told, TOLD)}", style="dim")
+        if step.terms is not None and step.terms.verdict == "notify" and step.attempt == 1:
+            self.note(harmless(f"! {step.agent_id}: {step_words(step)} ({step.terms.rule})"), style="yellow")
         self._wait(_doing(step))
 
     def ended(self, step: Step) -> None:
@@ -90,8 +92,8 @@ class Talk(Lines):
             sign = "·" if step.state == "finished" else "✗"
             self.note(f"{sign} {step_words(step)} → {shorten(harmless(first), OUTPUT)}", style="dim")
 
-    def piece(self, step: Step, event: ModelEvent) -> None:
-        """What the model says, thinks, or why it is asked again."""
+    def piece(self, step: Step, event: Live) -> None:
+        """What the model says, thinks, why it is asked again, or what a tool prints."""
         if self._deaf:
             return
         try:
@@ -101,7 +103,7 @@ class Talk(Lines):
         except (BrokenPipeError, Unheard):
             self._deaf = True  # whoever read it has gone; whoever tells the next event says so
 
-    def _show(self, step: Step, event: ModelEvent) -> None:
+    def _show(self, step: Step, event: Live) -> None:
         match event:
             case TextDelta(text=text):
                 if _speaks(step):
@@ -113,6 +115,8 @@ class Talk(Lines):
             case ReasoningDelta():
                 if _speaks(step) and self._doing != THINKING:
                     self._wait(THINKING)
+            case ToolPrinted(text=text):
+                self._printed(step, text)
             case Retried():
                 void = " What was said so far is void." if self._said else ""
                 self._said.clear()
@@ -121,13 +125,24 @@ class Talk(Lines):
             case _:
                 super().piece(step, event)
 
-    def _tell(self, step: Step, event: ModelEvent) -> None:
+    def _printed(self, step: Step, text: str) -> None:
+        """All of it for those who want everything; for others the newest line, while it is the newest."""
+        if self._verbose:
+            self._stop()
+            self._console.print(Text(harmless(text.rstrip("\n")), style="dim"), soft_wrap=True)
+        last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
+        if last:
+            self._doing = f"{step_words(step)} │ {shorten(harmless(last), OUTPUT)}"
+
+    def _tell(self, step: Step, event: Live) -> None:
         """The same for programs: no fact of the log, so it has no version."""
         match event:
             case TextDelta(text=text):
                 self._out.item("delta", {"step_id": step.step_id, "text": text})
             case ReasoningDelta(text=text):
                 self._out.item("delta", {"step_id": step.step_id, "reasoning": text})
+            case ToolPrinted(text=text):
+                self._out.item("output", {"step_id": step.step_id, "text": text})
             case Retried():
                 self._out.item("retried", {"step_id": step.step_id, "wait": event.wait, "why": event.failed.why})
             case _:

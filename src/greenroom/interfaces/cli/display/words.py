@@ -9,7 +9,9 @@ from greenroom.core.base.ids import AgentId, agent_of
 from greenroom.core.base.records import record
 from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals
+from greenroom.core.state import artifact as artifacts
 from greenroom.core.state import budget as budgets
+from greenroom.core.state import memory as memories
 from greenroom.core.state import message as messages
 from greenroom.core.state import note as notes
 from greenroom.core.state import stage as stages
@@ -210,6 +212,21 @@ def _valued(_: World, event: notes.ValueSet) -> Said:
     return Said(who=value.set_by, text=f"on the board: {value.key} = {shorten(value.content)}", mark="✎")
 
 
+def _written(_: World, event: artifacts.ArtifactWritten) -> Said:
+    # The call that wrote it has a line of its own.
+    one = event.artifact
+    return Said(who=one.by, text=f"on the board: {one.artifact_id}, version {one.version}", mark="✎", story=False)
+
+
+def _remembered(_: World, event: memories.MemorySaved) -> Said:
+    # Who saves it is not always who saved it first.
+    return Said(who="", text=f"remembered: {shorten(event.memory.content)}", mark="✎", story=False)
+
+
+def _cleared(_: World, event: memories.MemoriesCleared) -> Said:
+    return Said(who="", text=f"no longer remembered: {', '.join(event.memory_ids)}", story=False)
+
+
 def _noticed(_: World, event: threads.Noticed) -> Said:
     return Said(who=agent_of(event.step_id), text=shorten(event.text), mark="!")
 
@@ -264,6 +281,9 @@ _WORDS: Final[dict[type, Callable[[World, Any], Said]]] = {
     messages.WaitReleased: _released,
     notes.NotePosted: _noted,
     notes.ValueSet: _valued,
+    artifacts.ArtifactWritten: _written,
+    memories.MemorySaved: _remembered,
+    memories.MemoriesCleared: _cleared,
     threads.Noticed: _noticed,
     approvals.ApprovalRequested: _asked,
     approvals.ApprovalAnswered: _answered,

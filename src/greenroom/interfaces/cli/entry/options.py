@@ -44,6 +44,9 @@ MaxTime: TypeAlias = Annotated[
     str | None,
     typer.Option("--max-time", metavar="TIME", callback=checked(time), help="Time it may work, like 15m, or none."),
 ]
+NonInteractive: TypeAlias = Annotated[
+    bool, typer.Option("--non-interactive", help="Ask nobody: what needs a yes is not done, and the agent is told.")
+]
 Record: TypeAlias = Annotated[
     Path | None, typer.Option("--record", metavar="FILE", help="Write down what the models say.", show_default=False)
 ]

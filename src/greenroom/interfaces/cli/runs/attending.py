@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 
 from greenroom.core.base.ids import TeamId
-from greenroom.core.state.approval import Approval
-from greenroom.core.state.world import World
 from greenroom.interfaces.cli.display.questions import Gone, Person
-from greenroom.interfaces.cli.runs.deciding import answered, kept, question
+from greenroom.interfaces.cli.runs.deciding import answered, kept, question, waiting
 from greenroom.interfaces.cli.runs.running import Ending, follow
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -26,13 +24,14 @@ async def attended(door: Door, team: TeamId, *, new: bool = False) -> Ending:
 
 
 def _somebody(door: Door) -> bool:
-    return door.out.text and not door.setup.quiet and sys.stdin.isatty() and sys.stderr.isatty()
+    at_terminal = door.out.text and not door.setup.quiet and sys.stdin.isatty() and sys.stderr.isatty()
+    return at_terminal and door.means.attended
 
 
 async def _ask(door: Door, team: TeamId) -> None:
     person = Person()
-    while waiting := _waiting(await door.runtime.world(team)):
-        one = waiting[0]
+    while asked := waiting(await door.runtime.world(team)):
+        one = asked[0]
         answer = answered(one, person.line(question(one)))
         if answer is None:
             door.progress.note("That is none of the answers.", style="yellow")
@@ -41,7 +40,3 @@ async def _ask(door: Door, team: TeamId) -> None:
         await door.runtime.ask(team, answer)
         if note:
             door.progress.note(note, style="dim")
-
-
-def _waiting(world: World) -> list[Approval]:
-    return [one for one in world.approvals.values() if one.state == "pending"]

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import typing
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.settings.schema import Caps
 from greenroom.app.talks.founding import ASSISTANT, Cast, cast_of
 from greenroom.app.talks.typed.data import Attached, message
@@ -10,9 +16,17 @@ from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.model import Model
 from greenroom.core.rules.intents import SetLimits
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked import orders
+from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.runs.session import Door
+
+if typing.TYPE_CHECKING:
+    from greenroom.app.agents import Agents
+
+SERVERS: Final = "mcp__"
+"""How the names of tools begin that MCP servers have."""
 
 
 @record
@@ -28,12 +42,13 @@ class Wish:
 
 @record
 class Begun:
-    """Who takes part, and what they may spend."""
+    """Who takes part, and what they may spend. `notes` say whom it cannot call, and why."""
 
     cast: Cast
     caps: Caps
     language: str
     replayed: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
@@ -48,26 +63,66 @@ async def begun(door: Door, wish: Wish) -> Begun:
     door.means.cap(wish.caps)
     door.means.tape(wish.tape)
     provisions = door.means.provisions
+    if wish.agent or wish.tools:
+        see_what_is_brought(door, door.means.surroundings.root)
     agents = door.means.surroundings.agents() if wish.agent else None
     spec = agents.get(wish.agent).spec if agents is not None else ASSISTANT
     others = agents.specs if agents is not None else {}
     await provisions.look_around()
     settings = provisions.loaded.settings
     cast = cast_of(spec, others, provisions.settled, model=wish.model, tools=wish.tools, language=settings.language)
-    if wish.tools:
-        cast = equipped(door, cast)
+    tools = await toolbox(door, cast) if wish.tools else None
+    if tools is not None:
+        cast = equipped(cast, tools, door.means.surroundings.root)
     for name in cast.models:
         refuse_unpriced(provisions.named(name), settings.limits)
-    return Begun(cast=cast, caps=settings.limits, language=settings.language, replayed=wish.tape.replay is not None)
+    return Begun(
+        cast=cast,
+        caps=settings.limits,
+        language=settings.language,
+        replayed=wish.tape.replay is not None,
+        notes=(*(_absent(name, agents) for name in cast.missing), *(tools.notes if tools is not None else ())),
+    )
 
 
-def equipped(door: Door, cast: Cast) -> Cast:
-    """The cast with its tools, in the workspace in which this was typed; as it is when nobody names any."""
-    if not any(spec.tools or spec.groups for _, spec in cast.members):
-        return cast
-    root = door.means.surroundings.root
-    tools = door.means.toolbox(root)
-    members = tuple((name, tools.equipped(spec)) for name, spec in cast.members)
+def _absent(name: str, agents: Agents | None) -> str:
+    """Why somebody cannot be called: there is nobody of that name, or something is wrong with them."""
+    troubles = agents.troubles if agents is not None else ()
+    why = next((one.text for one in troubles if one.name == name), "")
+    return f"{name!r} cannot be called. {why}" if why else f"Nobody is called {name!r}, so it cannot be called."
+
+
+def see_what_is_brought(door: Door, root: Path) -> None:
+    """Ask about what the workspace brings and nobody has agreed to; without a person it is said that it is left out."""
+    settle = typing.cast("Callable[[Door, Path], None]", load("runs.trusting", "settle"))
+    settle(door, root)
+
+
+async def meet_servers(door: Door, cast: Cast) -> None:
+    """See what new MCP servers have, if somebody is to use their tools."""
+    if any(_wants_servers(spec) for _, spec in cast.members):
+        meet = typing.cast("Callable[[Path], Awaitable[tuple[str, ...]]]", load("runs.hands", "meet_servers"))
+        for said in await meet(door.means.surroundings.root):
+            door.progress.note(said, style="yellow")
+
+
+def _wants_servers(spec: AgentSpec) -> bool:
+    named = any(name.startswith(SERVERS) for name in spec.tools)
+    return named or "mcp" in spec.groups or spec.name == ASSISTANT.name
+
+
+async def toolbox(door: Door, cast: Cast) -> Toolbox | None:
+    """The tools of the workspace in which this was typed; None when nobody wants any."""
+    if not any(spec.tools or spec.groups or spec.name == ASSISTANT.name for _, spec in cast.members):
+        return None
+    await meet_servers(door, cast)
+    return door.means.toolbox(door.means.surroundings.root)
+
+
+def equipped(cast: Cast, tools: Toolbox, root: Path) -> Cast:
+    """The cast with its tools. The house's own assistant names none, and has the usual ones."""
+    usual = {ASSISTANT.name: tools.usual}
+    members = tuple((name, tools.equipped(spec, default=usual.get(name, ()))) for name, spec in cast.members)
     return evolve(cast, members=members, workspace=str(root))
 
 

@@ -28,6 +28,12 @@ class _RulesFile(Protocol):
     def add(self, rule: str, workspace: Path | None) -> bool: ...
 
 
+def waiting(world: World) -> list[Approval]:
+    """All questions that nobody has answered yet, the oldest first."""
+    pending = [one for one in world.approvals.values() if one.state == "pending"]
+    return sorted(pending, key=lambda one: (one.asked_at, one.approval_id))
+
+
 def question(approval: Approval) -> str:
     """What is asked, and how it can be answered."""
     if approval.words:
@@ -59,7 +65,7 @@ def kept(world: World, approval: Approval, answer: AnswerApproval) -> str:
     """Keep what was agreed to for good, in the person's own file; a sentence about it, empty when there was nothing."""
     if answer.answer != "approved" or answer.scope != "always":
         return ""
-    file = cast("Callable[[], _RulesFile]", load("runs.hands", "rules_file"))()
+    file = cast("Callable[[], _RulesFile]", load("runs.hands", "persons_rules"))()
     workspace = Path(world.team.workspace) if world.team.workspace else None
     for rule in (answer.grant or approval.grant).splitlines():
         file.add(rule, workspace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from greenroom.app.hands.by_hand import by_hand_kits
 from greenroom.app.kit import KitMaker
 from greenroom.app.library.kits import kits_of_programs
 from greenroom.app.talks.kits import talk_kits
@@ -16,4 +17,5 @@ from greenroom.testing.demo import demo_kits
 def kits(home: Path, means: Means, *, fatal: str | None = None) -> Mapping[str, KitMaker]:
     """All kits by name."""
     demos = demo_kits(home, pace=demo_pace(), fatal=fatal, around=means.around)
-    return {**demos, **talk_kits(means, means.notes, means.hands), **kits_of_programs()}
+    talks = talk_kits(means, means.notes, means.hands)
+    return {**demos, **talks, **by_hand_kits(means.hands), **kits_of_programs()}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from greenroom.app.hands.ended import ended_step
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.model import Model, Models
 from greenroom.core.state.step import Step
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from greenroom.app.hands.toolbox import Toolbox
     from greenroom.app.provisions import Provisions
     from greenroom.app.runtime import Runtime
+    from greenroom.app.settings.schema import Settings
     from greenroom.interfaces.cli.runs.surroundings import Surroundings
 
 
@@ -27,6 +29,7 @@ class Means:
     def __init__(self) -> None:
         self._made: Provisions | None = None
         self._around: Surroundings | None = None
+        self._flags: dict[str, object] = {}
         self.runtime: Runtime | None = None
 
     @property
@@ -51,8 +54,8 @@ class Means:
 
     def hands(self, root: Path) -> Hands:
         """The tools of a workspace."""
-        make = cast("Callable[[Path, FindEnded], Hands]", load("runs.hands", "hands_in"))
-        return make(root, self._ended)
+        make = cast("Callable[[Path, FindEnded, Iterable[str], Settings], Hands]", load("runs.hands", "hands_in"))
+        return make(root, self._ended, self.provisions.keys(), self.provisions.loaded.settings)
 
     def toolbox(self, root: Path) -> Toolbox:
         """The same, only to be looked at."""
@@ -62,10 +65,7 @@ class Means:
         """A step that has ended, for whoever reads on in its result."""
         if self.runtime is None:
             return None
-        async for one in self.runtime.archive(team, "step"):
-            if isinstance(one, Step) and one.step_id == name:
-                return one
-        return None
+        return await ended_step(self.runtime, team, name)
 
     def named(self, name: str) -> Model:
         """The model of this name."""
@@ -82,7 +82,20 @@ class Means:
 
     def cap(self, caps: Caps) -> None:
         """What was said about limits."""
-        self.provisions.give({"limits.cost": caps.cost, "limits.tokens": caps.tokens, "limits.time": caps.time})
+        self._give({"limits.cost": caps.cost, "limits.tokens": caps.tokens, "limits.time": caps.time})
+
+    def leave_alone(self, *, said: bool) -> None:
+        """Whether it was said that nobody is there to be asked."""
+        self._give({"non_interactive": True if said else None})
+
+    def _give(self, flags: Mapping[str, object]) -> None:
+        self._flags |= flags
+        self.provisions.give(self._flags)
+
+    @property
+    def attended(self) -> bool:
+        """Whether somebody may be asked, as far as is known without a look at the terminal."""
+        return not self.provisions.loaded.settings.non_interactive
 
     def leftover(self) -> str:
         """A sentence about what a recording held in vain; empty when there is nothing to say."""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from greenroom.app.agents import Agents, find_agents
 from greenroom.app.provisions import here
+from greenroom.app.trust.agents import agreed
+from greenroom.app.trust.ledger import own_ledger
 from greenroom.app.workspace import workspace_notes, workspace_root
 
 
@@ -26,8 +28,8 @@ class Surroundings:
         return workspace_notes(self.folder)
 
     def agents(self) -> Agents:
-        """The agents that can be used there."""
-        return find_agents(self.folder)
+        """The agents that may be used there: not those that it brings and nobody has agreed to."""
+        return agreed(find_agents(self.folder), self.root, own_ledger().trusted(self.root))
 
 
 def surroundings() -> Surroundings:

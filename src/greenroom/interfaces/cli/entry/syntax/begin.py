@@ -15,7 +15,16 @@ from greenroom.interfaces.cli.asked.setup import Setup, setup_of
 from greenroom.interfaces.cli.entry.asking import piped, question, said
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import complete
-from greenroom.interfaces.cli.entry.options import AgentName, MaxCost, MaxTime, MaxTokens, ModelName, Record, Replay
+from greenroom.interfaces.cli.entry.options import (
+    AgentName,
+    MaxCost,
+    MaxTime,
+    MaxTokens,
+    ModelName,
+    NonInteractive,
+    Record,
+    Replay,
+)
 from greenroom.interfaces.cli.loading import load
 
 
@@ -79,6 +88,7 @@ def run(
     *,
     agent: AgentName = "",
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Let it answer from what it is told only.")] = False,
+    non_interactive: NonInteractive = False,
     model: ModelName = "",
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
@@ -94,6 +104,7 @@ def run(
         agent=agent.strip(),
         model=model.strip(),
         tools=not no_tools,
+        alone=non_interactive,
         caps=Caps(cost=max_cost, tokens=max_tokens, time=max_time),
         tape=Tape(record=record, replay=replay),
     )

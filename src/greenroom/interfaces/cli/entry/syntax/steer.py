@@ -1,4 +1,4 @@
-"""How to type what steers a team: `pause`, `resume`, `tell`, `cancel`, `answer`, `fork`."""
+"""How to type what steers a team: `pause`, `resume`, `tell`, `cancel`, `answer`, `approvals`, `fork`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from typing import Annotated
 
 import typer
 
-from greenroom.interfaces.cli.asked.orders import Answer, Cancel, Caps, Fork, Pause, Resume, Scope, Tape, Tell, YesNo
+from greenroom.interfaces.cli.asked.orders import (
+    Answer,
+    ApprovalsList,
+    Cancel,
+    Caps,
+    Fork,
+    Pause,
+    Resume,
+    Scope,
+    Tape,
+    Tell,
+)
 from greenroom.interfaces.cli.entry.asking import STDIN, from_stdin, said
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import Id
-from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, Record, Replay
+from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, NonInteractive, Record, Replay
 
 
 def pause(
@@ -28,6 +39,7 @@ def resume(
     context: typer.Context,
     name: Id,
     *,
+    non_interactive: NonInteractive = False,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
     max_time: MaxTime = None,
@@ -36,7 +48,7 @@ def resume(
 ) -> int:
     """Let a team go on; if nobody runs it, run it here to its end. A new limit replaces the team's old one."""
     caps = Caps(cost=max_cost, tokens=max_tokens, time=max_time)
-    return do(context, Resume(name=name, caps=caps, tape=Tape(record=record, replay=replay)))
+    return do(context, Resume(name=name, alone=non_interactive, caps=caps, tape=Tape(record=record, replay=replay)))
 
 
 def tell(
@@ -61,19 +73,34 @@ def cancel(context: typer.Context, name: Id) -> int:
 def answer(
     context: typer.Context,
     name: Id,
-    word: Annotated[YesNo, typer.Argument(metavar="yes|no", help="May the step run?")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="yes|no|TEXT",
+            help="May the step run? Or the answer to a question.",
+            autocompletion=lambda: ["yes", "no"],
+        ),
+    ],
     *,
     approval: Annotated[
         str | None,
         typer.Option("--approval", help="Which question, when several wait: an agent's name or more of the id."),
     ] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Why, or the answer to a question; the agent reads it.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why; the agent reads it.")] = "",
     scope: Annotated[
         Scope, typer.Option("--for", metavar="once|run|always", help="How far a yes goes: the rule that was shown.")
     ] = "once",
 ) -> int:
-    """Say yes or no to a step that waits for a person."""
-    return do(context, Answer(name=name, word=word, approval=approval, reason=reason, scope=scope))
+    """Say yes or no to a step that waits for a person, or answer an agent's question in words."""
+    return do(context, Answer(name=name, said=" ".join(words), approval=approval, reason=reason, scope=scope))
+
+
+approvals_answer = answer
+
+
+def approvals_list(context: typer.Context) -> int:
+    """List all that waits for a person, in whichever team: what is asked, since when, and how to answer it."""
+    return do(context, ApprovalsList())
 
 
 def fork(

@@ -1,0 +1,161 @@
+"""Servers in the person's own settings file: a table is put at its end, or taken out. All else stays as it was written.
+
+The text is changed, not written anew, so comments stay. What it means is compared afterwards: a file that is written in
+a way that is not understood here is left alone, and the person is told what to do in it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from greenroom.app.first_settings import HEAD
+from greenroom.app.servers.listings import alone
+from greenroom.app.settings.keys import quoted, replace
+from greenroom.app.settings.reading import dotted, read_toml
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data
+
+TABLE: Final = "mcp"
+BARE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_EMPTY: Final = re.compile(r"\s*(#.*)?")
+
+
+def refuse_name(name: str) -> None:
+    """`WorldFault` for what is no name for a server."""
+    if not BARE.fullmatch(name):
+        raise WorldFault(
+            f"{name[:80]!r} is no name for an MCP server. Use up to 64 letters, digits, - and _: its tools are named "
+            "after it."
+        )
+
+
+class OwnFile:
+    """The file, which may not be there yet."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check(self, name: str, table: Data) -> None:
+        """`WorldFault` if it could not be added; nothing is written."""
+        with_server(self._text(), name, table, str(self.path))
+
+    def add(self, name: str, table: Data) -> None:
+        """Put a server at the end."""
+        with alone(self.path.parent):
+            self._write(with_server(self._text(), name, table, str(self.path)))
+
+    def remove(self, name: str) -> None:
+        """Take a server out."""
+        with alone(self.path.parent):
+            self._write(without_server(self._text(), name, str(self.path)))
+
+    def _text(self) -> str:
+        if read_toml(self.path) is None:
+            return f"{HEAD.format(where='')}version = 1\n"
+        return self.path.read_bytes().decode()
+
+    def _write(self, text: str) -> None:
+        """Only its owner reads it from now on: a server's `env` may hold secrets. A link stays a link."""
+        replace(self.path.resolve(), text)
+
+
+def with_server(text: str, name: str, table: Data, source: str) -> str:
+    """The text with one more table."""
+    block = written(name, table)
+    end = "\r\n" if "\r\n" in text else "\n"
+    body = text if text.endswith("\n") or not text.strip() else f"{text}{end}"
+    gap = end if body.strip() else ""
+    made = body + gap + block.replace("\n", end)
+    before = _meaning(text)
+    wanted = {**before, TABLE: {**_servers(before), name: dict(table)}}
+    if name in _servers(before) or _meaning(made) != wanted:
+        raise WorldFault(f"{source} is written in a way that nothing can be added to by itself. Add this:\n\n{block}")
+    return made
+
+
+def without_server(text: str, name: str, source: str) -> str:
+    """The text without this table and those below it."""
+    made = "".join(_left(text.splitlines(keepends=True), name))
+    before = _meaning(text)
+    rest = {key: value for key, value in _servers(before).items() if key != name}
+    # An empty table that is left means the same as none.
+    if {TABLE: {}, **_meaning(made)} != {**before, TABLE: rest}:
+        key = dotted((TABLE, name))
+        raise WorldFault(
+            f"{source} is written in a way that nothing can be taken out of by itself. Delete `{key}` there."
+        )
+    return made
+
+
+def written(name: str, table: Data) -> str:
+    """A server as a table of its own."""
+    return f"[{dotted((TABLE, name))}]\n" + "".join(f"{key} = {_value(one)}\n" for key, one in table.items())
+
+
+def _value(value: object) -> str:
+    match value:
+        case str():
+            return quoted(value).replace("\x7f", "\\u007f")
+        case Mapping():
+            return f"{{ {', '.join(f'{quoted(str(key))} = {_value(one)}' for key, one in value.items())} }}"
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+        case _:
+            return str(value).lower()
+
+
+def _left(lines: list[str], name: str) -> list[str]:
+    """All lines but those of one server. What stands before the next table, comments and gaps, belongs to that one."""
+    here: tuple[str, ...] = ()
+    left: list[str] = []
+    tail: list[str] | None = None
+    for line in lines:
+        here = _header(line) or here
+        if here[:2] == (TABLE, name) or (here == (TABLE,) and _is_entry(line, name)):
+            if tail is None and left and not left[-1].strip():
+                left.pop()
+            tail = [*(tail or ()), line] if _EMPTY.fullmatch(line.rstrip("\r\n")) else []
+        else:
+            left += [*(tail or ()), line]
+            tail = None
+    return [*left, *(line for line in tail or () if line.strip())]
+
+
+def _header(line: str) -> tuple[str, ...] | None:
+    """The name of the table that begins here."""
+    if not line.lstrip().startswith("["):
+        return None
+    try:
+        inner: object = tomllib.loads(line)
+    except ValueError:
+        return None
+    found: list[str] = []
+    while isinstance(inner, Mapping) and inner:
+        (key,) = inner
+        found.append(key)
+        inner = inner[key]
+    return tuple(found)
+
+
+def _is_entry(line: str, name: str) -> bool:
+    """Whether a line of `[mcp]` is a whole server."""
+    try:
+        return set(tomllib.loads(line)) == {name}
+    except ValueError:
+        return False
+
+
+def _servers(settings: Data) -> Mapping[str, object]:
+    found = settings.get(TABLE, {})
+    return found if isinstance(found, Mapping) else {}
+
+
+def _meaning(text: str) -> Data:
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except ValueError:
+        return {}

@@ -1,0 +1,103 @@
+"""What a workspace brings, at this door: who agrees to it, and what is said of the rest. Loaded by name, as agents."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.text import Text
+
+from greenroom.app.servers.here import brought_servers
+from greenroom.app.trust.brought import Brought
+from greenroom.app.trust.ledger import Ledger, Standing, own_ledger
+from greenroom.app.trust.listing import brought_by
+from greenroom.core.base.records import record
+from greenroom.interfaces.cli.display.output import harmless
+from greenroom.interfaces.cli.display.questions import Gone, Person
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Desk
+
+STYLES: Final = {"agreed": "green", "changed": "yellow", "new": "yellow"}
+QUESTION: Final = "[y] trust them  [n] go on without: "
+
+
+@record
+class Item:
+    """One thing, and how a person stands to it."""
+
+    brought: Brought
+    standing: Standing
+
+
+def items(root: Path, ledger: Ledger) -> list[Item]:
+    """All that a workspace brings."""
+    every = brought_by(root, brought_servers(root))
+    if not every:
+        return []
+    stands = ledger.standing(root)
+    return [Item(brought=one, standing=stands(one)) for one in every]
+
+
+def open_ones(some: Sequence[Item]) -> list[Brought]:
+    """Those that nobody has agreed to, as they are now."""
+    return [one.brought for one in some if one.standing != "agreed"]
+
+
+def settle(desk: Desk, root: Path) -> None:
+    """Before a run: ask about what nobody has agreed to. A no holds for this run; without a person it is only said."""
+    ledger = own_ledger()
+    found = [one for one in items(root, ledger) if one.standing != "agreed"]
+    if not found:
+        return
+    if not _somebody(desk):
+        one = len(found) == 1
+        what = "1 thing that this workspace brings is" if one else f"{len(found)} things that this workspace brings are"
+        told = f"{what} left out, since nobody has agreed to {'it' if one else 'them'}: {command(desk, 'trust')}"
+        desk.progress.note(f"! {told}", style="yellow")
+        return
+    desk.progress.note("This workspace brings what could act in your name, and you have not agreed to it:")
+    for line in lines(found):
+        desk.progress.note(line.plain)
+    if agrees(QUESTION):
+        ledger.agree(root, open_ones(found))
+
+
+def agrees(question: str) -> bool:
+    """Whether somebody at the terminal says yes; whoever leaves has not."""
+    person = Person()
+    try:
+        while True:
+            word = person.line(question).strip().lower()
+            if word in {"y", "yes"}:
+                return True
+            if word in {"", "n", "no"}:
+                return False
+    except Gone:
+        raise asyncio.CancelledError from None
+
+
+def lines(some: Sequence[Item]) -> Iterator[Text]:
+    """A line for each: never cut, for what is not read cannot be agreed to."""
+    width = max((len(one.brought.name) for one in some), default=0)
+    for one in some:
+        thing = one.brought
+        text = Text(f"{one.standing:8}", style=STYLES[one.standing])
+        text.append(f"{thing.kind:9} {_plain(thing.name):{min(width, 24)}}  ", style="default")
+        yield text.append(_plain(thing.shown), style="dim")
+
+
+def at_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _somebody(desk: Desk) -> bool:
+    return desk.out.text and not desk.setup.quiet and desk.means.attended and at_terminal()
+
+
+def _plain(text: str) -> str:
+    """On one line, without what steers a terminal."""
+    return harmless(text.replace("\n", " ↵ "))

@@ -1,0 +1,45 @@
+"""Wishes about memories and artifacts."""
+
+from __future__ import annotations
+
+from random import Random
+
+from greenroom.core.base.ids import ArtifactId, MemoryId
+from greenroom.core.rules.intents import ClearMemory, SaveMemory, WriteArtifact
+from greenroom.core.state.world import World, artifact_key
+from tests.core.wishes import words
+
+
+def memory(rng: Random, world: World) -> MemoryId:
+    """A memory."""
+    return words.one(rng, world.memories, MemoryId("20251101_072947_388226"))
+
+
+def save_memory(rng: Random, world: World) -> SaveMemory:
+    return SaveMemory(
+        content=" " if rng.randrange(20) == 0 else "it is so",
+        tags=rng.choice(((), ("api",), ("api", "search"), ("",))),
+        memory_id=memory(rng, world) if rng.randrange(4) == 0 else None,
+        merged_from=tuple(memory(rng, world) for _ in range(rng.choice((0, 0, 0, 1, 2)))),
+    )
+
+
+def clear_memory(rng: Random, world: World) -> ClearMemory:
+    return ClearMemory(memory_ids=tuple(memory(rng, world) for _ in range(rng.randrange(4))))
+
+
+def write_artifact(rng: Random, world: World) -> WriteArtifact:
+    """Mostly what could be written; sometimes from a version that is not the newest, or without its content."""
+    task, name = words.task(rng, world), ArtifactId(rng.choice(("task_plan", "main.py")))
+    old = world.artifacts.get(artifact_key(task, name))
+    newest = old.version if old is not None else 0
+    return WriteArtifact(
+        task_id=task,
+        artifact_id=ArtifactId("") if rng.randrange(20) == 0 else name,
+        title="Plan",
+        media_type="text/markdown",
+        blob=rng.choice(("b1", "b2", "lost")),
+        size=rng.choice((5, 5, 5, 2**30)),
+        lines=1,
+        based_on=newest if rng.randrange(5) else rng.randrange(3),
+    )

@@ -1,0 +1,207 @@
+"""MCP servers at a person's terminal: added, looked at, used by an agent after a yes, and never left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer, Call
+from greenroom.testing.fake_openai.scripts import Reply
+from tests.adapters.mcp.running import ORDINARY, RAW, TOKEN, calls, marked, until, write_tools
+from tests.adapters.mcp.servers.web import Odd, served
+from tests.e2e.provider import KEY, provider, reached, settings
+from tests.e2e.terminal import Ended, greenroom
+from tests.e2e.typing import ENTER, Typing
+
+AGENT = "---\ndescription: Uses what there is.\ngroups: [mcp]\n---\nDo what you are asked.\n"
+OBJECT = {"type": "object", "properties": {}}
+
+
+class Person:
+    """Somebody with a project that has an agent, and a folder that a server works in."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.project = home / "project"
+        self.folder = home / f"probe-{home.parent.name}-{home.name}"
+        agents = home / "config" / "greenroom" / "agents"
+        for one in (agents, self.project / ".git", self.folder):
+            one.mkdir(parents=True)
+        (agents / "user.md").write_text(AGENT)
+        self.command = (sys.executable, RAW, "polite", str(self.folder))
+
+    def types(self, *words: str, **more: str) -> Ended:
+        return greenroom(self.home, *words, cwd=str(self.project), **more)
+
+    def adds(self, *more: str) -> Ended:
+        return self.types("mcp", "add", "raw", "--env", f"{TOKEN}={self.folder.name}", *more, "--", *self.command)
+
+    def fields(self, *words: str) -> Mapping[str, Any]:
+        return self.types(*words, "--output-format", "json").json
+
+    def allows(self, tool: str) -> None:
+        """Agree to a tool for good."""
+        (self.config.parent / "permissions").write_text(f"allow tool {tool}\n")
+
+    @property
+    def config(self) -> Path:
+        return self.home / "config" / "greenroom" / "config.toml"
+
+    @property
+    def left(self) -> list[int]:
+        return marked(self.folder.name)
+
+
+@pytest.fixture(name="person")
+def _person(tmp_path: Path) -> Person:
+    return Person(tmp_path)
+
+
+def acts(name: str, **given: object) -> list[Reply]:
+    """A model that makes this call, then says that it is done."""
+    return [Answer(calls=(Call(name=name, arguments=given, id="c0"),)), Answer(text="Done.")]
+
+
+def test_a_server_is_added_listed_and_removed(person: Person) -> None:
+    settings(person.home, "# Mine.\nlanguage = 'en'\n")
+    added = person.adds("--read-only", "echo")
+    assert added.code == 0, added.err
+    assert "It speaks MCP 2025-11-25 and has 13 tools." in added.out
+    assert "mcp__raw__echo" in added.out
+    assert person.config.read_text().startswith("# Mine.\nlanguage = 'en'\n\n[mcp.raw]\n")
+    assert "You have an MCP server 'raw' already. Remove it first" in person.adds().err
+    (listed,) = person.fields("mcp", "list")["servers"]
+    assert (listed["name"], listed["whose"], listed["tools"]) == ("raw", "yours", 13)
+    removed = person.types("mcp", "remove", "raw")
+    assert (removed.code, person.config.read_text()) == (0, "# Mine.\nlanguage = 'en'\n")
+    assert person.left == []
+
+
+def test_tools_that_changed_are_shown_and_agreed_to_by_a_person(person: Person) -> None:
+    person.adds()
+    (person.folder / "swapped").touch()
+    write_tools(person.folder, {"name": "guest", "inputSchema": OBJECT})
+    told = person.types("mcp", "check", "raw")
+    assert told.code == 1
+    assert "2 tools differ from what you agreed to" in told.out
+    assert "    -Says what it is told.\n    +Now it does something else.\n" in told.out
+    assert "Agree to it: greenroom mcp check raw --yes" in told.err
+    with Typing(person.home, "mcp", "check", cwd=str(person.project)) as terminal:
+        terminal.until("Agree to this?")
+        terminal.press(f"y{ENTER}")
+        assert terminal.ends() == 0
+    (checked,) = person.fields("mcp", "check")["servers"]
+    assert (checked["changes"], checked["agreed"], len(checked["tools"])) == ([], True, 14)
+
+
+def test_one_that_does_not_work_is_added_only_by_force(person: Person) -> None:
+    words = ("mcp", "add", "bad", "--", sys.executable, RAW, "dies")
+    refused = person.types(*words)
+    assert (refused.code, person.config.exists()) == (3, False)
+    assert "Cannot find the database" in refused.err
+    assert "Nothing was changed. --force adds it all the same." in refused.err
+    forced = person.types(*words[:3], "--force", *words[3:])
+    assert (forced.code, "[mcp.bad]" in person.config.read_text()) == (0, True)
+    assert "mcp check bad" in forced.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("add", "x"), 2, "What is 'x'? `greenroom mcp add NAME -- COMMAND ARGS…` is for a program"),
+        (("add", "x y", "--", "npx"), 3, "is no name for an MCP server"),
+        (("remove", "x"), 3, "There is no MCP server 'x' here."),
+    ],
+)
+def test_bad_input_gets_a_sentence(person: Person, words: tuple[str, ...], code: int, said: str) -> None:
+    ended = person.types("mcp", *words)
+    assert (ended.code, said in ended.err) == (code, True), ended.err
+    assert not person.config.exists()
+
+
+def test_without_the_extra_it_is_said_which_one(person: Person) -> None:
+    (person.home / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
+    ended = person.types("mcp", "add", "x", "--", *person.command, PYTHONPATH=str(person.home))
+    assert (ended.code, "greenroom[mcp]" in ended.err) == (3, True), ended.err
+
+
+async def test_a_server_over_http_is_looked_at(person: Person) -> None:
+    app = Odd()
+    async with served(app) as url:
+        words = ("mcp", "add", "far", f"{url}/mcp", "--header", "X-Token: ${FAR_TOKEN}")
+        refused = await asyncio.to_thread(person.types, *words)
+        assert "needs the variable FAR_TOKEN" in refused.err
+        added = await asyncio.to_thread(person.types, *words, FAR_TOKEN="token-of-mine")
+    assert (added.code, "mcp__far__works" in added.out) == (0, True), added.err
+    assert app.seen[0]["x-token"] == "token-of-mine"
+    assert "token-of-mine" not in person.config.read_text()
+
+
+async def test_an_agent_calls_a_tool_after_a_persons_yes_and_none_that_has_turned(person: Person) -> None:
+    person.adds()
+    words = ("run", "Count.", "--agent", "user")
+    with provider(acts("mcp__raw__count")) as fake:
+        with Typing(person.home, *words, cwd=str(person.project), **reached(fake)) as run:
+            run.until("wants to use mcp__raw__count")
+            assert person.left == [], "it is started late"
+            assert calls(person.folder) == []
+            run.press(f"y{ENTER}")
+            run.until("Done.")
+            assert run.ends() == 0
+        assert "count is done" in str(fake.requests[-1].body)
+    assert calls(person.folder) == ["count"]
+    await until(lambda: person.left == [])
+    person.allows("mcp__raw__echo")
+    (person.folder / "swapped").touch()
+    with provider(acts("mcp__raw__echo")) as fake:
+        ended = await asyncio.to_thread(person.types, *words, **reached(fake))
+        assert "has changed since a person agreed to it" in str(fake.requests[-1].body)
+    assert ended.code == 0
+    assert "has other tools than you agreed to: echo (changed)" in ended.err
+    await until(lambda: person.left == [])
+
+
+def test_a_new_server_is_met_before_a_run_sees_no_key_and_one_that_hangs_holds_nobody_up(person: Person) -> None:
+    servers: Mapping[str, Mapping[str, object]] = {
+        "ordinary": {"command": sys.executable, "args": [ORDINARY]},
+        "hangs": {"command": sys.executable, "args": [RAW, "hangs", str(person.folder)], "start_timeout": 1},
+    }
+    tables = (
+        f"[mcp.{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+        for name, table in servers.items()
+    )
+    settings(person.home, "".join(tables))
+    person.allows("mcp__ordinary__environment")
+    began = time.monotonic()
+    with provider(acts("mcp__ordinary__environment")) as fake:
+        ended = person.types("run", "Look.", "--agent", "user", MY_SECRET="planted", **reached(fake))
+        (body,) = [str(one.body) for one in fake.requests[-1:]]
+    assert (ended.code, ended.out) == (0, "Done.\n"), ended.err
+    assert "The MCP server 'hangs': it did not answer within 1 s" in ended.err
+    assert time.monotonic() - began < 30
+    assert "PATH" in body
+    assert KEY not in body
+    assert "planted" not in body
+
+
+def test_what_a_project_brings_is_not_started_before_it_is_trusted(person: Person) -> None:
+    table = {"command": sys.executable, "args": [*person.command[1:]]}
+    (person.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": table, "bad": {}}}))
+    listed = person.types("mcp", "list")
+    assert "not agreed to" in listed.out
+    assert "`bad.command` is missing" in listed.err
+    checked = person.types("mcp", "check", "theirs")
+    assert checked.code == 1
+    assert "it is not started before you agree: greenroom trust" in checked.out
+    removed = person.types("mcp", "remove", "theirs")
+    assert (removed.code, "The project brings the MCP server 'theirs'." in removed.err) == (2, True)
+    assert person.types("trust", "--yes").code == 0
+    assert person.types("mcp", "check", "theirs").code == 0
+    assert "mcp__theirs__echo" in person.types("tools", "list").out

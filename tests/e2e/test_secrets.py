@@ -1,0 +1,129 @@
+"""Planted keys, through the real door: in no prompt, no log, no recording, on no screen and in no command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.app.trust.yes import agree
+from tests.e2e.provider import KEY, Beside, provider, reached
+from tests.e2e.terminal import Ended, greenroom
+from tests.e2e.test_hands import CODER, acts
+from tests.e2e.typing import ENTER, Typing
+
+PLANTED = {
+    "AWS_SECRET_ACCESS_KEY": "planted-aws-0123456789",
+    "GITHUB_TOKEN": "planted-github-0123456789",
+    "ANTHROPIC_API_KEY": "planted-anthropic-0123456789",
+    "SSH_AUTH_SOCK": "/run/planted-agent-0123456789",
+    "DATABASE_PASSWORD": "planted-password-0123456789",
+    "SOMETHING_UNHEARD_OF": "planted-unheard-0123456789",
+}
+IN_A_FILE = "planted-file-0123456789"
+TATTLE = """import os, pathlib
+pid = os.getpid()
+while pid > 1:
+    words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\\0")
+    found = [word for word in words if word.startswith((b"OPENAI_API_KEY=", b"ANTHROPIC_API_KEY="))]
+    if found:
+        print("FOUND", *(word.decode() for word in found))
+        break
+    pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+"""
+"""Nothing keeps a command from looking at the process that began it: there is no sandbox yet."""
+
+
+@pytest.fixture(name="project")
+def _project(tmp_path: Path) -> Path:
+    """A folder with an agent, and files that hold keys."""
+    folder = tmp_path / "project"
+    (folder / ".greenroom" / "agents").mkdir(parents=True)
+    (folder / ".greenroom" / "agents" / "coder.md").write_text(CODER, encoding="utf-8")
+    (folder / "tattle.py").write_text(TATTLE, encoding="utf-8")
+    (folder / "notes.txt").write_text(f"the key is {KEY}\n", encoding="utf-8")
+    (folder / ".env").write_text(f"TOKEN={IN_A_FILE}\n", encoding="utf-8")
+    agree(tmp_path / "home" / "config", folder)
+    return folder
+
+
+def script(line: str) -> tuple[str, Mapping[str, object]]:
+    """A call that runs it."""
+    return "execute_script", {"script": line}
+
+
+def run(home: Path, project: Path, fake: Beside, *more: str) -> Ended:
+    """One run, as somebody with all these keys begins it."""
+    words = ("run", "Look around.", "--agent", "coder", *more)
+    return greenroom(home, *words, cwd=str(project), **{**PLANTED, **reached(fake)})
+
+
+def told(fake: Beside) -> str:
+    """Everything that the provider was told, apart from whom it is told by."""
+    return str([request.body for request in fake.requests])
+
+
+def kept(home: Path) -> bytes:
+    """Every byte below the home: databases, what SQLite writes ahead, blobs."""
+    return b"".join(one.read_bytes() for one in sorted(home.rglob("*")) if one.is_file())
+
+
+def nowhere(secret: str, fake: Beside, home: Path, ended: Ended) -> None:
+    """Nobody was told this."""
+    assert secret not in told(fake)
+    assert secret.encode() not in kept(home)
+    assert secret not in f"{ended.out}{ended.err}"
+
+
+LOOKING = ("env", "python3 tattle.py")
+
+
+def test_no_key_reaches_a_command_a_prompt_the_log_a_recording_or_the_screen(tmp_path: Path, project: Path) -> None:
+    home = tmp_path / "home"
+    for line in LOOKING:
+        assert greenroom(home, "permissions", "add", f"allow line {line}", cwd=str(project)).code == 0
+    calls = acts(*map(script, LOOKING), ("read_code", {"file": "notes.txt"}))
+    with provider(calls) as fake:
+        recording = ("--record", str(home / "a.jsonl"), "--output-format", "stream-json")
+        ended = run(home, project, fake, *recording)
+        seen = told(fake)
+        assert ended.code == 0
+        for secret in (KEY, *PLANTED.values()):
+            nowhere(secret, fake, home, ended)
+    assert "HOME=" in seen, "or env was never run"
+    assert "FOUND ANTHROPIC_API_KEY=[secret]" in seen or "FOUND OPENAI_API_KEY=[secret]" in seen
+    assert "the key is [secret]" in seen
+    assert (home / "a.jsonl").exists()
+
+
+@pytest.mark.parametrize("call", [("read_code", {"file": "./x/../.env"}), script("cat .env")])
+def test_a_file_that_is_made_to_hold_keys_is_not_read_without_asking(
+    tmp_path: Path, project: Path, call: tuple[str, Mapping[str, object]]
+) -> None:
+    with provider(acts(call)) as fake:
+        ended = run(tmp_path / "home", project, fake)
+        assert ended.code == 6
+        assert "secret" in ended.err
+        nowhere(IN_A_FILE, fake, tmp_path / "home", ended)
+
+
+def test_who_looks_through_many_files_passes_over_those_that_hold_keys(tmp_path: Path, project: Path) -> None:
+    looks = acts(("search_files", {"pattern": "planted|TOKEN"}), ("list_files", {"glob": "*"}))
+    with provider(looks) as fake:
+        ended = run(tmp_path / "home", project, fake)
+        assert ended.code == 0
+        nowhere(IN_A_FILE, fake, tmp_path / "home", ended)
+
+
+def test_a_key_that_a_command_prints_is_not_on_the_screen_of_whoever_watches(tmp_path: Path, project: Path) -> None:
+    words = ("chat", "--agent", "coder")
+    with provider(acts(script("python3 tattle.py; echo over"))) as fake:
+        with Typing(tmp_path / "home", *words, cwd=str(project), **{**PLANTED, **reached(fake)}) as chat:
+            chat.says("Look.")
+            chat.until("wants to use execute_script")
+            chat.press(f"y{ENTER}")
+            chat.until("Done.")
+            assert KEY not in chat.seen
+            assert PLANTED["ANTHROPIC_API_KEY"] not in chat.seen
+        assert KEY not in told(fake)

@@ -1,0 +1,68 @@
+"""`greenroom tools run`: a person calls a tool themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import greenroom
+
+
+@pytest.fixture(name="project")
+def _project(tmp_path: Path) -> Path:
+    """A folder with a file."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "hello.py").write_text("print('hello')\n", encoding="utf-8")
+    return folder
+
+
+def test_a_tool_is_called_and_its_step_is_in_the_log(tmp_path: Path, project: Path) -> None:
+    here = str(project)
+    ended = greenroom(tmp_path, "tools", "run", "execute_script", "script=echo made > made.txt; cat made.txt", cwd=here)
+    assert (ended.code, ended.out) == (0, "exit code 0\nmade\n")
+    assert (project / "made.txt").exists()
+    patch = '{"file": "hello.py", "edits": [{"search": "\'hello\'", "replace": "\'goodbye\'"}]}'
+    ended = greenroom(tmp_path, "tools", "run", "patch", "--json", "-", stdin=patch, cwd=here)
+    assert (ended.code, "-print('hello')" in ended.out) == (0, True)
+    tasks = greenroom(tmp_path, "tasks", "--output-format", "json").json["tasks"]
+    assert isinstance(tasks, list)
+    assert [(one["name"], one["state"]) for one in tasks] == [("patch", "finished"), ("execute_script", "finished")]
+
+
+def test_numbers_are_numbers_and_the_result_is_there_for_programs(tmp_path: Path, project: Path) -> None:
+    words = ("tools", "run", "read_code", "file=hello.py", "start_line=1", "end_line=1", "--output-format", "json")
+    told = greenroom(tmp_path, *words, cwd=str(project)).json
+    assert told["status"] == "finished"
+    assert "print('hello')" in str(told["output"])
+
+
+def test_what_the_persons_own_rules_deny_is_denied(tmp_path: Path, project: Path) -> None:
+    here = str(project)
+    assert greenroom(tmp_path, "permissions", "add", "deny", "command", "rm", cwd=here).code == 0
+    ended = greenroom(tmp_path, "tools", "run", "execute_script", "script=rm hello.py", cwd=here)
+    assert ended.code == 1
+    assert "deny command rm" in ended.err
+    assert (project / "hello.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("nosuch",), 2, "There is no tool 'nosuch'"),
+        (("read_cod", "file=x"), 2, "Did you mean 'read_code'?"),
+        (("read_code", "hello.py"), 2, "names no parameter of read_code"),
+        (("read_code", "--json", "{"), 2, "--json is no JSON"),
+        (("read_code", "--json", "[1]"), 2, "--json is no object"),
+        (("read_code",), 1, '"file" is a required property'),
+        (("read_code", "file=hello.py", "start_line=first"), 1, "start_line"),
+        (("read_code", "file=nothing.py"), 1, "nothing.py"),
+        (("ask_user", "question=Who?"), 1, "Denied"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_slip_is_a_sentence(tmp_path: Path, project: Path, words: tuple[str, ...], code: int, said: str) -> None:
+    ended = greenroom(tmp_path, "tools", "run", *words, cwd=str(project))
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err

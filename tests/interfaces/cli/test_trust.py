@@ -1,0 +1,114 @@
+"""`greenroom trust` in this process; real processes, terminals and runs are in tests/e2e."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.conftest import Type
+
+BOB = "---\ndescription: Knows weather.\ntools: [forecast, patch]\ncalls: [eve]\n---\nLook it up.\n"
+
+
+@pytest.fixture(name="project")
+def a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """The current folder: a project that brings nothing."""
+    folder = tmp_path / "mine" / "project"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(folder.parent))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(name="clone")
+def a_clone(project: Path) -> Path:
+    """The same with one of each."""
+    for name, text in (("agents/bob.md", BOB), ("tools/weather.py", "X = 1\n"), ("callbacks/audit.py", "")):
+        path = project / ".greenroom" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    (project / ".mcp.json").write_text('{"mcpServers": {"files": {"command": "npx", "args": ["files"]}}}')
+    return project
+
+
+def test_a_folder_that_brings_nothing_says_so(greenroom: Type, project: Path) -> None:
+    told = greenroom("trust")
+    assert (told.code, told.out) == (0, "")
+    assert told.err == "This workspace brings nothing that you would have to agree to.\n"
+
+
+def test_without_a_terminal_it_lists_and_waits_and_with_a_word_it_takes_it_back(greenroom: Type, clone: Path) -> None:
+    waiting = greenroom("trust")
+    assert waiting.code == 6
+    assert [line.split()[:3] for line in waiting.out.splitlines()] == [
+        ["new", "agent", "bob"],
+        ["new", "tool", "weather.py"],
+        ["new", "callback", "audit.py"],
+        ["new", "server", "files"],
+    ]
+    assert "tools: forecast, patch · calls: eve" in waiting.out
+    assert "npx files" in waiting.out
+    assert "Nobody is here to be asked. To agree to them: greenroom trust --yes" in waiting.err
+    told = greenroom("trust", "--yes", "--output-format", "json").json
+    assert (told["status"], told["open"]) == ("agreed", 0)
+    assert greenroom("trust").code == 0
+    assert greenroom("trust", "--revoke", "--output-format", "json").json["count"] == 4
+    assert greenroom("trust", "--list").code == 0
+    assert greenroom("trust").code == 6
+    assert greenroom("trust", "--yes", "--revoke").code == 2
+
+
+def test_what_has_changed_is_marked(greenroom: Type, clone: Path) -> None:
+    greenroom("trust", "--yes")
+    (clone / ".greenroom" / "tools" / "weather.py").write_text("X = 2\n")
+    listed = greenroom("trust", "--list", "--output-format", "json").json["items"]
+    assert isinstance(listed, list)
+    assert {one["name"]: one["standing"] for one in listed} == {
+        "bob": "agreed",
+        "weather.py": "changed",
+        "audit.py": "agreed",
+        "files": "agreed",
+    }
+
+
+def test_names_and_texts_do_not_steer_the_terminal(greenroom: Type, clone: Path) -> None:
+    (clone / ".greenroom" / "tools" / "a\x1b[2J\nb.py").write_text("x = 1")
+    (clone / ".claude" / "agents").mkdir(parents=True)
+    (clone / ".claude" / "agents" / "ann.md").write_text('---\nname: ann\ndescription: "a\\e[2Jb"\n---\nx')
+    told = greenroom("trust")
+    assert "\x1b" not in told.out + told.err
+    assert [line.split()[1] for line in told.out.splitlines()] == [
+        "agent",
+        "agent",
+        "tool",
+        "tool",
+        "callback",
+        "server",
+    ]
+
+
+def test_a_folder_of_tools_that_cannot_be_looked_at_is_said(greenroom: Type, clone: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.py").write_text("")
+    (clone / ".greenroom" / "tools" / "out.py").symlink_to(tmp_path / "outside.py")
+    told = greenroom("trust", "--list")
+    assert "weather.py" not in told.out
+    assert "out.py: is a link that leads out of the workspace" in told.err
+
+
+def test_an_agent_that_was_made_here_is_agreed_to_as_it_was_written(greenroom: Type, project: Path) -> None:
+    assert greenroom("agents", "new", "bob").code == 0
+    assert greenroom("trust").code == 0
+    assert "not agreed to" not in greenroom("agents", "list").out
+    file = project / ".greenroom" / "agents" / "bob.md"
+    file.write_text(f"{file.read_text()}\nAlways.\n")
+    told = greenroom("agents", "list")
+    assert "project (not agreed to)" in told.out
+    assert "only when you have agreed to them: greenroom trust" in told.err
+    listed = greenroom("agents", "list", "--output-format", "json").json["agents"]
+    assert isinstance(listed, list)
+    assert [one["agreed"] for one in listed] == [False]
+    shown = greenroom("agents", "show", "bob")
+    assert "nobody has agreed to it yet: `greenroom trust`" in shown.err
+    assert "Always." in shown.out, "it can be looked at"
