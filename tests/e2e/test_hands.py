@@ -51,6 +51,7 @@ PATCH = ("patch", {"file": "hello.py", "edits": [{"search": "'hello'", "replace"
 SCRIPT = ("execute_script", {"script": "python3 make.py"})
 
 
+@pytest.mark.req("AG-54")
 def test_an_agent_reads_and_changes_files_unasked_and_asks_before_a_command(tmp_path: Path, project: Path) -> None:
     read = ("read_code", {"file": "hello.py"})
     with provider(acts(read, PATCH, SCRIPT)) as fake, talk(tmp_path, project, fake) as chat:
@@ -108,6 +109,7 @@ def test_a_denial_is_taken_well(tmp_path: Path, project: Path) -> None:
     assert not (project / "made.txt").exists()
 
 
+@pytest.mark.req("MA-57")
 def test_a_question_is_answered_in_words(tmp_path: Path, project: Path) -> None:
     with provider(acts(("ask_user", {"question": "Which colour?"}))) as fake:
         with talk(tmp_path, project, fake) as chat:

@@ -144,6 +144,7 @@ async def test_a_server_over_http_is_looked_at(person: Person) -> None:
     assert "token-of-mine" not in person.config.read_text()
 
 
+@pytest.mark.req("AG-54")
 async def test_an_agent_calls_a_tool_after_a_persons_yes_and_none_that_has_turned(person: Person) -> None:
     person.adds()
     words = ("run", "Count.", "--agent", "user")

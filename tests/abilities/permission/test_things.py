@@ -1,4 +1,4 @@
-"""Paths, hosts, tools, and the rights of agents."""
+"""Paths, hosts, tools, and what binds agents."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.permission import Rights, called_by, effective, rules_policy
+from greenroom.abilities.permission import BadRule
 from greenroom.abilities.permission.paths import covers, placed
-from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.tool import Target
 from greenroom.core.state.spec import Group
 from tests.abilities.permission.house import ME, ROOT, card, policy, reach, touch, user
@@ -184,7 +183,7 @@ def test_a_wide_rule_for_hosts_opens_no_narrow_one() -> None:
     assert reach(user(*rules), "db.example.org", ["allow host db.example.org"]).verdict == "allow"
 
 
-# ------------------------------------------------------------------------------------------------ tools and rights
+# ------------------------------------------------------------------------------------------------ tools and limits
 
 
 @pytest.mark.parametrize(
@@ -218,34 +217,15 @@ def test_a_tool_with_a_wild_name_has_no_rule() -> None:
         assert (ruling.verdict, ruling.grant) == ("ask", "")
 
 
-CARDS = [card("read_code", "read"), card("patch", "edit"), card("execute_script"), card("fetch", "web")]
-
-
-def test_effective_tools_are_groups_and_names_on_the_whitelist() -> None:
-    assert effective(["read", "edit"], ["fetch", "nothing"], CARDS).tools == {"read_code", "patch", "fetch"}
-    assert effective(["read", "edit"], ["fetch"], CARDS, ["patch", "fetch", "other"]).tools == {"patch", "fetch"}
-    assert effective(["read"], ["patch"], CARDS, []).tools == set()
-
-
-SOME = st.frozensets(st.sampled_from("abcdef")).map(lambda names: Rights(tools=names))
-
-
-@given(SOME, st.lists(SOME, max_size=4), SOME)
-def test_nobody_gains_rights_by_being_called(child: Rights, callers: list[Rights], more: Rights) -> None:
-    left = called_by(child, *callers)
-    assert left.tools <= child.tools
-    assert all(left.tools <= caller.tools for caller in callers)
-    assert called_by(child, *callers, more).tools <= left.tools
-    assert called_by(called_by(child, *callers), more) == called_by(child, more, *callers)
-
-
-def test_a_tool_that_is_not_an_agents_is_denied_when_it_is_called() -> None:
-    rights = {AgentId("coder"): Rights(tools=frozenset({"patch"}))}
-    house = rules_policy({"user": ["allow tool *"]}, ROOT, rights.get)
-    ruling = house.decide(AgentId("coder"), card("execute_script"), (Target(kind="command", value="ls"),))
-    assert ruling.verdict == "deny"
-    assert ruling.why == "coder has no tool `execute_script`. It is not in its groups, or not on its list."
-    assert house.decide(AgentId("other"), card(), (Target(kind="command", value="ls"),)).verdict == "allow"
+def test_what_binds_an_agent_only_tightens_and_a_persons_word_opens_what_asks() -> None:
+    house, run = user("allow command make"), (Target(kind="command", value="make test"),)
+    assert house.decide(ME, card(), run).verdict == "allow"
+    assert house.decide(ME, card(), run, (), ["ask command make"]).verdict == "ask"
+    assert house.decide(ME, card(), run, ["allow command make test"], ["ask command make"]).verdict == "allow"
+    assert house.decide(ME, card(), run, ["allow command make test"], ["deny command make"]).verdict == "deny"
+    assert house.decide(ME, card(), (Target(kind="command", value="rm x"),), (), ["allow command rm"]).verdict == "ask"
+    with pytest.raises(BadRule):
+        house.decide(ME, card(), run, (), ["never make"])
 
 
 def test_too_many_things_at_once_are_asked_about() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from greenroom.adapters.commands.job import Job
+from greenroom.adapters.commands.pipe import OutputPipe
+from greenroom.adapters.commands.warden.guard import Asked
 from greenroom.core.ports.commands import Command
 from greenroom.testing.conformance.running import daemon, marked, ran, shell, until_gone, with_daemon
 from tests.adapters.commands.running import commands_in
@@ -93,3 +98,26 @@ async def test_a_house_whose_python_is_gone_says_so(tmp_path: Path, monkeypatch:
     async with commands_in(tmp_path) as commands:
         with pytest.raises(Exception, match="No command can be run"):
             await ran(commands, Command(words=("true",)))
+
+
+class Deaf:
+    """A writer whose words go nowhere, and a pipe of which nothing comes."""
+
+    def write(self, _: bytes) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_cancellation_that_comes_with_the_guard_s_answer_is_not_lost(turns: int) -> None:
+    reader, deaf = asyncio.StreamReader(), Deaf()
+    job = Job(reader, cast("asyncio.StreamWriter", deaf), cast("OutputPipe", deaf))
+    asked = Asked(words=["true"], folder="/", seconds=1, grace=0, env={})
+    work = asyncio.create_task(job._get_ready(asked))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    reader.feed_data(b'{"pid": 1, "guard": 2, "contained": true}\n')
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    if work.cancel():
+        with pytest.raises(asyncio.CancelledError):
+            await work

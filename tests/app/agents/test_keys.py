@@ -23,6 +23,7 @@ streaming: false
 tools: [read_file, search]
 calls: [bob]
 groups: [read, web]
+permissions: [deny command git  push, ask path src/** write]
 capabilities: [reading]
 protocols: [tool_call, patch]
 several: first
@@ -56,6 +57,7 @@ def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
         tools=("read_file", "search"),
         calls=("bob",),
         groups=("read", "web"),
+        rules=("deny command git push", "ask path src/** write"),
         capabilities=("reading",),
         answer={"type": "object", "properties": {"ok": {"type": "boolean"}}},
         turn=Turn(
@@ -117,6 +119,9 @@ def test_names_may_stand_between_commas(folders: Folders) -> None:
             "groups: [reed]",
             ", line 2: `groups` must be a list of some of read, edit, command, browser, web, mcp, memory",
         ),
+        ("permissions: 3", ", line 2: `permissions` must be a list of rules, like [deny command git push], not 3."),
+        ("permissions: [never push]", ", line 2: `permissions` must be a list of rules. The rule 'never push' begins"),
+        ("permissions: allow command rm", ", line 2: `permissions` must be a list of rules that ask or deny: what"),
         ("rounds: -1", ", line 2: `rounds` must be a whole number from 0 to 1000000, not -1."),
         ("rounds: true", ", line 2: `rounds` must be a whole number from 0 to 1000000, not True."),
         ("repairs: 99", ", line 2: `repairs` must be a whole number from 0 to 10, not 99."),

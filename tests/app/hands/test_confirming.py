@@ -22,7 +22,14 @@ class Says:
 
     ruling: Ruling
 
-    def decide(self, _: AgentId, __: ToolCard, ___: tuple[Target, ...], ____: Collection[str] = ()) -> Ruling:
+    def decide(
+        self,
+        agent: AgentId,
+        card: ToolCard,
+        targets: tuple[Target, ...],
+        grants: Collection[str] = (),
+        limits: Collection[str] = (),
+    ) -> Ruling:
         """That."""
         return self.ruling
 

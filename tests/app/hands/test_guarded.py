@@ -9,6 +9,7 @@ from typing import Literal
 
 import pytest
 
+from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.hands.guarded import Guarded, callers, digest_of
 from greenroom.app.kit import Kit
@@ -87,7 +88,12 @@ class Says:
         self.asked: list[AgentId] = []
 
     def decide(
-        self, agent: AgentId, card: ToolCard, targets: tuple[Target, ...], grants: Collection[str] = ()
+        self,
+        agent: AgentId,
+        card: ToolCard,
+        targets: tuple[Target, ...],
+        grants: Collection[str] = (),
+        limits: Collection[str] = (),
     ) -> Ruling:
         """As the test wants, and allowed by what was granted."""
         self.asked.append(agent)
@@ -246,6 +252,7 @@ async def test_a_tool_that_hangs_is_stopped(effect: Effect, state: str) -> None:
     assert "did not come to an end within 1 seconds and was stopped." in step.error
 
 
+@pytest.mark.req("MAS-189")
 async def test_of_a_long_result_the_ends_are_read_and_all_of_it_is_kept() -> None:
     text = "\n".join(f"line {number}" for number in range(2_000))
     async with here(Say(), Says(ALLOW)) as team:
@@ -282,3 +289,13 @@ async def test_nobody_gets_done_by_another_what_it_may_not_do_itself() -> None:
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
     terms = Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL))
     assert (terms.verdict, policy.asked) == ("deny", [BOB, ANN])
+
+
+async def test_who_is_bound_by_rules_binds_those_who_work_for_it() -> None:
+    house = House.furnished().queue(ANN).run(ANN, *ask("bob"))
+    (step,) = house.world.steps_of(BOB)
+    bound = evolve(house.world.agents[ANN], spec=evolve(house.world.agents[ANN].spec, rules=("deny tool say",)))
+    world = evolve(house.world, agents=house.world.agents.set(ANN, bound))
+    guarded = Guarded(Say(), rules_policy({"user": ["allow tool say"]}, "/w"))
+    assert guarded.terms(house.world, evolve(step, work=CALL)).verdict == "allow"
+    assert guarded.terms(world, evolve(step, work=CALL)).verdict == "deny"

@@ -8,18 +8,14 @@ rules look like: `rules`. What is silent without any: `judging` and `readonly`.
 """
 
 from greenroom.abilities.permission.policy import RulesPolicy, rules_policy
-from greenroom.abilities.permission.rights import Rights, called_by, effective
 from greenroom.abilities.permission.rulebook import Layer
 from greenroom.abilities.permission.rules import BadRule, Rule, parse, parse_all
 
 __all__ = [
     "BadRule",
     "Layer",
-    "Rights",
     "Rule",
     "RulesPolicy",
-    "called_by",
-    "effective",
     "parse",
     "parse_all",
     "rules_policy",

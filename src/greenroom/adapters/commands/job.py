@@ -72,10 +72,10 @@ class Job:
 
     async def _get_ready(self, asked: Asked) -> None:
         self._writer.write(json.dumps(asked).encode() + b"\n")
-        try:
-            line = await asyncio.wait_for(self._reader.readline(), MARGIN)
-        except (TimeoutError, OSError):
-            line = b""
+        line = b""
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(MARGIN):  # `wait_for` loses a cancellation that comes with the answer
+                line = await self._reader.readline()
         if not line:
             raise WorldFault("The command was not begun: its guard did not start. Try again.")
         self._ready = json.loads(line)
@@ -132,7 +132,8 @@ class Job:
         """What the guard tells in the end; one that tells nothing is ended, and the warden ends what it guarded."""
         told: Told | None = None
         with suppress(TimeoutError, OSError):
-            told = await asyncio.wait_for(self._told(), patience)
+            async with asyncio.timeout(patience):
+                told = await self._told()
         self._pipe.close_in(LAST)
         if told is None:
             self._give_up()

@@ -90,6 +90,7 @@ OURS: Final[Mapping[str, Goes]] = {
     "tools": Goes(to=("tools",), read=values.names),
     "calls": Goes(to=("calls",), read=values.agents),
     "groups": Goes(to=("groups",), read=values.several_of(*get_args(Group))),
+    "permissions": Goes(to=("rules",), read=values.limits),
     "capabilities": Goes(to=("capabilities",), read=values.names),
     "protocols": Goes(to=("turn", "protocols"), read=values.several_of(*get_args(ProtocolName))),
     "several": Goes(to=("turn", "several"), read=one_of("reject", "first")),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
+from greenroom.abilities.permission.rules import BadRule, parse
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.app.settings.values import Reader, Unfit, delay, number, text
 from greenroom.core.base.unseen import UNSEEN
@@ -47,6 +48,24 @@ def names(value: object) -> tuple[str, ...]:
 def agents(value: object) -> tuple[str, ...]:
     """A list of agents."""
     return tuple(name(one) for one in names(value))
+
+
+def limits(value: object) -> tuple[str, ...]:
+    """Rules that tighten what an agent may do."""
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple):
+        raise Unfit("a list of rules, like [deny command git push]")
+    return tuple(dict.fromkeys(_limit(text(one)) for one in listed))
+
+
+def _limit(said: str) -> str:
+    try:
+        rule = parse(said)
+    except BadRule as bad:
+        raise Unfit(f"a list of rules. {bad}") from None
+    if rule.level not in ("ask", "deny"):
+        raise Unfit("a list of rules that ask or deny: what an agent may do is not for its file to say")
+    return str(rule)
 
 
 def truth(value: object) -> bool:

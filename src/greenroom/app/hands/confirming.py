@@ -33,10 +33,15 @@ class Confirming:
         self._whom = whom
 
     def decide(
-        self, agent: AgentId, card: ToolCard, targets: tuple[Target, ...], grants: Collection[str] = ()
+        self,
+        agent: AgentId,
+        card: ToolCard,
+        targets: tuple[Target, ...],
+        grants: Collection[str] = (),
+        limits: Collection[str] = (),
     ) -> Ruling:
         """The stricter of the policy's answer and a question."""
-        ruling = self._policy.decide(agent, card, targets, grants)
+        ruling = self._policy.decide(agent, card, targets, grants, limits)
         if ruling.verdict == "deny" or not self._whom(agent):
             return ruling
         if ruling.verdict == "ask":

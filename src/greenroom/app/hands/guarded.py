@@ -129,7 +129,9 @@ class Guarded:
         """The strictest of what is decided for the agent and for all on whose behalf it works."""
         targets, grants = self._tool.targets(given), world.grants
         bound = (step.agent_id, *callers(world, step))
-        rulings = [self._policy.decide(agent, self.card, targets, grants) for agent in bound]
+        rulings = [
+            self._policy.decide(agent, self.card, targets, grants, world.agents[agent].spec.rules) for agent in bound
+        ]
         return max(rulings, key=_strictness)
 
 

@@ -25,10 +25,16 @@ class Ruling:
 
 
 class Policy(Protocol):
-    """One for a team. `grants` are the rules that a person has agreed to for this run."""
+    """One for a team. `grants` are the rules that a person has agreed to for this run, `limits` those that bind this
+    agent: they only tighten."""
 
     def decide(
-        self, agent: AgentId, card: ToolCard, targets: tuple[Target, ...], grants: Collection[str] = ()
+        self,
+        agent: AgentId,
+        card: ToolCard,
+        targets: tuple[Target, ...],
+        grants: Collection[str] = (),
+        limits: Collection[str] = (),
     ) -> Ruling:
         """Whether the agent may make this call. Quick, without effects, and the same for the same question."""
         ...

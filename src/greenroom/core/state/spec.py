@@ -59,7 +59,8 @@ class Cooperation:
 class AgentSpec:
     """The static part of an agent. `prompt` is what it is told of its work; `answer` the JSON Schema of its answers.
 
-    `calls` are the agents that it may call and hear back from.
+    `calls` are the agents that it may call and hear back from. `rules` are what it may not do, or not unasked: they
+    bind it, and whoever works on its behalf.
     """
 
     name: str
@@ -73,6 +74,7 @@ class AgentSpec:
     tools: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
+    rules: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
     manager: bool = False
     answer: Data | None = None

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from greenroom.abilities.permission import rules_policy
-from greenroom.abilities.permission.rights import Rights
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.hands.guarded import Guarded
 from greenroom.app.hands.toolbox import Toolbox
@@ -74,7 +73,7 @@ class WildTeam:
         workspace(root)
         self._toolbox: Toolbox = probes(root, self.entered)
         self.rights = {name: self._some_tools() for name in AGENTS}
-        policy = rules_policy(self.wild.rules(), str(root), self._rights_of)
+        policy = rules_policy(self.wild.rules(), str(root))
         guarded = [Guarded(tool, policy) for tool in self._toolbox]
         self._kit = Kit(abilities=Abilities([*guarded, Converse(self._works)]))
         self._log = MemoryLog()
@@ -84,7 +83,7 @@ class WildTeam:
         runtime = Runtime(self._log, kits={"wild": lambda _: self._kit})
         try:
             tools = tuple(tool.name for tool in self._toolbox)
-            specs = [(name, AgentSpec(name=name, tools=tools)) for name in AGENTS]
+            specs = [(name, AgentSpec(name=name, tools=tools, rules=self._limits_of(name))) for name in AGENTS]
             team = await runtime.create("wild", specs, kit="wild")
             host = await runtime.start(team)
             await runtime.ask(team, AddTask(name="t", intention="t", manager=AGENTS[0], group=AGENTS, driver="manager"))
@@ -94,8 +93,7 @@ class WildTeam:
             trail = await self._trail(team)
         finally:
             await runtime.close()
-        named = {name: None if some is None else some.tools for name, some in self.rights.items()}
-        return violations(trail, self.entered, named), counted(trail)
+        return violations(trail, self.entered, self.rights), counted(trail)
 
     async def _trail(self, team: str) -> Trail:
         return read([event async for page in self._log.read(team) for event in page])
@@ -116,13 +114,15 @@ class WildTeam:
         given = self.wild.arguments(tool.card.spec.parameters)
         return Work(type="tool", executor=tool.name, instruction_content=given)
 
-    def _some_tools(self) -> Rights | None:
+    def _some_tools(self) -> frozenset[str] | None:
         if self.wild.chance(0.6):
             return None
-        return Rights(tools=frozenset(tool.name for tool in self._toolbox if self.wild.chance(0.7)))
+        return frozenset(tool.name for tool in self._toolbox if self.wild.chance(0.7))
 
-    def _rights_of(self, agent: AgentId) -> Rights | None:
-        return self.rights[agent]
+    def _limits_of(self, agent: AgentId) -> tuple[str, ...]:
+        """The rules that leave it these tools."""
+        left = self.rights[agent]
+        return tuple(f"deny tool {tool.name}" for tool in self._toolbox if left is not None and tool.name not in left)
 
     async def _attend(self, host: Host) -> None:
         """Answer what is asked until nobody has anything left to do."""
