@@ -91,6 +91,7 @@ sync() {
 wanted() {
     cat <<'END'
 git git the tests of the repository's own state
+bwrap bubblewrap the tests of walls around commands
 END
 }
 

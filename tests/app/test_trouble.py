@@ -85,6 +85,7 @@ ODDITIES = {
         Odd(lambda: Outcome(state="failed", error=cast("str", 5))),
         "an error that is no text",
     ),
+    "origins that are no labels": (Odd(lambda: Outcome(origins=cast("Any", (5,)))), "no tuple of labels"),
     "intents that are none": (Odd(lambda: Outcome(intents=cast("Any", None))), "no tuple"),
     "an intent that is none": (Odd(lambda: Outcome(intents=cast("Any", ("x",)))), "cannot be kept"),
     "terms that are none": (Odd(Outcome, lambda: cast("Terms", None)), "no terms"),

@@ -191,6 +191,7 @@ class House:
         outcome: Literal["finished", "failed", "uncertain"] = "finished",
         spent: Amounts = NOTHING,
         result: Data | None = None,
+        origins: tuple[str, ...] = (),
     ) -> House:
         """Finish what the agent runs, with these consequences."""
         step = self.running(agent)
@@ -202,6 +203,7 @@ class House:
                 intents=intents,
                 spent=spent,
                 result=result,
+                origins=origins,
             ),
             by=agent,
         )

@@ -16,6 +16,7 @@ from greenroom.core.rules.wakeups import touched
 from greenroom.core.state.budget import Budget, LimitsSet
 from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
+from greenroom.core.state.origin import MOST, merged
 from greenroom.core.state.step import Step, StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.world import World
 
@@ -34,6 +35,7 @@ def check(before: World, replayed: World, decided: Decided) -> World:
     caps_hold(before, decided)
     nobody_sleeps(before, decided)
     nothing_is_overlooked(before, decided)
+    nothing_is_forgotten(before, decided)
     return replayed
 
 
@@ -297,3 +299,17 @@ def nothing_is_overlooked(before: World, decided: Decided) -> None:
     found = schedule(world, changed(world, decided.events))
     for intent in schedule(world, sorted(world.tasks)):
         assert intent in known or intent in found, f"{intent} is due and nobody looks"
+
+
+def nothing_is_forgotten(before: World, decided: Decided) -> None:
+    """What a conversation has read it has read, in a few labels; whoever is told of it has read it too."""
+    for name, thread in decided.world.threads.items():
+        kinds = Counter(one.partition(":")[0] for one in thread.origins)
+        assert max(kinds.values(), default=0) <= MOST
+        old = before.threads.get(name)
+        if old is not None:
+            assert merged(thread.origins, old.origins) is thread.origins, f"{name} has forgotten what it has read"
+            assert old.exposed_at in (None, thread.exposed_at)
+    for step in decided.world.steps.values():
+        read = decided.world.threads[step.thread_id].origins
+        assert merged(read, step.origins) is read, f"{step.step_id} brings what its conversation has not read"

@@ -19,10 +19,15 @@ def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
         "limits.cost",
         "limits.tokens",
         "limits.time",
+        "web.search",
+        "web.searxng_url",
+        "web.local",
+        "web.ports",
         "language",
         "after_tool_call",
         "execute_tool_confirm",
         "non_interactive",
+        "sandbox",
     ]
     assert (table["limits.cost"].value, str(table["limits.cost"].origin)) == ("2.5", "environment: $GREENROOM_MAX_COST")
     assert (table["limits.tokens"].value, table["model"].value, table["retry.total"].value) == ("none", "", "300")

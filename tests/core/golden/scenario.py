@@ -54,6 +54,7 @@ def story() -> House:
     stops(house)
     ends(house)
     knows(house)
+    reads(house)
     return house
 
 
@@ -146,6 +147,20 @@ def knows(house: House) -> None:
     house.queue(CY).write(CY, draft).queue(CY).write(CY, evolve(draft, blob="b2", based_on=1))
 
 
+def reads(house: House) -> None:
+    """Somebody reads a page and a file, writes about it to all, and wants to send something away."""
+    house.queue(CY)
+    house.start(CY, terms=Terms(effect="pure", origins=("web:example.org",), outward=("host example.org",)))
+    note = i.PostNote(task_id=T1, content="it says so")
+    house.finish(CY, note, i.SaveMemory(content="it says so"), origins=("file:README.md",))
+    house.queue(CY)
+    exposed = house.world.threads[ThreadId("cy@t1")].exposed_at
+    sends = evolve(ASK, outward=("host example.org",), exposed_at=exposed, release="host example.org")
+    asked = house.start(CY, terms=sends).approval
+    assert asked is not None
+    house.do(i.AnswerApproval(approval_id=asked, answer="approved", scope="run"))
+
+
 def projection(events: Iterator[Event]) -> dict[str, object]:
     """What a log says, in words that stay when records get new fields."""
     world, over = NOWHERE, []
@@ -169,6 +184,9 @@ def projection(events: Iterator[Event]) -> dict[str, object]:
         "retired": sorted(world.retired),
         "memories": {name: memory.content for name, memory in sorted(world.memories.items())},
         "artifacts": {name: [one.version, *one.earlier, one.blob] for name, one in sorted(world.artifacts.items())},
+        "read": {name: list(one.origins) for name, one in sorted(world.threads.items()) if one.origins},
+        "shared": {name: list(one.origins) for name, one in sorted(world.tasks.items()) if one.origins},
+        "releases": sorted(world.releases),
         "over": over,
     }
 

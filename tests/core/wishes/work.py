@@ -109,6 +109,10 @@ def release_step(rng: Random, world: World) -> ReleaseStep:
     return ReleaseStep(step_id=name, attempt=number)
 
 
+ORIGINS = ((), ("web:a",), (), ("file:b", "web:c"), (), (), ("mcp:d",))
+"""What a step has read, by its number."""
+
+
 def finish_step(rng: Random, world: World, consequences: Callable[[Step], tuple[Consequence, ...]]) -> FinishStep:
     name, number, step = attempt(rng, world)
     reserved = step.reserved if step else NOTHING
@@ -123,6 +127,7 @@ def finish_step(rng: Random, world: World, consequences: Callable[[Step], tuple[
         result={"text": "done"},
         intents=intents,
         blobs=kept,
+        origins=ORIGINS[step.ordinal % len(ORIGINS)] if step else (),
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from greenroom.abilities.permission import judging
 from greenroom.abilities.permission.judging import Judged, answer, of_hit, together
+from greenroom.abilities.permission.leaving import leaves
 from greenroom.abilities.permission.paths import HARMLESS_DEVICES, Access, may_lie_below, placed
 from greenroom.abilities.permission.programs import useful_prefix
 from greenroom.abilities.permission.readonly import NotReadOnly, read_files
@@ -22,13 +23,18 @@ from greenroom.abilities.permission.words import gap
 
 MOST_WORDS: Final = 300
 _VALUE: Final = re.compile(r"-[A-Za-z](?=[./])|(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=|@")
+HELD: Final = frozenset({"built-in: commands", "built-in: unreadable"})
+"""What walls make harmless. Whoever names what lies outside, or may hold secrets, is asked about that."""
+
 _STEADY: Final = frozenset({"&&", "|", "|&"})
 
 
-def line(book: Rulebook, text: str, workspace: str) -> Judged:
-    """What is decided about a whole command line."""
+def line(book: Rulebook, text: str, workspace: str, walled: Callable[[], bool] = bool) -> Judged:
+    """What is decided about a whole command line. Behind walls that hold, what stays in the workspace is silent."""
     script = read(text)
     parts = list(_parts(book, script, workspace, _folder(script)))
+    if any(part.level == "ask" and part.hit is None for part in parts) and walled():
+        parts = list(_behind_walls(book, script, parts))
     exact = list(book.of_line(text))
     hit = settle(exact)
     if hit is None:
@@ -67,6 +73,23 @@ def _parts(book: Rulebook, script: Script, workspace: str, folder: str) -> Itera
         judge = _Judge(book, workspace, seen_from)
         yield from [judge.moved(command)] if folder and not at else judge.command(command)
         yield from judge.opened(command)
+
+
+def _behind_walls(book: Rulebook, script: Script, parts: Sequence[Judged]) -> Iterator[Judged]:
+    """What the house would ask about by itself, it need not ask: the walls hold it. Rules stay rules, and where one may
+    be meant that could not be read, somebody is asked all the same; so it is for what wants to get out."""
+    out = next((one for one in script.commands if leaves(one)), None)
+    sure = _is_certain(script) or not any(True for _ in book.commands())
+    for part in parts:
+        if part.level != "ask" or part.hit is not None or part.rule not in HELD or out is not None or not sure:
+            yield part
+        else:
+            yield Judged(level="allow", why="It may run that: walls are around it.", rule="built-in: sandboxed")
+
+
+def _is_certain(script: Script) -> bool:
+    """Whether it is known which programs would run."""
+    return not script.unsure and all(len(one.plain) > one.assigned for one in script.commands if one.words)
 
 
 def _folder(script: Script) -> str:

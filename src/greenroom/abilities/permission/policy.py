@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from greenroom.abilities.permission import commands, judging
@@ -30,15 +30,21 @@ _KEPT: Final = 64
 def rules_policy(
     rules: Mapping[Layer, Iterable[str]],
     workspace: str,
+    *,
+    walled: Callable[[], bool] | None = None,
 ) -> RulesPolicy:
     """A policy from rules by layer, each one line; `BadRule` for one that cannot be read.
 
-    `workspace` is the absolute path of its root.
+    `workspace` is the absolute path of its root. `walled` says whether commands run behind walls that hold.
     """
     said: dict[Layer, tuple[Rule, ...]] = {layer: parse_all(rules.get(layer, ())) for layer in LAYERS}
     said["built-in"] = (*parse_all(BUILT_IN), *said["built-in"])
     placed = [Placed(layer=layer, rule=rule) for layer, some in said.items() for rule in some]
-    return RulesPolicy(placed, workspace)
+    return RulesPolicy(placed, workspace, walled or _without_walls)
+
+
+def _without_walls() -> bool:
+    return False
 
 
 @record
@@ -59,9 +65,10 @@ class Said:
 class RulesPolicy:
     """Decides by rules. It keeps nothing but the rules, sorted once; the same question has the same answer."""
 
-    def __init__(self, rules: Iterable[Placed], workspace: str) -> None:
+    def __init__(self, rules: Iterable[Placed], workspace: str, walled: Callable[[], bool] = _without_walls) -> None:
         self._rules = Rulebook(rules)
         self._workspace = workspace
+        self._walled = walled
         self._books: dict[Said, Rulebook] = {}
 
     def decide(
@@ -91,7 +98,7 @@ class RulesPolicy:
                     access: Access = "write" if target.writes else "read"
                     yield judging.path(book, target.value, access, self._workspace)
                 case "command":
-                    yield commands.line(book, target.value, self._workspace)
+                    yield commands.line(book, target.value, self._workspace, self._walled)
                 case "host":
                     yield judging.host(book, target.value)
                 case "tool":

@@ -115,7 +115,7 @@ class Converse:
             error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
             return Outcome(state="failed", error=error, spent=reply.spent or bench.step.reserved)
         here = self._situation(bench, role, transcript, last=last)
-        return _outcome(bench, reply, self._meant(here, role, reply), newest)
+        return _labelled(_outcome(bench, reply, self._meant(here, role, reply), newest), bench, role)
 
     def _returned(self, bench: Bench, role: Role, transcript: Transcript, text: str) -> Outcome:
         """A tool has answered in the agent's place: that is the result, and its model is not asked."""
@@ -212,6 +212,13 @@ def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str) -> Outcome
         spent=bench.step.reserved if reply.spent is None else reply.spent,
         intents=meant.consequences(bench.step),
     )
+
+
+def _labelled(outcome: Outcome, bench: Bench, role: Role) -> Outcome:
+    """With whose descriptions of tools were read in this turn, and not before."""
+    thread = bench.world.threads.get(bench.step.thread_id)
+    new = tuple(one for one in role.origins if thread is None or one not in thread.origins)
+    return evolve(outcome, origins=new) if new else outcome
 
 
 def _left(bench: Bench, reply: Reply, newest: str, cost: Amounts) -> Outcome:

@@ -8,16 +8,21 @@ from greenroom.core.base.ids import StepId, step_id
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Outcome
 from greenroom.core.rules.intents import Consequence, QueueSteps
+from greenroom.core.state.origin import merged
 from greenroom.core.state.step import Step, Work, length
+from greenroom.core.state.thread import absorbed
 from greenroom.core.state.world import World
 
 
 def foreseen(world: World, step: Step, outcome: Outcome) -> World:
-    """The world as far as the terms of the next step depend on this one's end: its conversation has grown."""
+    """The world as far as the terms of the next step depend on this one's end: its conversation has read more."""
     thread = world.threads.get(step.thread_id)
     if thread is None:
         return world
-    grown = evolve(thread, size=thread.size + length(step.work, outcome.result, outcome.error))
+    began = step.terms.origins if step.terms is not None else ()
+    origins = merged(step.origins, (*began, *outcome.origins))
+    grown = evolve(thread, size=thread.size + length(step.work, outcome.result, outcome.error, origins))
+    grown = absorbed(grown, origins, world.at)
     return evolve(world, threads=world.threads.set(step.thread_id, grown))
 
 

@@ -307,6 +307,7 @@ def _finish(step: Step, outcome: Outcome) -> FinishStep:
         spent=outcome.spent,
         intents=outcome.intents,
         blobs=outcome.blobs,
+        origins=outcome.origins,
     )
 
 

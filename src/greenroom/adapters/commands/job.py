@@ -105,6 +105,10 @@ class Job:
         """How it ended. Everything is dead by then."""
         return await self._ended if self._ended is not None else Ended(how="cancelled")
 
+    def stop(self) -> None:
+        """Ask for its end; it is told like any other."""
+        self._say(STOP)
+
     async def finish(self) -> None:
         """If it has not ended, end it; return when everything is dead."""
         try:

@@ -1,4 +1,4 @@
-"""Commands as they are, without walls around them: whoever lets an agent use this asks a person before each."""
+"""Commands of this machine, with walls around them or without: then whoever lets an agent use them asks a person."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import os
 import secrets
 import shutil
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.commands.environment import MARK, environment
 from greenroom.adapters.commands.job import Job
+from greenroom.adapters.commands.walls import told
 from greenroom.adapters.commands.warden.guard import Asked
 from greenroom.adapters.commands.warden_process import WardenProcess
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.commands import Begun, Command, CommandEvent
+from greenroom.core.ports.commands import Begun, Command, CommandEvent, Printed
+from greenroom.core.ports.sandbox import Enclosed, Wall
 from greenroom.core.state.step import Prepared
 
 GRACE: Final = 0.2
 """Seconds between being told to end and being killed."""
+
+LOOK: Final = 0.25
+"""Seconds between two looks at how much is in the workspace."""
 
 LONGEST: Final = 120_000
 """Bytes of one word: the system takes 131,072."""
@@ -29,6 +35,8 @@ class PlainCommands:
     """Commands in the workspace at `root`. `mark` writes down a process so that a later life of ours finds it.
 
     `own` is the environment of which only what is let in reaches a command, `also` the names that a person lets in.
+    Behind a `wall` a command sees and reaches only what is behind it too; it is closed with these. Who does not know
+    yet whether there is one says how to find out: that happens with the first command.
     """
 
     def __init__(
@@ -38,8 +46,11 @@ class PlainCommands:
         mark: Callable[[int], Prepared] | None = None,
         own: Mapping[str, str] | None = None,
         also: Collection[str] = (),
+        wall: Wall | Callable[[], Wall | None] | None = None,
     ) -> None:
         self._root = root
+        self._late = wall if callable(wall) else None
+        self._wall = None if callable(wall) else wall
         self._mark = mark
         self._own = os.environ if own is None else own
         self._also = frozenset(also)
@@ -49,14 +60,40 @@ class PlainCommands:
     async def run(self, command: Command) -> AsyncGenerator[CommandEvent, None]:
         """Begun, printed, ended; closed or cancelled, it is ended and seen dead first."""
         asked = self._asked(command)
+        if self._late is not None:
+            self._wall, self._late = self._late(), None
+        if self._wall is None:
+            async with aclosing(self._ran(command, asked)) as events:
+                async for event in events:
+                    yield event
+            return
+        enclosed = self._wall.around(command.words, asked["folder"], asked["env"])
+        try:
+            async with aclosing(self._ran(command, _behind(asked, enclosed), enclosed)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._wall.tidy(enclosed)
+
+    async def _ran(
+        self, command: Command, asked: Asked, enclosed: Enclosed | None = None
+    ) -> AsyncGenerator[CommandEvent, None]:
         job = await Job.begin(self._awake(), asked)
+        watch = None
         try:
             yield Begun(mark=self._mark(job.pid) if self._mark is not None else None)
             job.go(command.seconds)
+            if self._wall is not None and enclosed is not None:
+                watch = asyncio.create_task(_watch(self._wall, enclosed, job), name=f"limits of {job.pid}")
             async for piece in job.printed():
                 yield piece
-            yield await job.ended()
+            ended = await job.ended()
+            if watch is not None and watch.done() and not watch.cancelled():
+                yield Printed(text=f"\n{watch.result()}\n")
+            yield ended
         finally:
+            if watch is not None:
+                watch.cancel()
             await _to_the_end(asyncio.ensure_future(job.finish()))
 
     def close(self) -> None:
@@ -65,6 +102,8 @@ class PlainCommands:
         if self._warden is not None:
             self._warden.close()
             self._warden = None
+        if self._wall is not None:
+            self._wall.close()
 
     def _awake(self) -> WardenProcess:
         if self._closed:
@@ -99,6 +138,26 @@ class PlainCommands:
         if not found.is_dir():
             raise WorldFault(f"{name!r} is no folder. Name one, or leave it out for the workspace's root.")
         return found
+
+
+def _behind(asked: Asked, enclosed: Enclosed) -> Asked:
+    return Asked(
+        words=list(enclosed.words),
+        folder=enclosed.folder,
+        seconds=asked["seconds"],
+        grace=asked["grace"],
+        env=enclosed.env,
+        walls=told(enclosed),
+    )
+
+
+async def _watch(wall: Wall, enclosed: Enclosed, job: Job) -> str:
+    """Stop the command when it is over a limit; returns why."""
+    while True:
+        await asyncio.sleep(LOOK)
+        if why := await asyncio.to_thread(wall.overrun, enclosed):
+            job.stop()
+            return why
 
 
 async def _to_the_end(work: asyncio.Future[None]) -> None:

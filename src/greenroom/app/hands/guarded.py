@@ -10,16 +10,20 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from greenroom.abilities.permission.outward import Reach, anywhere, outward
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.abilities.tools.output.long import presented
 from greenroom.app.hands.asked import with_what
+from greenroom.app.hands.origins import origins_of
 from greenroom.app.hands.redaction import MASK, NOTHING_SECRET, Redaction, stands_in
+from greenroom.app.hands.rule_of_two import exposed, exposed_at, release, tightened
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.policy import Policy, Ruling
-from greenroom.core.ports.tool import ToolCard, ToolExecutor
+from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
+from greenroom.core.state.origin import merged
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
 
@@ -36,7 +40,10 @@ After = Callable[[Step, Outcome], None]
 
 
 class Guarded:
-    """One tool under one policy. Those `after` it hear of every call that was made; what is secret is left out."""
+    """One tool under one policy. Those `after` it hear of every call that was made; what is secret is left out.
+
+    `reach` says what commands get to over the network.
+    """
 
     type: StepType = "tool"
 
@@ -46,11 +53,13 @@ class Guarded:
         policy: Policy,
         after: Sequence[After] = (),
         redaction: Redaction = NOTHING_SECRET,
+        reach: Reach = anywhere,
     ) -> None:
         self._tool = tool
         self._policy = policy
         self._after = after
         self._redaction = redaction
+        self._reach = reach
 
     @property
     def name(self) -> str:
@@ -72,13 +81,18 @@ class Guarded:
         given = step.work.instruction_content or {}
         if self._misfit(given):
             return Terms(effect="pure")  # it is not called, so there is nothing to decide
-        own, ruling = self._tool.terms(world, step), self._ruling(world, step, given)
+        targets = self._tool.targets(given)
+        places = outward(self.card, targets, self._reach)
+        found, ruled = exposed(world, step, places), self._ruling(world, step, targets)
+        ruling = tightened(ruled, found)
+        digest = digest_of(step.work.executor, given)
+        own = self._own(world, step, targets, places)
         if own.verdict != "allow" and _strictness(own) >= _strictness(ruling):
             # The tool itself asks a person: nobody is asked twice about one call, and the answer is for this very one.
-            return evolve(own, digest=digest_of(step.work.executor, given))
-        decided = _decided(ruling, step, given)
-        asked = with_what(self._tool.targets(given), given) if ruling.verdict == "ask" else ""
-        return evolve(own, **{**decided, "question": f"{decided['question']}{asked}"})
+            return evolve(own, digest=digest, question=f"{own.question}\n{found.why}" if found else own.question)
+        asked = with_what(targets, given) if ruling.verdict == "ask" else ""
+        question = f"{wish(step)} {ruling.why}".strip() + asked
+        return evolve(own, **_decided(ruling), question=question, digest=digest, release=release(ruled, found))
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it, if it can be called like this."""
@@ -125,9 +139,15 @@ class Guarded:
             return f"Not called: {'; '.join(wrong)}. Look at the parameters of {self.name}."
         return STANDS_IN if self._redaction and self.card.group == "edit" and stands_in(given) else ""
 
-    def _ruling(self, world: World, step: Step, given: Data) -> Ruling:
+    def _own(self, world: World, step: Step, targets: Sequence[Target], places: tuple[str, ...]) -> Terms:
+        """What the tool says of itself, what it will have read, and where it would carry something."""
+        own = self._tool.terms(world, step)
+        origins = merged(own.origins, origins_of(self.card, targets))
+        return evolve(own, origins=origins, outward=places, exposed_at=exposed_at(world, step) if places else None)
+
+    def _ruling(self, world: World, step: Step, targets: tuple[Target, ...]) -> Ruling:
         """The strictest of what is decided for the agent and for all on whose behalf it works."""
-        targets, grants = self._tool.targets(given), world.grants
+        grants = world.grants
         bound = (step.agent_id, *callers(world, step))
         rulings = [
             self._policy.decide(agent, self.card, targets, grants, world.agents[agent].spec.rules) for agent in bound
@@ -162,15 +182,9 @@ def wish(step: Step) -> str:
     return f"{step.agent_id} wants to use {step.work.executor}."
 
 
-def _decided(ruling: Ruling, step: Step, given: Data) -> Mapping[str, object]:
-    question = f"{wish(step)} {ruling.why}".strip()
-    return {
-        "verdict": ruling.verdict,
-        "rule": ruling.why if ruling.verdict == "deny" else ruling.rule,
-        "question": question,
-        "digest": digest_of(step.work.executor, given),
-        "grant": ruling.grant,
-    }
+def _decided(ruling: Ruling) -> Mapping[str, object]:
+    rule = ruling.why if ruling.verdict == "deny" else ruling.rule
+    return {"verdict": ruling.verdict, "rule": rule, "grant": ruling.grant}
 
 
 def _failed(error: str) -> Outcome:

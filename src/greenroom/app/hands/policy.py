@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from greenroom.abilities.permission.paths import ANY, ROOT, literal
 from greenroom.abilities.permission.policy import rules_policy
+from greenroom.abilities.permission.rulebook import Layer
 from greenroom.abilities.permission.rules import Rule
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.keys import NAME as KEYS
@@ -20,14 +21,17 @@ def policy_for(
     *,
     own: Sequence[str] = (),
     brought: Sequence[str] = (),
+    walled: Callable[[], bool] | None = None,
 ) -> Policy:
     """The policy of a workspace: what the person agreed to for good. A project can only forbid, or want to be asked.
 
     `own` are rules that they state otherwise, in a program for one; `brought` are tools that come with that program, so
-    that nobody is asked about them unless a rule or the tool itself wants it.
+    that nobody is asked about them unless a rule or the tool itself wants it. `walled` says whether commands run behind
+    walls that hold; it is asked only when it matters.
     """
     known = [*(f"allow tool {name}" for name in brought), *_persons_own(), *_careful(root)]
-    return rules_policy({"built-in": known, "user": own, "granted": agreed, "project": project}, str(root))
+    said: dict[Layer, Sequence[str]] = {"built-in": known, "user": own, "granted": agreed, "project": project}
+    return rules_policy(said, str(root), walled=walled)
 
 
 def _careful(root: Path) -> list[str]:

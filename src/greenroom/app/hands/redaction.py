@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from greenroom.adapters.models.catalog.catalog import providers
+from greenroom.adapters.web.search.places import TAVILY_KEY
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Live, Outcome, ToolPrinted
@@ -31,10 +32,11 @@ GUARDED: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 def known_secrets(
     environ: Mapping[str, str], told: Iterable[ProviderSettings], saved: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """All keys of models that are at hand: in variables that providers are known by, in settings, in the key file."""
+    """All keys of models and searches that are at hand: in variables that they are known by, in settings, in the key
+    file."""
     settings = tuple(told)
     known = [name for one in providers().values() for name in one.keys]
-    named = [environ.get(name, "") for name in (*known, *(one.key_env for one in settings))]
+    named = [environ.get(name, "") for name in (*known, TAVILY_KEY, *(one.key_env for one in settings))]
     own = [one.key.reveal() for one in settings if one.key is not None]
     headers = [value for one in settings for name, value in one.headers.items() if GUARDED.search(name)]
     return tuple(one for one in (*named, *own, *saved, *(value.rpartition(" ")[2] for value in headers)) if one)

@@ -73,7 +73,7 @@ class Toolbox:
 
         One that says nothing about tools gets the `default`. What it names and nobody has stays: it may come later.
         """
-        grouped = [tool.name for tool in self if tool.card.group in spec.groups]
+        grouped = [tool.name for tool in self if tool.card.group in spec.groups and not tool.card.alias_of]
         wanted: Sequence[str] = (*spec.tools, *grouped) if spec.tools or spec.groups else tuple(default)
         allowed = [name for name in dict.fromkeys(wanted) if only is None or name in only]
         has_any = any(name in self._tools for name in allowed)

@@ -12,7 +12,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Executor, Outcome
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.intents import AnswerApproval
-from greenroom.core.state.approval import Approval
+from greenroom.core.state.approval import Approval, covers
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World, ordered
 
@@ -62,7 +62,9 @@ def default_answer(approval: Approval) -> AnswerApproval:
 def _agreed(world: World, step: Step, terms: Terms) -> bool:
     """Whether a person has said yes to exactly this before they left."""
     approval = world.approvals.get(step.approval) if step.approval is not None else None
-    return approval is not None and approval.state == "approved" and approval.digest == terms.digest
+    if approval is None or approval.state != "approved":
+        return False
+    return covers(approval, terms.digest, terms.exposed_at)
 
 
 def _why(terms: Terms) -> str:

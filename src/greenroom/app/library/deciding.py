@@ -27,7 +27,9 @@ class Asked:
     """A call that waits for a yes: who wants to make it, of which tool, with what. `question` says it in a sentence.
 
     `why` is the reason for which the policy asks, `grant` the rules that `Answer.run` and `Answer.always` agree to (one
-    a line; empty: there are none). With `words` an agent asks for an answer in words: the text that is returned.
+    a line; empty: there are none). `release` are places, one a line, to which what the agent has read would go:
+    `Answer.run` lets it go there, for this run. With `words` an agent asks for an answer in words: the text that is
+    returned.
     """
 
     agent: str
@@ -38,6 +40,7 @@ class Asked:
     why: str = ""
     grant: str = ""
     words: bool = False
+    release: str = ""
 
 
 class Answer(Enum):
@@ -154,7 +157,9 @@ def answer_of(approval: Approval, word: Word) -> AnswerApproval:
         return AnswerApproval(approval_id=name, answer="denied", reason=word)
     if word is False or word is Answer.no:
         return AnswerApproval(approval_id=name, answer="denied")
-    scope: Scope = word.value if isinstance(word, Answer) and approval.grant else "once"
+    scope: Scope = word.value if isinstance(word, Answer) and (approval.grant or approval.release) else "once"
+    if scope == "always" and not approval.grant:
+        scope = "run"  # where things go that an agent holds is agreed to for a run at most
     return AnswerApproval(approval_id=name, answer="approved", scope=scope)
 
 
@@ -177,6 +182,7 @@ def _question(world: World, approval: Approval) -> Asked:
         run=world.team.team_id,
         why=approval.question.removeprefix(first).strip() if approval.question.startswith(first) else "",
         grant=approval.grant,
+        release=approval.release,
         words=approval.words,
     )
 

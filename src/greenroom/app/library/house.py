@@ -247,7 +247,13 @@ class Greenroom:
         settings, runtime = self._provisions.loaded.settings, self.runtime
         confirmed = confirmed_of(agents, house=settings.execute_tool_confirm)
         secrets = tuple(self._provisions.keys())
-        asking = Asking(confirmed=confirmed, unattended=settings.non_interactive, secrets=secrets)
+        asking = Asking(
+            confirmed=confirmed,
+            unattended=settings.non_interactive,
+            secrets=secrets,
+            web=settings.web,
+            sandbox=settings.sandbox,
+        )
         return lambda own: self._place.hands(own, partial(ended_step, runtime), asking)
 
     def _following(self, approve: Approve | None) -> Following:

@@ -17,17 +17,19 @@ from greenroom.abilities.tools.output.read_output import FindStep, ReadOutput
 from greenroom.app.hands.confirming import Confirmed, Confirming
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.hands.guarded import Guarded
-from greenroom.app.hands.hands import Hands, toolbox_of
+from greenroom.app.hands.hands import NO_WISHES, Hands, toolbox_of
 from greenroom.app.hands.policy import policy_for
 from greenroom.app.hands.project_rules import project_rules
 from greenroom.app.hands.redaction import Redaction
 from greenroom.app.hands.rules_file import persons_rules
 from greenroom.app.hands.toolbox import ALWAYS, Toolbox
 from greenroom.app.hands.unattended import Unattended
+from greenroom.app.hands.walls import Walls, Wish
 from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.gear import several
 from greenroom.app.library.tools import Tool
 from greenroom.app.settings.reading import meant
+from greenroom.app.settings.schema import WebSettings
 from greenroom.app.talks.founding import Cast
 from greenroom.app.talks.kits import Hands as AnyHands
 from greenroom.core.base.errors import WorldFault
@@ -44,11 +46,14 @@ OPEN: Final = 'Open it with one: `Greenroom(workspace=".")`.'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """What holds for all calls of a run: whose are confirmed, whether nobody is there, and what no tool may say."""
+    """What holds for all calls of a run: whose are confirmed, whether nobody is there, what no tool may say, what is
+    set for the web and for the walls around commands."""
 
     confirmed: Confirmed
     unattended: bool = False
     secrets: tuple[str, ...] = ()
+    web: WebSettings = NO_WISHES
+    sandbox: Wish = "auto"
 
 
 class Workplace:
@@ -94,22 +99,32 @@ class Workplace:
 
     def hands(self, own: Sequence[Tool[..., Any]], find: FindStep, asking: Asking) -> AnyHands:
         """All tools of a run, under the policy that holds here."""
-        policy = Confirming(self._policy(own), asking.confirmed)
+        walls = Walls(self.root, asking.sandbox) if self.root is not None else None
+        policy = Confirming(self._policy(own, walls), asking.confirmed)
         if self.root is None:
             return _Own((*own, ReadOutput(find)), policy, asking)
         more = Equipment(tools=tuple(own))
-        unattended, secrets = asking.unattended, asking.secrets
-        return Hands(self.root, policy, find=find, equipment=more, unattended=unattended, secrets=secrets)
+        return Hands(
+            self.root,
+            policy,
+            find=find,
+            equipment=more,
+            unattended=asking.unattended,
+            secrets=asking.secrets,
+            web=asking.web,
+            walls=walls,
+        )
 
     def keep(self, grant: str) -> None:
         """What the person agrees to for good, in their own file. Without a workspace it holds for the run only."""
         for rule in grant.splitlines() if self.root is not None else ():
             persons_rules().add(rule, self.root)
 
-    def _policy(self, own: Sequence[Tool[..., Any]]) -> Policy:
+    def _policy(self, own: Sequence[Tool[..., Any]], walls: Walls | None) -> Policy:
         root, project = self.root or Path("/"), project_rules(self.root) if self.root is not None else ()
         names = [one.name for one in own]
-        return policy_for(root, persons_rules().of(root), project, own=self._rules, brought=names)
+        walled = walls.hold if walls is not None else None
+        return policy_for(root, persons_rules().of(root), project, own=self._rules, brought=names, walled=walled)
 
 
 class _Own:

@@ -78,11 +78,22 @@ class Caps:
 
 
 @record
+class WebSettings:
+    """Who is asked when an agent searches the web, and which `ports` are reached beside the web's own. `local` are
+    hosts with their ports that are reached although they are on this machine or in its network."""
+
+    search: Literal["ddgs", "tavily", "searxng"] = "ddgs"
+    searxng_url: str = ""
+    local: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
+
+
+@record
 class Settings:
     """All settings. An empty model is none: what is at hand decides.
 
     With `execute_tool_confirm` every call of a tool is asked about, also one that only looks. `non_interactive` says
-    that nobody is there to be asked anything.
+    that nobody is there to be asked anything. With `sandbox` off commands run without walls, and each is asked about.
     """
 
     version: int = 1
@@ -95,10 +106,12 @@ class Settings:
     mcp: Mapping[str, Server] = msgspec.field(default_factory=dict)
     retry: Retry = Retry()
     limits: Caps = Caps()
+    web: WebSettings = WebSettings()
     language: Literal["en", "zh"] = "en"
     after_tool_call: tuple[str, ...] = ()
     execute_tool_confirm: bool = False
     non_interactive: bool = False
+    sandbox: Literal["auto", "off"] = "auto"
 
 
 # ------------------------------------------------------------------------------------------- the same, to be read
@@ -149,6 +162,15 @@ PROVIDER: Final = Table(
         "timeout": values.duration,
     },
 )
+WEB: Final = Table(
+    record=WebSettings,
+    keys={
+        "search": values.one_of("ddgs", "tavily", "searxng"),
+        "searxng_url": values.url,
+        "local": values.places,
+        "ports": values.ports,
+    },
+)
 PRICE: Final = Table(
     record=Price,
     keys={"input": values.price, "output": values.price, "cached": values.price, "written": values.price},
@@ -166,9 +188,11 @@ SCHEMA: Final = Table(
         "mcp": Free(read=own_servers),
         "retry": Table(record=Retry, keys={"attempts": values.count, "delay": values.delay, "total": values.duration}),
         "limits": Table(record=Caps, keys={"cost": values.cost, "tokens": values.tokens, "time": values.time}),
+        "web": WEB,
         "language": values.one_of("en", "zh"),
         "after_tool_call": values.folders,
         "execute_tool_confirm": values.switch,
         "non_interactive": values.switch,
+        "sandbox": values.one_of("auto", "off"),
     },
 )

@@ -25,12 +25,16 @@ def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
             f"{source}: a project may not set `mcp`, because it decides which programs are started. "
             "Put it into .mcp.json, which `greenroom trust` shows to whoever uses the project."
         )
+    if "web" in raw:
+        raise refused(source, ("web",), "decides who reads what you search for, and what is reached", user_file)
     if "after_tool_call" in raw:
         raise refused(source, ("after_tool_call",), "names code that would be run", user_file)
     _refuse_spending(raw, source, as_table(yours.get("limits", {})), user_file)
     _refuse_providers(raw, source, as_table(yours.get("providers", {})), user_file)
     if raw.get("execute_tool_confirm") is False:  # it may want more to be asked, never less
         raise refused(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
+    if "sandbox" in raw:
+        raise refused(source, ("sandbox",), "decides whether there are walls around commands", user_file)
     if "non_interactive" in raw:
         raise refused(source, ("non_interactive",), "decides whether you are asked at all", user_file)
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from greenroom.core.base.hosts import host
+
 NO_CAP: Final = "none"
 MOST: Final = 1e12
 """More than anybody has; and its millionths still fit into what a log can hold."""
@@ -130,6 +132,28 @@ def folders(value: object) -> tuple[str, ...]:
     if not all(one.is_absolute() for one in found):
         raise Unfit(what)
     return tuple(map(str, found))
+
+
+def places(value: object) -> tuple[str, ...]:
+    """Hosts, each with its port."""
+    what = 'a list of hosts with their ports, like ["localhost:8000"]'
+    if not isinstance(value, list | tuple):
+        raise Unfit(what)
+    try:
+        read = [host(text(one)) for one in value]
+    except ValueError:
+        raise Unfit(what) from None
+    if not all(one.port for one in read):
+        raise Unfit(what)
+    return tuple(map(str, read))
+
+
+def ports(value: object) -> tuple[int, ...]:
+    """Ports of hosts."""
+    what = "a list of ports, like [8443]"
+    if not isinstance(value, list | tuple) or not all(type(one) is int and 0 < one <= 0xFFFF for one in value):
+        raise Unfit(what)
+    return tuple(value)
 
 
 def headers(value: object) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from greenroom.actors.agents.payload import made_whole
 from greenroom.app.host import Host
 from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
-from greenroom.app.talks.founding import FIRST, Cast, found_chat, turn
+from greenroom.app.talks.founding import FIRST, Cast, brought, found_chat, turn
 from greenroom.app.talks.history import SPOKEN, Exchange, exchanges, said_in
 from greenroom.app.talks.kits import CHAT
 from greenroom.app.talks.outcome import choose_model
@@ -109,7 +109,8 @@ class Chat:
         told = interrupted(text, language=language) if self._cut_off else text
         resumed = _resumed(world)
         left: list[Intent] = [Interrupt(thread_id=self.thread)] if resumed and self._has_work(world) else []
-        await self._ask(*left, *resumed, self._queued(turn(told, typed or text)))
+        queued = evolve(self._queued(turn(told, typed or text)), origins=brought(text, typed))
+        await self._ask(*left, *resumed, queued)
 
     async def go_on(self) -> None:
         """Let it go on with what was: what is queued, else whatever it thinks is next."""

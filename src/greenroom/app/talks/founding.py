@@ -11,6 +11,7 @@ from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
 from greenroom.core.base.records import evolve, record
 from greenroom.core.rules.intents import AddTask, QueueSteps
+from greenroom.core.state.origin import label
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
 
@@ -93,7 +94,8 @@ async def found_alone(
     """A team whose answer ends its only task; it does not work yet. `typed` is what a person wrote of the question."""
     shown = typed or question
     task = _task(_short(shown) or "question", shown, cast)
-    first = QueueSteps(agent_id=cast.first, works=(turn(question, typed),), task_id=FIRST)
+    works, origins = (turn(question, typed),), brought(question, typed)
+    first = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
     return await runtime.create(
         kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, first)
     )
@@ -103,7 +105,8 @@ async def found_chat(
     runtime: Runtime, cast: Cast, text: str, *, typed: str = "", limits: Limits, kit: str = CHAT
 ) -> TeamId:
     """A chat that begins with this; its task stays open."""
-    queued = QueueSteps(agent_id=cast.first, works=(turn(text, typed),), task_id=FIRST)
+    works, origins = (turn(text, typed),), brought(text, typed)
+    queued = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
     task = _task(f"Chat: {_short(typed or text)}", "Talk with a person.", cast)
     return await runtime.create(
         kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, queued)
@@ -113,6 +116,11 @@ async def found_chat(
 def turn(text: str, typed: str = "") -> Work:
     """A turn. What was typed is kept beside what is said when that is more, for whoever reads it again."""
     return Work(type="skill", executor="converse", intention=typed if typed != text else "", text_content=text)
+
+
+def brought(text: str, typed: str) -> tuple[str, ...]:
+    """Where it comes from what a person sends along with what they have typed: files, or what a pipe has brought."""
+    return (label("file", "attached"),) if typed and typed != text else ()
 
 
 def _short(text: str) -> str:

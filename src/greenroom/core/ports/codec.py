@@ -175,6 +175,7 @@ _TABLES: Final[dict[str, type[object]]] = {
     "timers": Timer,
     "memories": Memory,
     "artifacts": Artifact,
+    "releases": Grant,
 }
 
 _KEYS: Final[dict[str, str]] = {
@@ -192,6 +193,7 @@ _KEYS: Final[dict[str, str]] = {
     "grants": "rule",
     "timers": "timer_id",
     "memories": "memory_id",
+    "releases": "rule",
 }
 
 

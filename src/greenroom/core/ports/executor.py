@@ -20,7 +20,8 @@ from greenroom.core.state.world import World
 class Outcome:
     """What an attempt came to: its result, what it cost, and what it asks for.
 
-    *cancelled* is what the actor makes of one that somebody has cancelled; no executor says it of itself.
+    *cancelled* is what the actor makes of one that somebody has cancelled; no executor says it of itself. `origins` are
+    labels of what it has read, beside those that its terms have named.
     """
 
     state: Literal["finished", "failed", "uncertain", "cancelled"] = "finished"
@@ -29,6 +30,7 @@ class Outcome:
     spent: Amounts = NOTHING
     intents: tuple[Consequence, ...] = ()
     blobs: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
 
 
 @record
@@ -143,6 +145,9 @@ def sound(outcome: object) -> Outcome:
     error: object = outcome.error
     if not isinstance(intents, tuple) or not isinstance(spent, Amounts) or not isinstance(error, str):
         raise WorldFault("It returned intents that are no tuple, a cost that is none, or an error that is no text.")
+    origins: object = outcome.origins
+    if not isinstance(origins, tuple) or not all(isinstance(one, str) for one in origins):
+        raise WorldFault("It returned origins that are no tuple of labels.")
     if spent is not NOTHING and (misfit := odd(spent)):
         raise WorldFault(f"It returned a cost that is none. {misfit}.")
     return outcome

@@ -35,7 +35,8 @@ class Target:
 @dataclass(frozen=True, kw_only=True)
 class ToolCard:
     """`spec` is what a model is told. `seconds` is how long a call may take (0: as long as it likes), `shown` how many
-    bytes of its result are read at once; `source` says where it comes from."""
+    bytes of its result are read at once; `source` says where it comes from. With `alias_of` it is that tool by another
+    name: who names it has it, who names its group has the other one."""
 
     spec: ToolSpec
     group: Group
@@ -43,6 +44,7 @@ class ToolCard:
     seconds: int = 0
     shown: int = SHOWN
     source: str = BUILT_IN
+    alias_of: str = ""
 
 
 class ToolExecutor(Executor, Protocol):

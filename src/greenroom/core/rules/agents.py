@@ -42,7 +42,7 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
         return unknown("blueprint", str(intent.blueprint), tuple(world.blueprints))
     if (spec.manager or spec.kind != "llm") and not is_trusted(world, by):
         return not_manager(by, "make a manager, a person or a part of the house")
-    draft.emit(AgentAdded(at=draft.now, agent_id=intent.agent_id, spec=spec, made_by=by))
+    draft.emit(AgentAdded(at=draft.now, agent_id=intent.agent_id, spec=spec, made_by=by, origins=draft.read))
     return None
 
 

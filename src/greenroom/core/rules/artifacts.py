@@ -9,6 +9,7 @@ from greenroom.core.rules.board import may_write
 from greenroom.core.rules.draft import Draft, Verdict
 from greenroom.core.rules.intents import WriteArtifact
 from greenroom.core.state.artifact import Artifact, ArtifactWritten
+from greenroom.core.state.origin import merged
 from greenroom.core.state.world import World, artifact_key
 
 LARGEST: Final = 1_048_576
@@ -32,6 +33,7 @@ def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> Verdict:
     if draft.cause is None or intent.blob not in draft.cause.blobs:
         why = f"The content of {intent.artifact_id!r} is not kept: only a step that has kept it can write it."
         return Rejected(code="content_not_kept", why=why)
+    old = draft.world.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
     artifact = Artifact(
         task_id=intent.task_id,
         artifact_id=intent.artifact_id,
@@ -43,6 +45,7 @@ def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> Verdict:
         by=by,
         at=draft.now,
         version=intent.based_on + 1,
+        origins=merged(old.origins if old is not None else (), draft.read),
     )
     draft.emit(ArtifactWritten(at=draft.now, artifact=artifact))
     return None

@@ -11,6 +11,7 @@ from greenroom.core.rules.draft import Draft
 from greenroom.core.rules.queue import enqueue, is_open
 from greenroom.core.rules.waits import release, release_where
 from greenroom.core.state.message import Message, MessageSettled
+from greenroom.core.state.origin import merged
 from greenroom.core.state.step import SIDE_EFFECTS, CancelThen, Effect, Step, StepCancelling, StepEnd, StepEnded
 from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.thread import Noticed, ThreadClosed
@@ -31,8 +32,13 @@ def emit_end(
     spent: Amounts = NOTHING,
     blobs: tuple[str, ...] = (),
     effect: Effect | None = None,
+    origins: tuple[str, ...] = (),
 ) -> None:
-    """Let the step have ended like this; nothing else. `effect` is what it would have had, if it never began."""
+    """Let the step have ended like this; nothing else. `effect` is what it would have had, if it never began.
+
+    What it was about to read when it began counts as read, whatever came of it.
+    """
+    began = step.terms.origins if step.terms is not None and step.started_at is not None else ()
     if effect is None and step.terms is not None:
         effect = step.terms.effect
     draft.emit(
@@ -49,6 +55,7 @@ def emit_end(
             queued=step.version,
             previous=draft.world.threads[step.thread_id].last,
             work=step.work if step.changed else None,
+            origins=merged(step.origins, (*began, *origins)),
             spoils=state != "finished" and step.work.call_id is not None and effect in SIDE_EFFECTS,
         )
     )

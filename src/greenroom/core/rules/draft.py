@@ -10,6 +10,7 @@ from greenroom.core.base.ids import AgentId, StepId, WaitingId
 from greenroom.core.state.archive import Archived, archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold
+from greenroom.core.state.origin import Labels
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World
@@ -25,9 +26,10 @@ Rule: TypeAlias = "Callable[[Draft, Any, str], Verdict]"
 
 
 class Draft:
-    """What would be true. `cause` is the step whose consequences are being decided, `locks` its agent's before them."""
+    """What would be true. `cause` is the step whose consequences are being decided, `locks` its agent's before them,
+    `read` the labels of all that its conversation has read."""
 
-    __slots__ = ("archived", "cause", "events", "locks", "now", "rules", "world")
+    __slots__ = ("archived", "cause", "events", "locks", "now", "read", "rules", "world")
 
     def __init__(self, world: World, now: int, rules: Mapping[type, Rule]) -> None:
         self.world = world
@@ -35,6 +37,7 @@ class Draft:
         self.rules = rules
         self.cause: Step | None = None
         self.locks: tuple[WaitingId, ...] = ()
+        self.read: Labels = ()
         self.events: list[Event] = []
         self.archived: list[tuple[int, Archived]] = []
 

@@ -20,6 +20,7 @@ from greenroom.core.rules.closing import (
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, own_step
 from greenroom.core.rules.intents import FinishStep, Recover, ReleaseStep
 from greenroom.core.rules.limits import time_limit
+from greenroom.core.rules.origins import share
 from greenroom.core.rules.queue import enqueue, is_open, next_place
 from greenroom.core.rules.waits import release, replier
 from greenroom.core.state.step import Step, StepInterrupted
@@ -66,7 +67,16 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
     # Nobody earns money by saying that a step cost less than nothing.
     told = intent.spent if intent.spent.lowest >= 0 else NOTHING
     spent = evolve(told, steps=1, millis=_worked(step, draft.now))
-    emit_end(draft, step, intent.outcome, result=intent.result, error=intent.error, spent=spent, blobs=intent.blobs)
+    emit_end(
+        draft,
+        step,
+        intent.outcome,
+        result=intent.result,
+        error=intent.error,
+        spent=spent,
+        blobs=intent.blobs,
+        origins=intent.origins,
+    )
     if intent.outcome == "uncertain":
         _doubt(draft, step)
     if not is_cancelled(step):
@@ -86,8 +96,9 @@ def _worked(step: Step, now: int) -> int:
 
 
 def _consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
-    refused = False
+    refused, begin = False, len(draft.events)
     draft.cause = evolve(step, blobs=intent.blobs) if intent.blobs else step
+    draft.read = draft.world.threads[step.thread_id].origins
     for consequence in intent.intents:
         rejected = draft.apply(consequence, step.agent_id)
         if rejected is not None:
@@ -96,7 +107,8 @@ def _consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
             notice(draft, step, about, rejected.code, f"{about} was refused. {rejected}")
     if refused:
         _another_go(draft, step)
-    draft.cause = None
+    share(draft, begin)
+    draft.cause, draft.read = None, ()
 
 
 def _another_go(draft: Draft, step: Step) -> None:

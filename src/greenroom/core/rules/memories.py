@@ -10,6 +10,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted
 from greenroom.core.rules.intents import ClearMemory, SaveMemory
 from greenroom.core.state.memory import MemoriesCleared, Memory, MemorySaved
+from greenroom.core.state.origin import merged as all_of
 from greenroom.core.state.world import World
 
 MOST: Final = 1_000
@@ -34,7 +35,14 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> Verdict:
         why = f"The short-term memory is full: it holds {MOST:,} memories."
         return Rejected(code="memory_full", why=why, hint="Clear or merge some first.")
     memory = _new(draft, intent, by) if old is None else _updated(draft, old, intent)
-    memory = evolve(memory, merged_from=tuple(dict.fromkeys((*memory.merged_from, *merged))))
+    origins = memory.origins
+    for one in merged:
+        origins = all_of(origins, draft.world.memories[one].origins)
+    memory = evolve(
+        memory,
+        merged_from=tuple(dict.fromkeys((*memory.merged_from, *merged))),
+        origins=all_of(origins, draft.read),
+    )
     draft.emit(MemorySaved(at=draft.now, memory=memory))
     return None
 

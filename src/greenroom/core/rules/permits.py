@@ -40,15 +40,25 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
         return Rejected(code="not_a_person", why=f"{by!r} may not answer: a person must.")
     if approval.words and intent.answer == "approved" and not intent.reason.strip():
         return Rejected(code="no_words", why="An answer in words is wanted, and there is none.", hint="Say something.")
-    grant = "" if intent.scope == "once" or intent.answer == "denied" else intent.grant or approval.grant
-    if intent.scope != "once" and intent.answer == "approved" and not grant:
-        why = "There is no rule that allows this and little else."
-        return Rejected(code="no_rule", why=why, hint="Agree to this one call, or name a rule.")
+    lasting = intent.scope != "once" and intent.answer == "approved"
+    grant = (intent.grant or approval.grant) if lasting else ""
+    if lasting and not grant and (not approval.release or intent.scope == "always"):
+        return _no_rule(approval)
+    release = approval.release if lasting else ""
     _answer(draft, approval, intent, by, grant)
-    for other in ordered(draft.world.approvals) if grant else ():
-        if other.state == "pending" and other.grant == grant:
+    for other in ordered(draft.world.approvals) if grant or release else ():
+        # Nobody has agreed to what they were not told: one about other places is not answered by this.
+        if other.state == "pending" and (other.grant, other.release) == (grant, release):
             _answer(draft, other, evolve(intent, approval_id=other.approval_id), by, grant)
     return None
+
+
+def _no_rule(approval: Approval) -> Rejected:
+    if approval.release:
+        why = "Where things go that an agent holds is agreed to for a run at most."
+        return Rejected(code="no_rule", why=why, hint="Agree to this one call, or for this run.")
+    why = "There is no rule that allows this and little else."
+    return Rejected(code="no_rule", why=why, hint="Agree to this one call, or name a rule.")
 
 
 def _answer(draft: Draft, approval: Approval, intent: AnswerApproval, by: str, grant: str) -> None:
@@ -62,6 +72,7 @@ def _answer(draft: Draft, approval: Approval, intent: AnswerApproval, by: str, g
             by=by,
             reason=intent.reason,
             grant=grant,
+            release=approval.release if intent.scope != "once" and intent.answer == "approved" else "",
         )
     )
     if intent.answer == "approved":
@@ -96,6 +107,7 @@ def set_timer(draft: Draft, intent: SetTimer, by: str) -> Verdict:
         task_id=intent.task_id,
         agent_id=intent.agent_id,
         text=intent.text,
+        origins=draft.read,
     )
     draft.emit(TimerSet(at=draft.now, timer=timer))
     return None
@@ -127,7 +139,7 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> Verdict:
     elif draft.world.tasks[timer.task_id].state != "cancelling":
         style = draft.world.agents[timer.agent_id].spec.style
         work = Work(type="skill", executor=reader(style), intention=f"Timer {timer.subject}.", text_content=timer.text)
-        enqueue(draft, open_thread(draft, timer.agent_id, timer.task_id), work)
+        enqueue(draft, open_thread(draft, timer.agent_id, timer.task_id), work, origins=timer.origins)
     return None
 
 

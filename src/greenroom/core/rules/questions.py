@@ -8,6 +8,7 @@ from greenroom.core.base.records import Data
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
 from greenroom.core.rules.intents import AskInfo, NeedToolDecision
 from greenroom.core.rules.messages import deliver
+from greenroom.core.rules.origins import known_of_all, said_by
 from greenroom.core.rules.queries import answer
 from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, owed_in
 from greenroom.core.rules.waits import release
@@ -27,6 +28,7 @@ def ask_person(draft: Draft, step: Step, person: AgentId, question: str, data: D
         kind="request",
         data=data,
         sent_at=draft.now,
+        origins=said_by(draft, step.agent_id),
     )
     draft.emit(MessageSent(at=draft.now, message=message))
 
@@ -58,6 +60,7 @@ def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
             return_waiting_id=returns,
             kind="request" if returns is None else "response",
             sent_at=draft.now,
+            origins=known_of_all(draft) if returns is not None else (),
         )
         draft.emit(MessageSent(at=draft.now, message=message, thread_id=draft.cause.thread_id if draft.cause else None))
         if returns is not None:

@@ -14,10 +14,13 @@ from greenroom.core.base.ids import (
     step_id,
     thread_id,
 )
+from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft
 from greenroom.core.rules.limits import needed, working_time
+from greenroom.core.rules.origins import carried, inherited
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import room
+from greenroom.core.state.origin import Labels
 from greenroom.core.state.step import Step, StepQueued, Terms, Work, lacks_instruction
 from greenroom.core.state.thread import Thread, ThreadOpened
 from greenroom.core.state.world import World
@@ -138,32 +141,39 @@ def enqueue(
     stage: StageId | None = None,
     jumped: bool = False,
     retry: int = 0,
+    origins: Labels = (),
 ) -> StepId:
-    """Put a step into the queue of the thread's agent (at the end unless told where)."""
+    """Put a step into the queue of the thread's agent (at the end unless told where). Its words are from `origins`."""
     home = draft.world.threads[thread]
-    agent = draft.world.agents[home.agent_id]
-    new = step_id(home.agent_id, agent.steps_made + 1)
-    draft.emit(
-        StepQueued(
-            at=draft.now,
-            step_id=new,
-            agent_id=home.agent_id,
-            thread_id=thread,
-            task_id=home.task_id,
-            stage_id=_stage_of(draft.world, home, stage),
-            subtask_id=home.subtask_id,
-            work=work,
-            place=len(agent.todo) if place is None else place,
-            pending=lacks_instruction(work) or _is_awaited(draft.world, agent, thread, work),
-            cause=draft.cause.step_id if draft.cause else None,
-            message_id=message,
-            answers=answers,
-            after=after,
-            jumped=jumped,
-            retry=retry,
-        )
+    queued = evolve(
+        _bare(draft, home, work, place),
+        stage_id=_stage_of(draft.world, home, stage),
+        message_id=message,
+        answers=answers,
+        after=after,
+        jumped=jumped,
+        retry=retry,
+        origins=carried(draft, thread, origins),
     )
-    return new
+    draft.emit(queued)
+    return queued.step_id
+
+
+def _bare(draft: Draft, home: Thread, work: Work, place: int | None) -> StepQueued:
+    """The step as its thread and its work make it."""
+    agent = draft.world.agents[home.agent_id]
+    return StepQueued(
+        at=draft.now,
+        step_id=step_id(home.agent_id, agent.steps_made + 1),
+        agent_id=home.agent_id,
+        thread_id=home.thread_id,
+        task_id=home.task_id,
+        subtask_id=home.subtask_id,
+        work=work,
+        place=len(agent.todo) if place is None else place,
+        pending=lacks_instruction(work) or _is_awaited(draft.world, agent, home.thread_id, work),
+        cause=draft.cause.step_id if draft.cause else None,
+    )
 
 
 def open_thread(
@@ -187,6 +197,7 @@ def open_thread(
                 stage_id=stage if subtask is not None else None,
                 subtask_id=subtask,
                 call=call,
+                origins=inherited(draft, agent, task),
             )
         )
     return name

@@ -211,7 +211,7 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> Verdict:
     thread = open_thread(draft, subtask.agent, stage.task_id, stage=stage.stage_id, subtask=subtask.subtask_id)
     executor = "planning" if agent.spec.style == "plan" else "converse"
     work = Work(type="skill", executor=executor, intention=subtask.name, text_content=_briefing(stage, subtask))
-    enqueue(draft, thread, work)
+    enqueue(draft, thread, work, origins=draft.world.tasks[stage.task_id].origins)
     return None
 
 
@@ -374,5 +374,6 @@ def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
         intention=f"Decide how to go on after {stage.stage_id}.",
         text_content="\n".join(lines),
     )
-    enqueue(draft, open_thread(draft, manager.agent_id, stage.task_id), work)
+    origins = draft.world.tasks[stage.task_id].origins
+    enqueue(draft, open_thread(draft, manager.agent_id, stage.task_id), work, origins=origins)
     return None

@@ -15,8 +15,9 @@ from greenroom.core.rules.limits import needed, stop_at, working_time
 from greenroom.core.rules.questions import ask_person
 from greenroom.core.rules.queue import enqueue, is_open, next_place, next_step, open_thread, owed_in
 from greenroom.core.state.agent import Agent
-from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
+from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided, covers
 from greenroom.core.state.budget import Budget, room
+from greenroom.core.state.origin import merged
 from greenroom.core.state.step import (
     SIDE_EFFECTS,
     EffectPrepared,
@@ -92,6 +93,7 @@ def _line_up(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]
             answers=owed,
             after=draft.asked(intent.agent_id) if owed else (),
             jumped=owed is not None,
+            origins=merged((), intent.origins),
         )
         for offset, work in enumerate(intent.works)
     ]
@@ -235,6 +237,9 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
     if intent.work != step.work:
         return Rejected(code="other_work", why=f"The terms are for other work than step {step.step_id!r} is to do.")
     terms = intent.terms
+    if terms.outward and terms.exposed_at != draft.world.threads[step.thread_id].exposed_at:
+        why = f"What the conversation of step {step.step_id!r} has read has changed since its terms were said."
+        return Rejected(code="stale_terms", why=why)
     if (step.work.call_id is not None and _spoilt(draft, step, terms)) or not _permitted(draft, step, terms):
         return None
     budgets = [draft.world.budgets[name] for name in draft.world.budgets_of(step.task_id, step.agent_id)]
@@ -291,7 +296,7 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
         return False
     approval = draft.world.approvals.get(step.approval) if step.approval else None
     if approval is not None:
-        if approval.digest == terms.digest:
+        if covers(approval, terms.digest, terms.exposed_at):
             return True
         draft.emit(ApprovalVoided(at=draft.now, approval_id=approval.approval_id, why="something else is asked"))
     name = approval_id(step.step_id, step.asked + 1)
@@ -309,6 +314,7 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
             asked_of=person,
             grant=terms.grant,
             words=terms.words,
+            release=terms.release,
         )
     )
     if person is not None:

@@ -11,6 +11,7 @@ from greenroom.core.rules import limits
 from greenroom.core.rules.closing import cancel_steps, end_task_if_dead, steps_of_task
 from greenroom.core.rules.draft import SYSTEM, Draft, Verdict, is_manager, is_trusted, not_manager, unknown
 from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseTask, ResumeTask, StartTask
+from greenroom.core.rules.origins import said_by
 from greenroom.core.rules.stages import check_plan, end_stage, put_stage
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.task import EndWord, Task, TaskCreated, TaskEnding, TaskPaused, TaskResumed, TaskStarted
@@ -161,6 +162,7 @@ def _tell_group(draft: Draft, task: Task, state: Literal["finished", "failed"], 
         kind="instruction",
         data={"instruction": "finish_task", "task_id": task.task_id, "state": state},
         sent_at=draft.now,
+        origins=said_by(draft, task.manager),
     )
     draft.emit(MessageSent(at=draft.now, message=message))
 

@@ -9,8 +9,10 @@ from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, WaitingId, timer_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft
+from greenroom.core.rules.origins import carried
 from greenroom.core.rules.queue import enqueue, is_open, open_thread, word_place
 from greenroom.core.state.message import MessageSettled, ReleaseWhy, Wait, WaitReleased
+from greenroom.core.state.origin import Labels
 from greenroom.core.state.step import StepChanged, Work
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerSet
 from greenroom.core.state.world import World, ordered
@@ -112,7 +114,7 @@ def _said(wait: Wait, why: ReleaseWhy) -> str:
     return f"{wait.on} {_REASONS.get(why, 'was not waited for')} (message {wait.message_id})."
 
 
-def fill_call(draft: Draft, wait: Wait, name: Literal["answer", "error"], text: str) -> bool:
+def fill_call(draft: Draft, wait: Wait, name: Literal["answer", "error"], text: str, origins: Labels = ()) -> bool:
     """Give the native call that waits for this what has come of it; False when none does."""
     if wait.call_id is None:
         return False
@@ -120,7 +122,8 @@ def fill_call(draft: Draft, wait: Wait, name: Literal["answer", "error"], text: 
         if step.state == "pending" and (step.thread_id, step.work.call_id) == (wait.thread_id, wait.call_id):
             told = {**(step.work.instruction_content or {}), name: text}
             work = evolve(step.work, instruction_content=told)
-            draft.emit(StepChanged(at=draft.now, step_id=step.step_id, work=work))
+            origins = carried(draft, step.thread_id, origins)
+            draft.emit(StepChanged(at=draft.now, step_id=step.step_id, work=work, origins=origins))
             return True
     return False
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, WaitingId
 from greenroom.core.base.records import evolve, record
+from greenroom.core.state.origin import Labels
 from greenroom.core.state.spec import AgentSpec
 
 WorkingState = Literal["idle", "working", "waiting"]
@@ -30,7 +31,10 @@ class Duty:
 
 @record
 class Agent:
-    """The dynamic part. `todo` is the queue; `running` has left it, and is back only when its attempt was cut off."""
+    """The dynamic part. `todo` is the queue; `running` has left it, and is back only when its attempt was cut off.
+
+    `origins` is what its maker had read.
+    """
 
     agent_id: AgentId
     spec: AgentSpec
@@ -41,6 +45,7 @@ class Agent:
     duties: tuple[Duty, ...] = ()
     steps_made: int = 0
     messages_made: int = 0
+    origins: Labels = ()
 
     @property
     def working_state(self) -> WorkingState:
@@ -69,6 +74,7 @@ class AgentAdded:
     agent_id: AgentId
     spec: AgentSpec
     made_by: str
+    origins: Labels = ()
 
 
 @record

@@ -26,7 +26,8 @@ class Approval:
     """A question about one step. `digest` names exactly what was shown: another call needs another answer.
 
     `grant` is the rule that a person may agree to instead of this one call; empty when there is none. With `words` it
-    is no yes that is wanted but an answer: `reason` is what they say.
+    is no yes that is wanted but an answer: `reason` is what they say. `release` are places, one a line, to which what
+    the agent holds would go: a yes for the run lets it, and no rule ever does.
     """
 
     approval_id: ApprovalId
@@ -39,6 +40,7 @@ class Approval:
     asked_at: int
     grant: str = ""
     words: bool = False
+    release: str = ""
     state: ApprovalWord = "pending"
     scope: Scope = "once"
     answered_by: str = ""
@@ -59,11 +61,12 @@ class ApprovalRequested:
     asked_of: AgentId | None
     grant: str = ""
     words: bool = False
+    release: str = ""
 
 
 @record
 class ApprovalAnswered:
-    """They said it, or said no. With `grant`, what they agreed to is this rule."""
+    """They said it, or said no. With `grant`, what they agreed to is this rule; with `release`, that it goes there."""
 
     at: int
     approval_id: ApprovalId
@@ -72,6 +75,7 @@ class ApprovalAnswered:
     by: str
     reason: str = ""
     grant: str = ""
+    release: str = ""
 
 
 @record
@@ -84,6 +88,11 @@ class ApprovalVoided:
 
 
 ApprovalEvent = ApprovalRequested | ApprovalAnswered | ApprovalVoided
+
+
+def covers(approval: Approval, digest: str, exposed_at: int | None) -> bool:
+    """Whether it was about exactly this call, and asked after its conversation had read what there is to be told of."""
+    return approval.digest == digest and (exposed_at is None or approval.asked_at >= exposed_at)
 
 
 def requested(event: ApprovalRequested) -> Approval:
@@ -99,6 +108,7 @@ def requested(event: ApprovalRequested) -> Approval:
         asked_at=event.at,
         grant=event.grant,
         words=event.words,
+        release=event.release,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from greenroom.core.base.ids import ArtifactId, TaskId
 from greenroom.core.base.records import evolve, record
+from greenroom.core.state.origin import Labels
 
 
 @record
@@ -11,7 +12,7 @@ class Artifact:
     """An artifact as of one version. `blob` is the digest of that version's content, `by` who wrote it, and when `at`.
 
     In the world it is the newest version, and `earlier` are the blobs of those before it, oldest first. In the archive
-    there is one for each version, without them.
+    there is one for each version, without them. `origins` is what those had read who wrote it, up to this version.
     """
 
     task_id: TaskId
@@ -25,6 +26,7 @@ class Artifact:
     at: int
     version: int = 1
     earlier: tuple[str, ...] = ()
+    origins: Labels = ()
 
     def blob_of(self, version: int) -> str | None:
         """The blob of a version; None when there is no such version."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.ids import MemoryId
 from greenroom.core.base.records import record
+from greenroom.core.state.origin import Labels
 
 MemoryType = Literal["short_term", "agent", "project_long_term", "global_long_term"]
 """How far a memory reaches, and so where it is kept."""
@@ -13,7 +14,10 @@ MemoryType = Literal["short_term", "agent", "project_long_term", "global_long_te
 
 @record
 class Memory:
-    """One memory, in whichever store. `merged_from` are memories that it took the place of; `by` is who saved it."""
+    """One memory, in whichever store. `merged_from` are memories that it took the place of; `by` is who saved it.
+
+    `origins` is what those had read who wrote it.
+    """
 
     memory_id: MemoryId
     type: MemoryType
@@ -23,6 +27,7 @@ class Memory:
     updated_at: int | None = None
     merged_from: tuple[MemoryId, ...] = ()
     by: str = ""
+    origins: Labels = ()
 
 
 @record

@@ -6,6 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.ids import AgentId, MessageId, StageId, TaskId, ThreadId, WaitingId
 from greenroom.core.base.records import Data, record
+from greenroom.core.state.origin import Labels
 
 Delivery = Literal["post", "call", "handoff"]
 MessageKind = Literal["request", "response", "notification", "handoff", "instruction"]
@@ -14,7 +15,10 @@ ReleaseWhy = Literal["reply", "timeout", "unanswered", "stage_over", "task_over"
 
 @record
 class Message:
-    """MAS's eight fields and what the other designs need. `receiver` is always a list."""
+    """MAS's eight fields and what the other designs need. `receiver` is always a list.
+
+    `origins` is what the sender had read in the conversation from which it wrote.
+    """
 
     message_id: MessageId
     task_id: TaskId
@@ -32,6 +36,7 @@ class Message:
     handoff_summary: str | None = None
     sent_at: int = 0
     call_id: str | None = None
+    origins: Labels = ()
 
 
 @record

@@ -18,6 +18,7 @@ from greenroom.core.base.ids import (
     WaitingId,
 )
 from greenroom.core.base.records import Data, evolve, record, written
+from greenroom.core.state.origin import Labels
 
 StepType = Literal["skill", "tool"]
 Effect = Literal["pure", "model", "keyed", "effectful"]
@@ -39,6 +40,9 @@ SIDE_EFFECTS: Final = frozenset({"keyed", "effectful"})
 
 StepEnd = Literal["finished", "failed", "cancelled", "skipped", "uncertain"]
 CancelThen = Literal["cancelled", "requeue", "out_of_time"]
+
+FENCE: Final = 200
+"""Bytes that a fence and the words before it take at most, beside what is in it."""
 
 PROCESS: Final = "process"
 """The kind of a prepared effect that is a process group."""
@@ -71,6 +75,10 @@ class Terms:
     """Under what a step ran: effect class, what it may cost, the policy's verdict, which versions.
 
     With `words` the person who is asked is not to say yes or no, but to answer: the step gets their words.
+
+    `origins` is what its thread will have read when it is over, `outward` where the call would carry something; then
+    `exposed_at` is the thread's, as it was known when this was decided. `release` is what a yes for the run lets
+    through, a place a line.
     """
 
     effect: Effect
@@ -85,6 +93,10 @@ class Terms:
     spec: str = ""
     prompt: str = ""
     model: str = ""
+    origins: Labels = ()
+    outward: tuple[str, ...] = ()
+    exposed_at: int | None = None
+    release: str = ""
 
 
 @record
@@ -93,7 +105,7 @@ class Step:
 
     `message_id` is the message that it delivers, if it delivers one. `approval` is a person's word about it: it holds
     until the step ends. `until` is when the attempt that runs has used up the working time reserved for it. `ended_in`
-    is the version at which it ended: what a window begins with.
+    is the version at which it ended: what a window begins with. `origins` are where its text and its result come from.
     """
 
     step_id: StepId
@@ -129,6 +141,7 @@ class Step:
     error: str = ""
     spent: Amounts = NOTHING
     blobs: tuple[str, ...] = ()
+    origins: Labels = ()
 
     @property
     def ordinal(self) -> int:
@@ -156,6 +169,7 @@ class StepQueued:
     after: tuple[WaitingId, ...] = ()
     jumped: bool = False
     retry: int = 0
+    origins: Labels = ()
 
 
 @record
@@ -166,6 +180,7 @@ class StepChanged:
     step_id: StepId
     work: Work
     pending: bool = False
+    origins: Labels = ()
 
 
 @record
@@ -254,6 +269,7 @@ class StepEnded:
     previous: int = 0
     work: Work | None = None
     spoils: bool = False
+    origins: Labels = ()
 
 
 StepEvent = (
@@ -269,14 +285,17 @@ StepEvent = (
 )
 
 
-def length(work: Work, result: Data | None, error: str) -> int:
+def length(work: Work, result: Data | None, error: str, origins: Labels = ()) -> int:
     """The bytes that a step adds to its conversation: what it was told, and what came of it as it is written.
 
-    What was said is told whole, also where the log has only the beginning of it and its `bytes`.
+    What was said is told whole, also where the log has only the beginning of it and its `bytes`. What comes from
+    somewhere is told with that, in a fence.
     """
     came = 0 if result is None else written(result)
     whole = result.get("bytes") if result is not None and work.type == "skill" and "blob" in result else None
-    return len(work.text_content.encode()) + len(error.encode()) + max(came, whole if isinstance(whole, int) else 0)
+    told = FENCE + sum(len(one.encode()) for one in origins) if origins else 0
+    said = len(work.text_content.encode()) + len(error.encode())
+    return said + told + max(came, whole if isinstance(whole, int) else 0)
 
 
 def lacks_instruction(work: Work) -> bool:
@@ -302,6 +321,7 @@ def queued(event: StepQueued, version: int) -> Step:
         after=event.after,
         jumped=event.jumped,
         retry=event.retry,
+        origins=event.origins,
         state="pending" if event.pending else "init",
     )
 
@@ -347,6 +367,7 @@ def ended(step: Step, event: StepEnded, version: int) -> Step:
         error=event.error,
         spent=event.spent,
         blobs=event.blobs,
+        origins=event.origins,
         reserved=NOTHING,
         ended_at=event.at,
     )

@@ -6,6 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId
 from greenroom.core.base.records import evolve, record
+from greenroom.core.state.origin import Labels
 
 TaskWord = Literal["init", "running", "cancelling", "finished", "failed", "cancelled"]
 EndWord = Literal["finished", "failed", "cancelled"]
@@ -17,6 +18,7 @@ class Task:
     """An open task. With driver `auto` the schedule moves it on; with `manager` its manager does.
 
     `stages` are the open ones in order, `parts` the open tasks that are part of it; what ended is in the archive.
+    `origins` is what those have read who wrote its goal, its plan, its board or its reports.
     """
 
     task_id: TaskId
@@ -40,6 +42,7 @@ class Task:
     summary: str = ""
     created_at: int = 0
     ended_at: int | None = None
+    origins: Labels = ()
 
     @property
     def runs(self) -> bool:
@@ -118,7 +121,18 @@ class TaskEnded:
     evidence: tuple[str, ...] = ()
 
 
-TaskEvent = TaskCreated | TaskStarted | ParticipantsAdded | TaskPaused | TaskResumed | TaskEnding | TaskEnded
+@record
+class OriginsShared:
+    """Something was written in the task for others to read, by somebody who has read what comes from there."""
+
+    at: int
+    task_id: TaskId
+    origins: Labels
+
+
+TaskEvent = (
+    TaskCreated | TaskStarted | ParticipantsAdded | TaskPaused | TaskResumed | TaskEnding | TaskEnded | OriginsShared
+)
 
 
 def created(event: TaskCreated) -> Task:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, SubtaskId, TaskId, ThreadId
-from greenroom.core.base.records import Data, record
+from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.state.origin import Labels, merged, private, untrusted
 
 
 @record
@@ -15,6 +16,8 @@ class Thread:
     `last` is the version at which its last step ended: from there the log leads back, step by step.
     `size` is how many characters its conversation has, which is what a budget reserves by.
     `open_calls` are those of its open steps that are native calls: until they are over nothing else begins here.
+    `origins` are the labels of all that it has read, also of what its window no longer shows; `untrusted_at` and
+    `private_at` say since when there is something of that sort among it.
     """
 
     thread_id: ThreadId
@@ -31,11 +34,21 @@ class Thread:
     window_from: int = 0
     notices: tuple[str, ...] = ()
     workspace: Data | None = None
+    origins: Labels = ()
+    untrusted_at: int | None = None
+    private_at: int | None = None
+
+    @property
+    def exposed_at(self) -> int | None:
+        """Since when it has both: somebody may tell it to give away what it holds. None: it has not."""
+        if self.untrusted_at is None or self.private_at is None:
+            return None
+        return max(self.untrusted_at, self.private_at)
 
 
 @record
 class ThreadOpened:
-    """The agent begins a conversation here."""
+    """The agent begins a conversation here. What it is told comes from these `origins`."""
 
     at: int
     thread_id: ThreadId
@@ -44,6 +57,7 @@ class ThreadOpened:
     stage_id: StageId | None = None
     subtask_id: SubtaskId | None = None
     call: str | None = None
+    origins: Labels = ()
 
 
 @record
@@ -93,7 +107,7 @@ ThreadEvent = ThreadOpened | ThreadClosed | WindowMoved | WorkspaceSet | Noticed
 
 def opened(event: ThreadOpened) -> Thread:
     """The thread as it begins."""
-    return Thread(
+    thread = Thread(
         thread_id=event.thread_id,
         agent_id=event.agent_id,
         task_id=event.task_id,
@@ -101,3 +115,21 @@ def opened(event: ThreadOpened) -> Thread:
         subtask_id=event.subtask_id,
         call=event.call,
     )
+    return absorbed(thread, event.origins, event.at)
+
+
+def absorbed(thread: Thread, origins: Labels, at: int) -> Thread:
+    """The thread after it has read something from there. It only ever grows, and never beyond a few labels."""
+    labels = merged(thread.origins, origins) if origins else thread.origins
+    if labels is thread.origins:
+        return thread
+    return evolve(
+        thread,
+        origins=labels,
+        untrusted_at=_since(thread.untrusted_at, untrusted(labels), at),
+        private_at=_since(thread.private_at, private(labels), at),
+    )
+
+
+def _since(known: int | None, labels: Labels, at: int) -> int | None:
+    return at if known is None and labels else known

@@ -6,13 +6,17 @@ from typing import Literal
 
 from greenroom.core.base.ids import AgentId, TaskId, TimerId
 from greenroom.core.base.records import record
+from greenroom.core.state.origin import Labels
 
 Purpose = Literal["wait", "wake", "work"]
 
 
 @record
 class Timer:
-    """At `due` something happens to `subject`: a wait ends, an agent is woken with `text`, a step has worked enough."""
+    """At `due` something happens to `subject`: a wait ends, an agent is woken with `text`, a step has worked enough.
+
+    `origins` is what its agent had read when it wrote the text.
+    """
 
     timer_id: TimerId
     purpose: Purpose
@@ -21,6 +25,7 @@ class Timer:
     task_id: TaskId
     agent_id: AgentId
     text: str = ""
+    origins: Labels = ()
 
 
 @record

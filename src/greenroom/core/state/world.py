@@ -51,7 +51,8 @@ class World:
     """What is true now. Ended things are not here: they are in the archive beside the log.
 
     `version` counts the events it is the fold of, `at` is the time of the last one. `hungry` are the steps that wait
-    for room in a budget: an index, so that nobody has to look for them.
+    for room in a budget: an index, so that nobody has to look for them. `releases` are the places to which a person
+    lets things go in this run, whatever was read.
     """
 
     team: Team
@@ -75,6 +76,7 @@ class World:
     hungry: Map[StepId, BudgetId] = Map()
     memories: Map[MemoryId, Memory] = Map()
     artifacts: Map[str, Artifact] = Map()
+    releases: Map[str, Grant] = Map()
 
     def steps_of(self, agent: AgentId) -> Iterator[Step]:
         """The agent's open steps: the running one first, then the queue in order."""

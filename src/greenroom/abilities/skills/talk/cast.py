@@ -15,12 +15,16 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, ModelCard, ToolSpec
 from greenroom.core.ports.reading import Reader
+from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.spec import AgentSpec, Ends
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World
 
 KEPT: Final = 4096
+
+SERVERS: Final = "mcp__"
+"""How the names of tools begin that a server describes: `mcp__SERVER__TOOL`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,12 @@ class Role:
     def native(self) -> bool:
         """Whether it makes native calls."""
         return not self.spec.turn.protocols
+
+    @property
+    def origins(self) -> Labels:
+        """Where the words come from that describe its tools: what a server says of them strangers have written."""
+        found = (one.name.split("__") for one in self.all_tools if one.name.startswith(SERVERS))
+        return merged((), (label("description", parts[1]) for parts in found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from greenroom.core.base.fences import fenced
 from greenroom.core.base.ids import TeamId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ChatMessage, Opaque, ToolCall
+from greenroom.core.state.origin import untrusted
 from greenroom.core.state.step import Step
 
 INTERRUPTED: Final = " […]"
@@ -164,13 +165,7 @@ def told(step: Step, *, native: bool = True, language: str = "") -> list[ChatMes
         said = step.work.text_content if result["deferred"] == "told" else ""
         return [ChatMessage(role="user", content=said)] if said else []
     if step.work.type == "tool":
-        # Of a call that was cut off, what it had said by then is worth knowing too.
-        said = str(result.get("output", "" if step.error else result))
-        content = "\n".join(part for part in (step.error, said) if part)
-        if native:
-            return [ChatMessage(role="tool", content=content, call_id=step.work.call_id)]
-        shown = say(language, "result", name=step.work.executor, text=fenced(content))
-        return [ChatMessage(role="user", content=shown)]
+        return [_brought(step, result, native=native, language=language)]
     question = str(result.get("asked", step.work.text_content))
     found = [ChatMessage(role="user", content=question)] if question else []
     if step.result is None and step.state != "finished":
@@ -189,6 +184,19 @@ def told(step: Step, *, native: bool = True, language: str = "") -> list[ChatMes
     # Tools are steps of their own and answer for themselves; what the house does itself is answered here.
     answers = answers_of(result, language) if native else {}
     return [*found, *(ChatMessage(role="tool", content=text, call_id=name) for name, text in answers.items())]
+
+
+def _brought(step: Step, result: Data, *, native: bool, language: str) -> ChatMessage:
+    """What a tool has brought. What strangers may have written stands in a fence, behind where it comes from."""
+    # Of a call that was cut off, what it had said by then is worth knowing too.
+    said = str(result.get("output", "" if step.error else result))
+    content = "\n".join(part for part in (step.error, said) if part)
+    strange = ", ".join(untrusted(step.origins))
+    if native:
+        shown = say(language, "data", name=strange, text=fenced(content)) if strange else content
+        return ChatMessage(role="tool", content=shown, call_id=step.work.call_id)
+    shown = say(language, "result", name=step.work.executor, names=strange, text=fenced(content))
+    return ChatMessage(role="user", content=shown)
 
 
 def summed_up(result: Data, language: str) -> str:

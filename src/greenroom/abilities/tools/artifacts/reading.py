@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from greenroom.abilities.tools.artifacts.tool import ArtifactTool, given, inventory, meant
+from greenroom.abilities.tools.artifacts.tool import ArtifactTool, given, inventory, meant, origins
 from greenroom.abilities.tools.files.reading import numbered
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.ports.executor import Bench, Outcome
@@ -45,7 +45,8 @@ class ReadArtifact(ArtifactTool):
         """The lines and where it stopped, or the list."""
         arguments = given(bench, "id", "version", "start_line", "end_line")
         if not arguments.text("id", "").strip():
-            return Outcome(result={"output": inventory(bench)})
+            here = bench.world.inventory(bench.step.task_id)
+            return Outcome(result={"output": inventory(bench)}, origins=origins(*here))
         artifact = meant(bench, arguments)
         version = arguments.number("version", artifact.version, 1, 10**9)
         blob = artifact.blob_of(version)
@@ -55,4 +56,4 @@ class ReadArtifact(ArtifactTool):
         name = f"{artifact.artifact_id} (version {version} of {artifact.version})"
         raw = await bench.blob(blob)
         result = await asyncio.to_thread(numbered, raw, name, artifact.artifact_id, arguments)
-        return Outcome(result={**result, "version": version})
+        return Outcome(result={**result, "version": version}, origins=origins(artifact))

@@ -12,6 +12,7 @@ from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.rules.artifacts import refusal
 from greenroom.core.rules.intents import WriteArtifact
 from greenroom.core.state.artifact import Artifact, told
+from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World, artifact_key
 
@@ -74,6 +75,15 @@ def inventory(bench: Bench) -> str:
     return "\n".join(("There are:", *map(told, here))) if here else "There are none yet: create_artifact makes one."
 
 
+def origins(*artifacts: Artifact) -> Labels:
+    """Where these come from: what those had read who wrote them. What is all the person's own has no label."""
+    labels: Labels = ()
+    for one in artifacts:
+        way = (label("artifact", one.artifact_id),) if one.origins else ()
+        labels = merged(labels, (*way, *one.origins))
+    return labels
+
+
 @record
 class Version:
     """A version to be: what it is called, its content, and the one that it was made from. `blind` says that it does not
@@ -110,4 +120,5 @@ async def written(bench: Bench, version: Version) -> Outcome:
         result={"output": told_of, "version": intent.based_on + 1, "files": [entry]},
         intents=(evolve(intent, blob=blob),),
         blobs=(blob,),
+        origins=origins(old) if old is not None else (),
     )

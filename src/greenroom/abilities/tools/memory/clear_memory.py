@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from greenroom.abilities.tools.memory.stores import Stores, found
+from greenroom.abilities.tools.memory.stores import Stores, found, origins
 from greenroom.abilities.tools.memory.telling import known
 from greenroom.abilities.tools.memory.tool import MemoryTool
 from greenroom.abilities.tools.output.given import given
@@ -70,7 +70,8 @@ class ClearMemory(MemoryTool):
         going = await found(stores, bench, asked.wanted)
         if not going:
             every = await found(stores, bench, Wanted())
-            return Outcome(result={"output": f"No memory fits, so none is cleared. {known(every)}"})
+            none = f"No memory fits, so none is cleared. {known(every)}"
+            return Outcome(result={"output": none}, origins=origins(every))
         intents: list[Consequence] = []
         for store in stores:
             mine = [one.memory_id for one in going if one.type == store.type]

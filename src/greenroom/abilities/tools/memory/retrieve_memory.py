@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from greenroom.abilities.tools.memory.stores import Stores, found
+from greenroom.abilities.tools.memory.stores import Stores, found, origins
 from greenroom.abilities.tools.memory.telling import known, told
 from greenroom.abilities.tools.memory.tool import MemoryTool
 from greenroom.abilities.tools.output.given import given
@@ -69,11 +69,12 @@ class RetrieveMemory(MemoryTool):
         if not fitting:
             every = await found(stores, bench, Wanted())
             none = "No memory fits. " if every else ""
-            return Outcome(result={"output": f"{none}{known(every)}", "memories": []})
+            return Outcome(result={"output": f"{none}{known(every)}", "memories": []}, origins=origins(every))
         shown = fitting[: min(asked.limit, MOST)]
         rest = len(fitting) - len(shown)
         more = (
             f"\n\n{rest} older ones fit too: ask for more with limit, or for fewer with tags or words." if rest else ""
         )
         text = "\n\n".join(map(told, shown))
-        return Outcome(result={"output": f"{text}{more}", "memories": [one.memory_id for one in shown]})
+        result = {"output": f"{text}{more}", "memories": [one.memory_id for one in shown]}
+        return Outcome(result=result, origins=origins(shown))

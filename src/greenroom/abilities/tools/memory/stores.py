@@ -10,6 +10,7 @@ from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.recall import Recall, Wanted
 from greenroom.core.state.memory import Memory, MemoryType
+from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.step import Effect
 
 STRICTNESS: Final[tuple[Effect, ...]] = get_args(Effect)
@@ -55,3 +56,12 @@ async def found(stores: Iterable[Recall], bench: Bench, wanted: Wanted) -> list[
     """What is wanted of all of them, newest first."""
     every = [memory for store in stores for memory in await store.find(bench, wanted)]
     return sorted(every, key=lambda one: one.memory_id, reverse=True)
+
+
+def origins(memories: Iterable[Memory]) -> Labels:
+    """Where these come from: what those had read who wrote them. What another team may have written is anybody's."""
+    labels: Labels = ()
+    for one in memories:
+        beyond = (label("memory", one.type),) if one.type != "short_term" else ()
+        labels = merged(labels, (*beyond, *one.origins))
+    return labels

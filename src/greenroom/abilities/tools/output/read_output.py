@@ -65,11 +65,13 @@ class ReadOutput:
     async def run(self, bench: Bench) -> Outcome:
         """Read the page that was asked for."""
         asked = given(Asked, bench.step)
-        text = await self._whole(bench, asked.handle)
+        step = await self._step(bench, asked.handle)
+        text = await whole_text(step, bench.blob)
         # Searching millions of characters takes a while, and others have things to do.
-        return Outcome(result={"output": await asyncio.to_thread(read, text, asked, self.card.shown)})
+        page = await asyncio.to_thread(read, text, asked, self.card.shown)
+        return Outcome(result={"output": page}, origins=step.origins)
 
-    async def _whole(self, bench: Bench, handle: str) -> str:
+    async def _step(self, bench: Bench, handle: str) -> Step:
         step = next((one for one in await bench.history() if one.step_id == handle), None)
         if step is None and self._find is not None:
             step = await self._find(bench.world.team.team_id, StepId(handle))
@@ -78,7 +80,7 @@ class ReadOutput:
                 f"There is no output {handle!r} in this team. A handle stands in the placeholder of a long result: "
                 "copy it from there."
             )
-        return await whole_text(step, bench.blob)
+        return step
 
 
 async def whole_text(step: Step, blob: Callable[[str], Awaitable[bytes]]) -> str:

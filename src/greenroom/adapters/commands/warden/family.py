@@ -79,6 +79,9 @@ class Family:
         self.ends: dict[int, int] = {}
         """How those ended that are buried."""
 
+        self.spared = 0
+        """One that is killed with the rest, but not told to end: it would take the others with it at once."""
+
     def bury(self) -> bool:
         """Take note of the dead; True when nobody at all is left.
 
@@ -142,11 +145,12 @@ class Family:
 
     def _tell(self, group: int, number: int) -> set[int]:
         """Each is told once: who tidies up when it is told to end should not be told in the middle of that."""
-        if group > 0:
+        spared = self.spared if number != signal.SIGKILL else 0
+        if group > 0 and not spared:
             send(-group, number)
         found = self.below() if self.contained else []
         for pid in found:
-            if _group_of(pid) != group:
+            if pid != spared and (spared or _group_of(pid) != group):
                 send(pid, number)
         return set(found)
 

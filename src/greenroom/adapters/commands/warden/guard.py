@@ -10,8 +10,10 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from typing import Final, Literal, TypedDict
+from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 
+from greenroom.adapters.commands.warden.bridge import BridgeBuilder
+from greenroom.adapters.commands.warden.enclosure import Walls, enclose, prepare
 from greenroom.adapters.commands.warden.family import Family, die_with_parent, news_of, wait
 
 GO: Final = b"g"
@@ -25,6 +27,9 @@ CHANGED: Final = (
 NOT_RUN: Final = 127
 """What shells say when there is no such program."""
 
+SIGNALS: Final = 128
+"""What a program adds that can only tell by its exit code of which signal another one died."""
+
 
 class Asked(TypedDict):
     """What the house asks for, in one line of JSON."""
@@ -34,6 +39,7 @@ class Asked(TypedDict):
     seconds: float
     grace: float
     env: Mapping[str, str]
+    walls: NotRequired[Walls]
 
 
 class Ready(TypedDict):
@@ -63,6 +69,7 @@ class Guard:
         self._news = news_of(signal.SIGCHLD, signal.SIGTERM)
         self._family = Family()
         self._began = 0.0
+        self._verdict: int | None = None
 
     def run(self) -> None:
         """Start the command, watch it, end it, tell of it. Where nobody listens, it never goes."""
@@ -74,15 +81,27 @@ class Guard:
         cause = self._watch(pid, gate, asked["seconds"])
         seconds = time.monotonic() - self._began if self._began else 0.0
         alone = self._family.gone(pid)
-        strays = 0 if alone or cause is not None else len(self._family.below())
-        dead = alone or self._end(pid, asked["grace"], went=bool(self._began))
-        code = self._family.ends.get(pid, -signal.SIGKILL)
+        # Who is still there when the outermost program has ended dies with it, and was not left running by anybody.
+        outer = bool(self._family.spared)
+        strays = 0 if alone or outer or cause is not None else len(self._family.below())
+        hasty = not self._began or (outer and cause is None)
+        dead = alone or self._end(pid, 0.0 if hasty else asked["grace"])
+        code = self._code(pid)
         how = cause or ("exited" if code >= 0 else "signalled")
         self._say(Told(how=how, code=code, seconds=seconds, strays=strays, dead=dead))
 
-    def _end(self, pid: int, grace: float, *, went: bool) -> bool:
+    def _end(self, pid: int, grace: float) -> bool:
         """What has done nothing yet needs no time to tidy up."""
-        return self._family.end(pid, self._news, grace) if went else self._family.kill(pid, self._news)
+        return self._family.end(pid, self._news, grace) if grace else self._family.kill(pid, self._news)
+
+    def _code(self, pid: int) -> int:
+        """How it ended: its exit code, or the signal below zero; also where walls around it only tell a code."""
+        code = self._family.ends.get(pid, -signal.SIGKILL)
+        if self._verdict is None:
+            return code
+        by_signal = os.read(self._verdict, 1)  # it is closed by now: all who had it are dead
+        os.close(self._verdict)
+        return SIGNALS - code if by_signal and code > SIGNALS else code
 
     def _asked(self) -> Asked | None:
         """What the house wants; None when it is gone, or already wants no more."""
@@ -104,14 +123,21 @@ class Guard:
     def _stand_ready(self, asked: Asked) -> tuple[int, int]:
         """The command's process, waiting at its gate, and the gate."""
         waits, gate = os.pipe()
+        self._verdict, verdict = os.pipe() if _tells(asked) else (None, -1)
+        bridge = _bridge(asked)
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
             os.close(gate)
             self._control.close()
-            _become(asked, self._output, waits, me)
+            _become(asked, self._output, waits, me, Ends(verdict, bridge))
         os.close(waits)
+        if self._verdict is not None:
+            os.close(verdict)
+        self._family.spared = pid if asked.get("walls", {}).get("outer") else 0
         os.close(self._output)  # or its end would never be heard
+        if bridge is not None:
+            bridge.begin()
         return pid, gate
 
     def _heard(self) -> bytes:
@@ -140,18 +166,50 @@ class Guard:
                 os.close(gate)
 
 
-def _become(asked: Asked, output: int, waits: int, guard: int) -> None:
+def _tells(asked: Asked) -> bool:
+    return asked.get("walls", {}).get("verdict") is not None
+
+
+def _bridge(asked: Asked) -> BridgeBuilder | None:
+    wanted = asked["walls"]["bridge"] if "walls" in asked else None
+    return BridgeBuilder(wanted) if wanted is not None else None
+
+
+class Ends(NamedTuple):
+    """What walls need of the guard: where they tell how it ended, and how to get out."""
+
+    verdict: int
+    bridge: BridgeBuilder | None
+
+
+def _become(asked: Asked, output: int, waits: int, guard: int, ends: Ends) -> None:
     """Become the command, once its gate is opened. This runs in a process of its own and never returns."""
     try:
         os.setsid()
         die_with_parent(signal.SIGKILL)
+        wrong = _prepared(asked)
         if os.getppid() == guard and os.read(waits, 1) == GO:
-            _execute(asked, output)
+            _surround(output)
+            if not wrong:
+                wrong = _execute(asked, ends)
+            sys.stderr.write(f"{asked['words'][0]} could not be run: {wrong}\n")
+            sys.stderr.flush()
     finally:
         os._exit(NOT_RUN)
 
 
-def _execute(asked: Asked, output: int) -> None:
+def _prepared(asked: Asked) -> str:
+    """What can be done before it may go, and takes time; returns why it could not be."""
+    try:
+        if "walls" in asked:
+            prepare(asked["walls"])
+    except (OSError, ValueError) as error:
+        return f"no walls could be put up around it ({error})"
+    return ""
+
+
+def _surround(output: int) -> None:
+    """Nothing to read, one place to print to, and signals that mean what they always do."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, source in enumerate((nothing, output, output)):
         os.dup2(source, number)
@@ -159,12 +217,22 @@ def _execute(asked: Asked, output: int) -> None:
     for ours in CHANGED:
         signal.signal(ours, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core has all that was in memory
+
+
+def _execute(asked: Asked, ends: Ends) -> str:
+    """Become it, or say why not."""
     try:
+        if (walls := asked.get("walls")) is not None:
+            if walls["verdict"] is not None:
+                os.dup2(ends.verdict, walls["verdict"])
+                os.set_inheritable(walls["verdict"], True)
+            if ends.bridge is not None:
+                ends.bridge.hand_over()
+            enclose(walls)
         os.chdir(asked["folder"])
         os.execvpe(asked["words"][0], asked["words"], asked["env"])  # the words were checked by whoever asked
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"{asked['words'][0]} could not be run: {error}\n")
-        sys.stderr.flush()
+        return str(error)
 
 
 def guard(control: int, output: int, warden: int) -> None:

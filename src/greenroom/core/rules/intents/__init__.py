@@ -174,6 +174,7 @@ class FinishStep:
     spent: Amounts = NOTHING
     intents: tuple[Consequence, ...] = ()
     blobs: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
 
 
 Intent = (

@@ -12,7 +12,10 @@ from greenroom.core.state.step import Prepared, Terms, Work
 
 @record
 class QueueSteps:
-    """Add steps in order (MAS `add_step`), or before the next one (`add_next_step`)."""
+    """Add steps in order (MAS `add_step`), or before the next one (`add_next_step`).
+
+    `origins` are labels of where their words come from, where that is not only who asks.
+    """
 
     agent_id: AgentId
     works: tuple[Work, ...]
@@ -20,6 +23,7 @@ class QueueSteps:
     task_id: TaskId | None = None
     stage_id: StageId | None = None
     thread_id: ThreadId | None = None
+    origins: tuple[str, ...] = ()
 
 
 @record

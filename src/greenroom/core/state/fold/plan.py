@@ -17,6 +17,7 @@ from greenroom.core.state import team as teams
 from greenroom.core.state.agent import Agent, Duty
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.note import NotePosted, ValueSet
+from greenroom.core.state.origin import merged
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World, artifact_key, value_key, without
@@ -50,7 +51,7 @@ def _team_created(world: World, event: teams.TeamCreated) -> World:
 def _team_forked(world: World, event: teams.TeamForked) -> World:
     found = {name: steps.forked(step) for name, step in world.steps.items() if step.prepared}
     team = evolve(world.team, team_id=event.team_id, origin=event.origin, epoch=0)
-    return evolve(world, team=team, steps=world.steps.update(found), grants=Map())
+    return evolve(world, team=team, steps=world.steps.update(found), grants=Map(), releases=Map())
 
 
 def _owner_changed(world: World, event: teams.OwnerChanged) -> World:
@@ -63,6 +64,11 @@ def _team_paused(world: World, event: teams.TeamPaused) -> World:
 
 def _team_resumed(world: World, _: teams.TeamResumed) -> World:
     return evolve(world, team=evolve(world.team, paused=None))
+
+
+def _origins_shared(world: World, event: tasks.OriginsShared) -> World:
+    task = world.tasks[event.task_id]
+    return with_task(world, evolve(task, origins=merged(task.origins, event.origins)))
 
 
 def _task_created(world: World, event: tasks.TaskCreated) -> World:
@@ -224,6 +230,7 @@ FOLDS: Final[dict[type, Callable[[World, Any], World]]] = {
     teams.TeamPaused: _team_paused,
     teams.TeamResumed: _team_resumed,
     tasks.TaskCreated: _task_created,
+    tasks.OriginsShared: _origins_shared,
     tasks.TaskStarted: _task_started,
     tasks.ParticipantsAdded: _participants_added,
     tasks.TaskPaused: _task_paused,

@@ -62,10 +62,12 @@ def _approval_requested(world: World, event: approvals.ApprovalRequested) -> Wor
 def _approval_answered(world: World, event: approvals.ApprovalAnswered) -> World:
     approval = approvals.answered(world.approvals[event.approval_id], event)
     world = evolve(world, approvals=world.approvals.set(event.approval_id, approval))
-    if not event.grant:
-        return world
-    grant = approvals.Grant(rule=event.grant, by=event.by, at=event.at)
-    return evolve(world, grants=world.grants.set(event.grant, grant))
+    grants, releases = world.grants, world.releases
+    if event.grant:
+        grants = grants.set(event.grant, approvals.Grant(rule=event.grant, by=event.by, at=event.at))
+    for place in event.release.splitlines():
+        releases = releases.set(place, approvals.Grant(rule=place, by=event.by, at=event.at))
+    return evolve(world, grants=grants, releases=releases)
 
 
 def _approval_voided(world: World, event: approvals.ApprovalVoided) -> World:

@@ -15,6 +15,7 @@ from greenroom.core.state import budget as budgets
 from greenroom.core.state import step as steps
 from greenroom.core.state import thread as threads
 from greenroom.core.state.budget import Budget
+from greenroom.core.state.origin import merged
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World, without
@@ -29,7 +30,7 @@ def _declared(world: World, event: agents.Declared) -> World:
 
 
 def _agent_added(world: World, event: agents.AgentAdded) -> World:
-    agent = agents.Agent(agent_id=event.agent_id, spec=event.spec, made_by=event.made_by)
+    agent = agents.Agent(agent_id=event.agent_id, spec=event.spec, made_by=event.made_by, origins=event.origins)
     return evolve(world, agents=world.agents.set(event.agent_id, agent))
 
 
@@ -89,6 +90,7 @@ def _step_queued(world: World, event: steps.StepQueued) -> World:
         open_steps=thread.open_steps + 1,
         open_calls=thread.open_calls + (event.work.call_id is not None),
     )
+    thread = threads.absorbed(thread, event.origins, event.at)
     return evolve(
         world,
         steps=world.steps.set(event.step_id, steps.queued(event, world.version + 1)),
@@ -101,9 +103,11 @@ def _step_changed(world: World, event: steps.StepChanged) -> World:
     step = world.steps[event.step_id]
     thread = world.threads[step.thread_id]
     calls = thread.open_calls + (event.work.call_id is not None) - (step.work.call_id is not None)
-    world = evolve(world, threads=world.threads.set(step.thread_id, evolve(thread, open_calls=calls)))
+    thread = threads.absorbed(evolve(thread, open_calls=calls), event.origins, event.at)
+    world = evolve(world, threads=world.threads.set(step.thread_id, thread))
     state = "pending" if event.pending else "init"
-    return _with_step(world, evolve(step, work=event.work, state=state, changed=True))
+    origins = merged(step.origins, event.origins)
+    return _with_step(world, evolve(step, work=event.work, state=state, changed=True, origins=origins))
 
 
 def _with_step(world: World, step: Step) -> World:
@@ -176,10 +180,11 @@ def _step_ended(world: World, event: steps.StepEnded) -> World:
         open_steps=thread.open_steps - 1,
         open_calls=thread.open_calls - (step.work.call_id is not None),
         last=world.version + 1,
-        size=thread.size + steps.length(step.work, event.result, event.error),
+        size=thread.size + steps.length(step.work, event.result, event.error, event.origins),
         spoilt=step.cause if event.spoils else thread.spoilt,
         notices=thread.notices[step.notices_seen :] if event.state == "finished" else thread.notices,
     )
+    thread = threads.absorbed(thread, event.origins, event.at)
     approvals = world.approvals
     if step.approval is not None:
         approvals = without(approvals, step.approval)

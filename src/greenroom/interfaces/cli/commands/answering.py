@@ -81,6 +81,8 @@ def _row(head: str, team: TeamId, one: Approval) -> list[Text]:
     asked = Text(harmless(one.question))
     if one.grant:
         asked.append(harmless(f"\nalways: {one.grant}"), style="dim")
+    if one.release:
+        asked.append(harmless(f"\nfor this run: {one.release}"), style="dim")
     return row(label, asked, ago(one.asked_at))
 
 
@@ -93,6 +95,7 @@ def _told(team: TeamId, one: Approval) -> dict[str, object]:
         "question": one.question,
         "wants": "words" if one.words else "yes or no",
         "always": one.grant,
+        "release": one.release,
         "asked_at": one.asked_at,
     }
 

@@ -7,12 +7,15 @@ import os
 import platform
 import shutil
 import sqlite3
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
 
 from rich.text import Text
 
 from greenroom.app.checkup import damage, spoilt_snapshots
+from greenroom.app.hands.walls import Tier, Wish, strongest
 from greenroom.app.lookup import has_store
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
@@ -26,6 +29,19 @@ from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.means import Means
 
 SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
+WALLS: Final = {
+    "walled": "commands run behind walls: bubblewrap, a filter of system calls, limits",
+    "landlocked": "commands run behind weaker walls: Landlock, a filter of system calls, limits",
+    "seatbelt": "commands run under sandbox-exec, which nobody has verified: each is asked about",
+    "none": "no walls: every command is asked about",
+}
+STATES: Final[Mapping[Tier, Literal["ok", "warn"]]] = {
+    "walled": "ok",
+    "landlocked": "warn",
+    "seatbelt": "warn",
+    "none": "warn",
+}
+TODO: Final = "On Linux install bubblewrap; docs/howto-sandbox.md says what else can be missing."
 LITTLE: Final = 200_000_000
 """Bytes of free space below which a warning is due."""
 
@@ -45,7 +61,7 @@ def doctor(setup: Setup, accept_loss: bool) -> int:
     home = home_folder(setup.home)
     with Output(setup.output_format) as out:
         stored = asyncio.run(_store(home, accept_loss=accept_loss))
-        findings = [_python(), _sqlite(), _git(), _home(home), *stored, *_settings()]
+        findings = [_python(), _sqlite(), _git(), _sandbox(), _home(home), *stored, *_settings()]
         out.begin(command="doctor", home=str(home))
         for one in findings:
             sign, style = SIGNS[one.state]
@@ -75,6 +91,17 @@ def _git() -> Finding:
             what="git", state="warn", found="not on the PATH", todo="Install git: teams that edit code need it."
         )
     return Finding(what="git", state="ok", found=where)
+
+
+def _sandbox() -> Finding:
+    """Which walls are around commands here, and of better ones why they are not."""
+    wish: Wish = "auto"
+    with suppress(GreenroomError):
+        wish = Means().provisions.loaded.settings.sandbox
+    chosen = strongest(wish)
+    why = "; ".join(chosen.why)
+    found = WALLS[chosen.tier] + (f" ({why})" if why else "")
+    return Finding(what="sandbox", state=STATES[chosen.tier], found=found, todo=TODO if chosen.tier == "none" else "")
 
 
 def _home(home: Path) -> Finding:

@@ -20,6 +20,7 @@ from greenroom.core.state.note import Note
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
+from greenroom.core.state.world import ordered
 from greenroom.interfaces.cli.display.rows import agents_table, colour, doing, stage_line
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.display.words import shorten, step_words
@@ -99,6 +100,7 @@ def rendered(portrait: Portrait, how: str, only: TaskId | None = None) -> list[R
         parts += ["", *_task(portrait, task)]
     if portrait.teller.world.agents:
         parts += ["", agents_table(portrait.teller)]
+    parts += _read(portrait)
     parts += _open_steps(portrait)
     parts += _talk(portrait)
     return parts
@@ -139,12 +141,23 @@ def _task(portrait: Portrait, task: Task) -> list[RenderableType]:
     return parts
 
 
+def _read(portrait: Portrait) -> list[RenderableType]:
+    """Where it comes from what open conversations have read, and whether they may give it away unasked."""
+    threads = [one for one in ordered(portrait.teller.world.threads) if one.origins]
+    return [
+        Text(f"{one.thread_id} has read: {', '.join(one.origins)}", style="dim").append(
+            "" if one.exposed_at is None else " (asks before anything leaves)", style="yellow"
+        )
+        for one in threads
+    ]
+
+
 def _open_steps(portrait: Portrait) -> list[RenderableType]:
     world = portrait.teller.world
     asked = [one for one in world.approvals.values() if one.state == "pending"]
     parts: list[RenderableType] = [Text(f"? {one.agent_id} asks: {one.question}", style="yellow") for one in asked]
-    ordered = (step for name in sorted(world.agents) for step in world.steps_of(name))
-    waiting = [step for step in ordered if step.state not in ("running", "cancelling")]
+    every = (step for name in sorted(world.agents) for step in world.steps_of(name))
+    waiting = [step for step in every if step.state not in ("running", "cancelling")]
     if waiting:
         told = ", ".join(f"{step.step_id} {step_words(step)}" for step in waiting[:NEWEST])
         more = f" and {len(waiting) - NEWEST} more" if len(waiting) > NEWEST else ""
@@ -189,6 +202,7 @@ def fields(portrait: Portrait, owner: str | None, only: TaskId | None = None) ->
         "agents": [_agent(teller, name) for name in sorted(world.agents)],
         "open_steps": [plain(step) for step in world.steps.values()],
         "approvals": [plain(one) for one in world.approvals.values()],
+        "read": {one.thread_id: list(one.origins) for one in ordered(world.threads) if one.origins},
         "messages": len(portrait.messages),
         "notes": [plain(note) for note in portrait.notes],
         "steps_ended": portrait.steps,

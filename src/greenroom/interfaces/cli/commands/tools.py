@@ -64,7 +64,8 @@ def _cards() -> list[ToolCard]:
 
 
 def _row(card: ToolCard) -> list[Text]:
-    what = shorten(harmless(card.spec.description.split(". ", 1)[0]), LINE)
+    first = f"The same as {card.alias_of}" if card.alias_of else card.spec.description.split(". ", 1)[0]
+    what = shorten(harmless(first), LINE)
     return row(card.spec.name, card.group, what, card.source)
 
 

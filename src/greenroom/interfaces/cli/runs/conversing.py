@@ -266,7 +266,7 @@ class Conversation:
             self._talk.note(note, style="dim")
 
     async def _reply(self, approval: Approval) -> str | None:
-        if approval.words or (approval.grant and self._person.chooses):
+        if approval.words or ((approval.grant or approval.release) and self._person.chooses):
             return await self._person.replies(question(approval))
         return "yes" if await self._person.agrees(approval.question, default=False) else "no"
 

@@ -39,7 +39,8 @@ def question(approval: Approval) -> str:
     if approval.words:
         return f"{approval.question}\n(Ctrl-D: no answer) "
     if not approval.grant:
-        return f"{approval.question}\n[y] yes  [n] no: "
+        run = "once  [r] this run" if approval.release else "yes"
+        return f"{approval.question}\n[y] {run}  [n] no: "
     rules = approval.grant.replace("\n", "; ")
     return f"{approval.question}\n[y] once  [r] this run  [a] always: {rules}  [n] no: "
 
@@ -56,7 +57,7 @@ def answered(approval: Approval, line: str | None) -> AnswerApproval | None:
     if word.lower() in NO or not word:
         return AnswerApproval(approval_id=name, answer="denied", reason=reason.strip())
     scope = SCOPES.get(word.lower())
-    if scope is None or (scope != "once" and not approval.grant):
+    if scope is None or (scope != "once" and not (approval.grant or (scope == "run" and approval.release))):
         return None
     return AnswerApproval(approval_id=name, answer="approved", scope=scope, reason=reason.strip())
 

@@ -15,6 +15,7 @@ from greenroom.app.hands.policy import policy_for
 from greenroom.app.hands.project_rules import project_rules
 from greenroom.app.hands.rules_file import persons_rules
 from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.hands.walls import Walls
 from greenroom.app.servers.equipment import equipment_of
 from greenroom.app.servers.looking import meet
 from greenroom.app.settings.layers import load
@@ -26,7 +27,8 @@ __all__ = ("equipment_in", "hands_in", "meet_servers", "persons_rules", "toolbox
 
 def hands_in(root: Path, find: FindEnded, secrets: Iterable[str], settings: Settings) -> Hands:
     """The tools of a workspace, under what the person has agreed to there. Nothing secret is in what they say."""
-    policy = policy_for(root, persons_rules().of(root), project_rules(root))
+    walls = Walls(root, settings.sandbox)
+    policy = policy_for(root, persons_rules().of(root), project_rules(root), walled=walls.hold)
     return Hands(
         root,
         Confirming(policy) if settings.execute_tool_confirm else policy,
@@ -34,6 +36,8 @@ def hands_in(root: Path, find: FindEnded, secrets: Iterable[str], settings: Sett
         equipment=equipment_in(root),
         unattended=settings.non_interactive,
         secrets=secrets,
+        web=settings.web,
+        walls=walls,
     )
 
 

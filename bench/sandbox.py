@@ -1,0 +1,68 @@
+"""What walls cost: how long `true` takes behind each kind, and without any."""
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.sandbox.choice import wall_of
+from greenroom.adapters.sandbox.ground import Ground
+from greenroom.core.ports.commands import Command
+from greenroom.core.ports.sandbox import Limits, Tier
+
+TIERS: tuple[Tier, ...] = ("none", "landlocked", "walled")
+ROUNDS = 60
+GOALS = {"walled over none, p50 (ms)": ("<=", 30.0), "walled over none, p95 (ms)": ("<=", 80.0)}
+
+
+async def run() -> dict[str, float]:
+    """Each kind in turn, so that all of them meet the same machine."""
+    with _open_folder() as folder:
+        commands = {tier: _commands(tier, folder / tier) for tier in TIERS}
+        try:
+            took = await _measured(commands)
+        finally:
+            for one in commands.values():
+                await asyncio.to_thread(one.close)
+    return _figures(took)
+
+
+@contextmanager
+def _open_folder() -> Iterator[Path]:
+    """One that others can reach: as root commands are somebody else."""
+    with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o755)
+        yield folder
+
+
+def _commands(tier: Tier, folder: Path) -> PlainCommands:
+    root = folder / "work"
+    root.mkdir(parents=True)
+    ground = Ground(root=root, at=root, home=Path.home(), scratch=folder / "scratch")
+    return PlainCommands(root, wall=wall_of(tier, ground, Limits()))
+
+
+async def _measured(commands: dict[Tier, PlainCommands]) -> dict[Tier, list[float]]:
+    took: dict[Tier, list[float]] = {tier: [] for tier in commands}
+    for _ in range(ROUNDS + 1):
+        for tier, one in commands.items():
+            began = time.perf_counter()
+            async for _ in one.run(Command(words=("true",))):
+                pass
+            took[tier].append((time.perf_counter() - began) * 1000)
+    return {tier: every[1:] for tier, every in took.items()}
+
+
+def _figures(took: dict[Tier, list[float]]) -> dict[str, float]:
+    figures = {}
+    for tier, every in took.items():
+        figures[f"{tier}, p50 (ms)"] = statistics.median(every)
+        figures[f"{tier}, p95 (ms)"] = statistics.quantiles(every, n=20)[-1]
+    for part in ("p50", "p95"):
+        figures[f"walled over none, {part} (ms)"] = figures[f"walled, {part} (ms)"] - figures[f"none, {part} (ms)"]
+    return figures

@@ -1,0 +1,211 @@
+"""Walls of namespaces, put up by bubblewrap: a command sees its workspace and the machine's programs, nothing else."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.sandbox.cgroups import Cgroups
+from greenroom.adapters.sandbox.ground import SECRETS, SYSTEM, Ground, tools
+from greenroom.adapters.sandbox.identity import identity
+from greenroom.adapters.sandbox.mounts import Mounts
+from greenroom.adapters.sandbox.outer_git import outer_git
+from greenroom.adapters.sandbox.scratch import NAME
+from greenroom.adapters.sandbox.seccomp import seccomp
+from greenroom.adapters.sandbox.standing import Joined, Standing, system_program
+from greenroom.core.ports.sandbox import Bridge, Enclosed, Limits, Tier
+
+NAMESPACES: Final = (
+    *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "greenroom"),
+)
+VERDICT: Final = 3
+ARGUMENTS: Final = 40
+FILTER: Final = 41
+TOLD: Final = 45
+GATE: Final = 46
+PORT: Final = 3128
+STAGE: Final = "/tmp"
+
+INSIDE: Final = """\
+trap : TERM INT HUP
+ulimit -u {processes} 2>/dev/null
+exec 4>&2 2>&3
+"$@" 2>&4 3>&- 4>&-
+exit $?
+"""
+"""Says of which signal a command died, which bubblewrap cannot, and is not in the way when it is told to end."""
+
+OWN_COUNT: Final = (5, 14)
+"""Since this kernel processes are counted for each user namespace; before, for all that a person runs."""
+
+
+class Bubblewrap:
+    """Around one workspace. With `proxy` (a unix socket) there is a way out, and it is the only one."""
+
+    def __init__(
+        self, ground: Ground, limits: Limits, *, cgroups: Cgroups, program: str = "bwrap", proxy: Path | None = None
+    ) -> None:
+        self._ground = ground
+        self._program = program
+        self._proxy = proxy
+        self._who = identity(ground.root)
+        self._standing = Standing(ground, limits, cgroups, self._who)
+        self._scratch = self._standing.scratch
+        self._scratch.furnish(self._who, ground.home)
+        self._guarding = self._standing.guarding
+        self._filter = seccomp(network=True)
+        self._found: list[Path] | None = None
+
+    @property
+    def tier(self) -> Tier:
+        """Namespaces."""
+        return "walled"
+
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+        """The command in namespaces of its own, with limits, as somebody who is not root."""
+        joined = self._standing.begin()
+        try:
+            return self._enclosed(joined, words, folder, env)
+        except BaseException:
+            self._standing.end(joined.token)
+            raise
+
+    def overrun(self, enclosed: Enclosed) -> str:
+        """Why it has used too much."""
+        return self._standing.overrun(enclosed.token)
+
+    def tidy(self, enclosed: Enclosed) -> None:
+        """Its control groups, its mount points, and whatever it left that could run something."""
+        self._standing.end(enclosed.token)
+
+    def close(self) -> None:
+        """What commands had for themselves goes with the walls."""
+        self._standing.close()
+
+    def _enclosed(self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+        mounts = Mounts(self._who, STAGE, self._scratch.nothing)
+        arguments = [*NAMESPACES, *self._system(), *self._world(mounts, env), *self._bridged()]
+        arguments += ["--seccomp", str(FILTER), "--chdir", self._ground.seen(folder)]
+        return Enclosed(
+            words=(self._program, "--args", str(ARGUMENTS), "--", *self._inside(), *words),
+            folder="/",
+            env=self._environment(env),
+            token=joined.token,
+            uid=self._who.uid if self._who.changes else None,
+            gid=self._who.gid if self._who.changes else None,
+            cgroups=joined.cgroups,
+            rlimits=self._standing.rlimits,
+            tasks=self._standing.tasks,
+            stage=STAGE if self._who.changes else "",
+            staged=mounts.staged,
+            contents={ARGUMENTS: _joined(arguments), FILTER: self._filter},
+            outer=True,
+            verdict=VERDICT,
+            bridge=self._bridge(),
+        )
+
+    # ------------------------------------------------------------------------------------------- what is to be seen
+
+    def _system(self) -> Iterator[str]:
+        for place in map(Path, SYSTEM):
+            if place.is_symlink():
+                yield from ("--symlink", str(place.readlink()), str(place))
+            elif place.is_dir():
+                yield from ("--ro-bind", str(place), str(place))
+        yield from ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
+        yield from ("--tmpfs", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
+
+    def _world(self, mounts: Mounts, env: Mapping[str, str]) -> Iterator[str]:
+        """The workspace where it is, read and write; tools where they are, to be read; a home and a /tmp of its own."""
+        ground = self._ground
+        mounts.writable(self._scratch.tmp, "/tmp", owned=True)
+        mounts.readable(self._scratch.etc, "/etc")
+        mounts.writable(self._scratch.home, str(ground.home), owned=True)
+        for place in self._tools(env):
+            mounts.readable(place, str(place))
+            for name in SECRETS:
+                if (place / name).is_file():
+                    mounts.nothing(str(place / name))
+        for place in outer_git(ground.root):
+            mounts.readable(place, str(place), owned=True)
+        mounts.writable(ground.root, str(ground.at), owned=True)
+        self._pinned(mounts)
+        for place in ground.hidden:
+            if place.is_relative_to(ground.root) and place.is_dir():
+                mounts.empty(str(ground.at / place.relative_to(ground.root)))
+        return mounts.arguments()
+
+    def _tools(self, env: Mapping[str, str]) -> list[Path]:
+        """They are looked for once: nobody installs another Python in the middle of a run, or sees it in the next."""
+        if self._found is None:
+            self._found = tools(env, self._ground)
+        return self._found
+
+    def _pinned(self, mounts: Mounts) -> None:
+        """What governs cannot be changed; a repository can be worked in, but not exchanged."""
+        ground = self._ground
+        for place, names in self._guarding.known.items():
+            mounts.inside(ground.root, ground.at, place, writable=True)
+            for name in names:
+                mounts.inside(ground.root, ground.at, place / name)
+        git = ground.root / ".git"
+        if git.is_file() and not git.is_symlink():
+            mounts.inside(ground.root, ground.at, git)
+        for path, folder in self._guarding.led.items():
+            if os.path.lexists(path):
+                mounts.inside(ground.root, ground.at, path)
+            else:
+                (mounts.empty if folder else mounts.nothing)(str(ground.at / path.relative_to(ground.root)))
+        for path in self._guarding.governing():
+            self._kept(mounts, path)
+
+    def _kept(self, mounts: Mounts, path: Path) -> None:
+        """What is not there is not there to be made either."""
+        ground = self._ground
+        seen = str(ground.at / path.relative_to(ground.root))
+        shown = ground.shown.get(path.name)
+        if os.path.lexists(path) and shown is None:
+            mounts.inside(ground.root, ground.at, path)
+        elif path.suffix:
+            mounts.nothing(seen)
+        else:
+            mounts.empty(seen)
+            for name in shown or ():
+                if os.path.lexists(path / name) and not (path / name).is_symlink():
+                    mounts.inside(ground.root, ground.at, path / name)
+
+    # ------------------------------------------------------------------------------------------- what else it is given
+
+    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        own = {**env, "HOME": str(self._ground.home), "TMPDIR": "/tmp"}
+        if self._who.changes:
+            own |= {"USER": NAME, "LOGNAME": NAME}
+        if self._proxy is not None:
+            address = f"http://127.0.0.1:{PORT}"
+            names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+            own |= {name: address for upper in names for name in (upper, upper.lower())}
+            own |= {"NO_PROXY": "localhost,127.0.0.1,::1", "no_proxy": "localhost,127.0.0.1,::1"}
+        return own
+
+    def _inside(self) -> tuple[str, ...]:
+        processes = str(self._standing.limits.processes) if _kernel() >= OWN_COUNT else "unlimited"
+        return str(system_program("bash") or "/bin/sh"), "-c", INSIDE.format(processes=processes), NAME
+
+    def _bridge(self) -> Bridge | None:
+        return Bridge(port=PORT, socket=str(self._proxy), told=TOLD, gate=GATE) if self._proxy is not None else None
+
+    def _bridged(self) -> tuple[str, ...]:
+        return ("--info-fd", str(TOLD), "--block-fd", str(GATE)) if self._proxy is not None else ()
+
+
+def _joined(arguments: list[str]) -> bytes:
+    return b"".join(os.fsencode(one) + b"\0" for one in arguments)
+
+
+def _kernel() -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", platform.release())[:2]))

@@ -1,0 +1,161 @@
+"""What a command finds behind the walls: its workspace, the programs of the machine, and what they are run with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import record
+
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
+"""What the machine's programs are made of; nothing in it is anybody's own."""
+
+ETC: Final = (
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "alternatives", "localtime", "timezone"),
+    *("ssl", "pki", "ca-certificates", "ca-certificates.conf", "crypto-policies", "nsswitch.conf", "mime.types"),
+    *(
+        "services",
+        "protocols",
+        "fonts",
+        "terminfo",
+        "os-release",
+        "lsb-release",
+        "debian_version",
+        "magic",
+        "magic.mime",
+    ),
+    *("java", "java-17-openjdk", "java-21-openjdk", "maven", "python3", "perl", "R", "php", "inputrc", "host.conf"),
+)
+"""What programs need of /etc. The rest says who lives here, or has keys in it."""
+
+HOMES: Final = frozenset(
+    {
+        *(".pyenv", ".nvm", ".cargo", ".rustup", ".asdf", ".volta", ".rbenv", ".sdkman", ".bun", ".deno", ".nodenv"),
+        *(
+            ".fnm",
+            ".juliaup",
+            ".ghcup",
+            ".opam",
+            ".dotnet",
+            ".jenv",
+            ".goenv",
+            ".tfenv",
+            ".rye",
+            ".pixi",
+            ".local/share/uv",
+        ),
+        *("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba"),
+    }
+)
+"""Folders in which people keep tools for themselves: they are seen as a whole, and cannot be changed."""
+
+VARIABLES: Final = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "GOROOT", "CARGO_HOME", "RUSTUP_HOME"),
+)
+SHARED: Final = (".local/share/uv", ".local/share/pipx", ".local/share/mise")
+"""Where programs in `~/.local/bin` really are."""
+
+SECRETS: Final = ("credentials", "credentials.toml")
+"""What lies among tools and is nobody's business."""
+
+OURS: Final = ("config.toml", "config.local.toml", "permissions", "agents", "tools", "callbacks", ".gitignore")
+"""What of a project's own folder is for everybody; what agents said lies beside it."""
+
+MODELS: Final = "home = "
+
+
+@record
+class Ground:
+    """The workspace lies in `root` and is seen at `at`. Nothing of `hidden` is seen, `kept` names cannot be changed;
+    of those in `shown` nothing else is seen.
+
+    `scratch` is where a command has its /tmp and its home, for as long as the walls stand.
+    """
+
+    root: Path
+    at: Path
+    home: Path
+    scratch: Path
+    hidden: tuple[Path, ...] = ()
+    kept: tuple[str, ...] = (".greenroom", ".claude", ".mcp.json")
+    shown: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=lambda: {".greenroom": OURS})
+
+    def seen(self, folder: str) -> str:
+        """A folder of the workspace as a command sees it."""
+        return str(self.at / Path(folder).relative_to(self.root))
+
+
+def checked(ground: Ground) -> Ground:
+    """The same; `WorldFault` where the workspace is so wide that walls around it would hold nothing."""
+    for place in (ground.root, ground.at):
+        wide = place == Path(place.anchor) or place == ground.home or ground.home.is_relative_to(place)
+        if wide or any(
+            Path(one).is_relative_to(place) or place.is_relative_to(one) for one in (*SYSTEM, "/etc", "/proc")
+        ):
+            raise WorldFault(
+                f"No walls can be put up around {str(place)!r}: too much of the machine lies in it. "
+                "Work in a folder of its own."
+            )
+    return ground
+
+
+def tools(env: Mapping[str, str], ground: Ground) -> list[Path]:
+    """The folders, outside of the system's own, that the programs on the PATH are made of."""
+    found = dict.fromkeys(_tools(env, ground))
+    kept = [one for one in found if _is_apart(one, ground)]
+    return [one for one in kept if not any(other != one and one.is_relative_to(other) for other in kept)]
+
+
+def _is_apart(place: Path, ground: Ground) -> bool:
+    """Whether it has to be shown: it is there, is not seen anyway, and does not show what is nobody's business."""
+    if not _is_folder(place) or any(place.is_relative_to(one) for one in (*SYSTEM, ground.at, ground.root)):
+        return False
+    own = (ground.home, Path("/"), Path("/tmp"), Path("/etc"), Path("/root"), *ground.hidden)
+    return not any(one.is_relative_to(place) for one in own) and not ground.root.is_relative_to(place)
+
+
+def _tools(env: Mapping[str, str], ground: Ground) -> Iterator[Path]:
+    for name in VARIABLES:
+        if env.get(name, "").startswith("/"):
+            yield Path(env[name])
+    yield from (ground.home / name for name in SHARED)
+    yield from _interpreter(ground.root / ".venv")
+    yield from _interpreter(ground.root / "venv")
+    for word in env.get("PATH", "").split(os.pathsep):
+        if word.startswith("/"):
+            yield from _of_folder(Path(word), ground.home)
+
+
+def _of_folder(folder: Path, home: Path) -> Iterator[Path]:
+    """What a folder of programs belongs to: a home of tools, an installation, or only itself."""
+    yield folder
+    with suppress(ValueError):
+        inside = folder.relative_to(home).parts
+        for depth in (1, 3):
+            if "/".join(inside[:depth]) in HOMES:
+                yield Path(home, *inside[:depth])
+    if folder.name == "bin" and _is_folder(folder.parent / "lib"):
+        if folder.parent not in (home, home / ".local", Path("/")):
+            yield folder.parent
+        yield from _interpreter(folder.parent)
+    if (home / ".cargo") in folder.parents:
+        yield home / ".rustup"
+
+
+def _is_folder(place: Path) -> bool:
+    """Whether it is one that we can look into."""
+    return os.access(place, os.R_OK | os.X_OK) and place.is_dir()
+
+
+def _interpreter(environment: Path) -> Iterator[Path]:
+    """The Python that a virtual environment is made from."""
+    with suppress(OSError):
+        for line in (environment / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
+            if line.startswith(MODELS):
+                yield Path(line.removeprefix(MODELS).strip()).resolve().parent

@@ -1,0 +1,116 @@
+"""Walls of Landlock, where namespaces are forbidden: files by a list, no network at all, the same filter of calls.
+
+What it cannot do is said in docs/decisions/0017: it sees no changed modes and dates, hides no processes, and cannot
+keep a command from git's settings; those are put back after it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from greenroom.adapters.sandbox.cgroups import Cgroups
+from greenroom.adapters.sandbox.ground import ETC, SYSTEM, Ground, tools
+from greenroom.adapters.sandbox.identity import identity
+from greenroom.adapters.sandbox.outer_git import outer_git
+from greenroom.adapters.sandbox.scratch import NAME
+from greenroom.adapters.sandbox.seccomp import seccomp
+from greenroom.adapters.sandbox.standing import Standing
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.sandbox import Enclosed, Limits, Ruleset, Tier
+
+LEAST: Final = 3
+"""The first Landlock that sees a file being cut short."""
+
+WITH_NETWORK: Final = 4
+WITH_DEVICES: Final = 5
+WITH_SCOPES: Final = 6
+
+LOOK: Final = 0b1101  # execute, read files, read folders
+ALL: Final = 0x7FFF
+DEVICES: Final = 0x8000
+NETWORK: Final = 0b11
+SCOPES: Final = 0b11
+USE: Final = 0b110 | 1 << 14
+
+CREATE_RULESET: Final = 444
+TELL_VERSION: Final = 1
+
+HARMLESS_DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
+PEOPLE: Final = ("/etc/passwd", "/etc/group", "/etc/hosts")
+
+
+class Landlocked:
+    """Around one workspace; `version` is which Landlock the kernel has."""
+
+    def __init__(self, ground: Ground, limits: Limits, *, cgroups: Cgroups, version: int) -> None:
+        if version < LEAST or ground.at != ground.root:
+            raise WorldFault("Landlock cannot be used for this: it is too old, or the workspace is to be elsewhere.")
+        self._version = version
+        self._ground = ground
+        self._who = identity(ground.root)
+        self._standing = Standing(ground, limits, cgroups, self._who, weak=True)
+        self._scratch = self._standing.scratch
+        self._scratch.furnish(evolve(self._who, swapped=False), self._scratch.home)
+        self._filter = seccomp(network=False)
+
+    @property
+    def tier(self) -> Tier:
+        """Landlock."""
+        return "landlocked"
+
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+        """The command with rules and limits, as somebody who is not root."""
+        joined = self._standing.begin()
+        own = {**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp)}
+        return Enclosed(
+            words=words,
+            folder=folder,
+            env=own | ({"USER": NAME, "LOGNAME": NAME} if self._who.changes else {}),
+            token=joined.token,
+            uid=self._who.uid if self._who.changes else None,
+            gid=self._who.gid if self._who.changes else None,
+            cgroups=joined.cgroups,
+            rlimits=self._standing.rlimits,
+            tasks=self._standing.tasks,
+            landlock=self._rules(env),
+            seccomp=self._filter,
+        )
+
+    def overrun(self, enclosed: Enclosed) -> str:
+        """Why it has used too much."""
+        return self._standing.overrun(enclosed.token)
+
+    def tidy(self, enclosed: Enclosed) -> None:
+        """Its control groups, and whatever it left or changed that governs."""
+        self._standing.end(enclosed.token)
+
+    def close(self) -> None:
+        """What commands had for themselves goes with the walls."""
+        self._standing.close()
+
+    def _rules(self, env: Mapping[str, str]) -> Ruleset:
+        everything = ALL | (DEVICES if self._version >= WITH_DEVICES else 0)
+        return Ruleset(
+            files=everything,
+            network=NETWORK if self._version >= WITH_NETWORK else 0,
+            scopes=SCOPES if self._version >= WITH_SCOPES else 0,
+            rules=tuple(self._let(env, everything)),
+        )
+
+    def _let(self, env: Mapping[str, str], everything: int) -> Iterator[tuple[str, int]]:
+        for place in (self._ground.root, self._scratch.home, self._scratch.tmp):
+            yield str(place), everything
+        for name in (*SYSTEM, *(f"/etc/{one}" for one in ETC), *PEOPLE, "/proc"):
+            yield name, LOOK
+        for place in (*tools(env, self._ground), *outer_git(self._ground.root)):
+            yield str(place), LOOK
+        for name in HARMLESS_DEVICES:
+            yield name, USE | LOOK
+
+
+def landlock_version() -> int:
+    """Which Landlock the kernel has; 0 for none."""
+    return max(0, int(ctypes.CDLL(None).syscall(ctypes.c_long(CREATE_RULESET), None, ctypes.c_long(0), TELL_VERSION)))

@@ -1,0 +1,118 @@
+"""A folder for /tmp, /etc and home of commands, for as long as the walls stand. What a killed house left is swept."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pwd
+import secrets
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.sandbox.ground import ETC
+from greenroom.adapters.sandbox.identity import Identity
+
+LOCK: Final = "in-use"
+NAME: Final = "greenroom"
+"""How a command is called that is not the person."""
+
+IDENTITY: Final = """\
+[user]
+\tname = {name}
+\temail = {email}
+[init]
+\tdefaultBranch = main
+"""
+IGNORED: Final = "/.mcp.json\n"
+"""What walls put there so that nobody can, and nobody should commit."""
+
+
+class Scratch:
+    """Made below `folder`, which is nobody else's."""
+
+    def __init__(self, folder: Path, *, name: str = "Greenroom agent", email: str = "agent@greenroom.invalid") -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o711)
+        _sweep(folder)
+        self.place = folder / secrets.token_hex(8)
+        self.home = self.place / "home"
+        self.tmp = self.place / "tmp"
+        self.etc = self.place / "etc"
+        self.nothing = self.place / "nothing"
+        self.place.mkdir(mode=0o711)
+        self._lock = os.open(self.place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        for one in (self.home, self.tmp):
+            one.mkdir(mode=0o700)
+        self.nothing.touch(mode=0o444)
+        ignored = self.home / ".config" / "git"
+        ignored.mkdir(parents=True)
+        (ignored / "ignore").write_text(IGNORED, encoding="utf-8")
+        clean = {"name": name.replace("\n", " "), "email": email.replace("\n", " ")}
+        (self.home / ".gitconfig").write_text(IDENTITY.format(**clean), encoding="utf-8")
+
+    def furnish(self, who: Identity, home: Path) -> None:
+        """For this one: /etc says who it is and nothing of others, and what is for writing belongs to it."""
+        self.etc.mkdir(mode=0o755)
+        for name in ETC:
+            _copied(Path("/etc", name), self.etc / name)
+        name = NAME if who.changes else _name(who.uid)
+        people = f"{name}:x:{who.uid}:{who.gid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+        (self.etc / "passwd").write_text(people, encoding="utf-8")
+        (self.etc / "group").write_text(f"{name}:x:{who.gid}:\nnogroup:x:65534:\n", encoding="utf-8")
+        (self.etc / "hosts").write_text("127.0.0.1 localhost greenroom\n::1 localhost\n", encoding="utf-8")
+        if who.changes and not who.swapped:
+            for one in (self.tmp, self.home, *self.home.rglob("*")):
+                os.chown(one, who.uid, who.gid)
+
+    def close(self) -> None:
+        """Remove it, once."""
+        if self._lock >= 0:
+            shutil.rmtree(self.place, onerror=_open_and_again)
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _name(uid: int) -> str:
+    with suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return NAME
+
+
+def _copied(source: Path, target: Path) -> None:
+    """What everybody may read. Links stay links: what they lead to is seen, or nobody's business."""
+    with suppress(OSError):
+        kind = os.lstat(source).st_mode
+        if stat.S_ISLNK(kind):
+            target.symlink_to(source.readlink())
+        elif stat.S_ISDIR(kind) and kind & stat.S_IROTH:
+            target.mkdir()
+            for one in source.iterdir():
+                _copied(one, target / one.name)
+        elif stat.S_ISREG(kind) and kind & stat.S_IROTH:
+            shutil.copyfile(source, target)
+
+
+def _open_and_again(_: object, path: str, __: object) -> None:
+    """Somebody took the right away to remove what is in a folder of theirs."""
+    with suppress(OSError):
+        place = Path(path)
+        place.parent.chmod(0o700)
+        if place.is_dir() and not place.is_symlink():
+            place.chmod(0o700)
+            shutil.rmtree(place)
+        else:
+            place.unlink()
+
+
+def _sweep(folder: Path) -> None:
+    for place in folder.iterdir():
+        with suppress(OSError):
+            lock = os.open(place / LOCK, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(place, onerror=_open_and_again)
+            finally:
+                os.close(lock)

@@ -1,0 +1,89 @@
+"""Walls of macOS: a profile for `sandbox-exec`. Nobody of us has a Mac: it is written by the book, and unverified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from greenroom.adapters.sandbox.cgroups import Cgroups
+from greenroom.adapters.sandbox.disarming import PROTECTED
+from greenroom.adapters.sandbox.ground import Ground, tools
+from greenroom.adapters.sandbox.identity import identity
+from greenroom.adapters.sandbox.standing import Standing
+from greenroom.core.ports.sandbox import Enclosed, Limits, Tier
+
+PROGRAM: Final = "/usr/bin/sandbox-exec"
+BEGINNING: Final = """\
+(version 1)
+(deny default)
+(allow process-fork)
+(allow process-exec)
+(allow signal (target same-sandbox))
+(allow sysctl-read)
+(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))
+(allow file-read-metadata)
+(allow file-read* (subpath "/usr") (subpath "/bin") (subpath "/sbin") (subpath "/System") (subpath "/Library"))
+(allow file-read* (subpath "/opt") (subpath "/private/etc/ssl") (literal "/private/etc/localtime") (literal "/"))
+(allow file-read* (subpath "/Applications/Xcode.app") (subpath "/private/var/db/timezone"))
+(allow file* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty"))
+(allow file-read* (literal "/dev/random") (literal "/dev/urandom"))
+"""
+
+
+class Seatbelt:
+    """Around one workspace. There is no network, and limits are those of single processes only."""
+
+    def __init__(self, ground: Ground, limits: Limits) -> None:
+        self._ground = ground
+        self._standing = Standing(ground, limits, Cgroups(limits, ()), identity(ground.root))
+        self._scratch = self._standing.scratch
+
+    @property
+    def tier(self) -> Tier:
+        """What macOS has."""
+        return "seatbelt"
+
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+        """The command under a profile."""
+        joined = self._standing.begin()
+        return Enclosed(
+            words=(PROGRAM, "-p", self.profile(env), *words),
+            folder=folder,
+            env={**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp)},
+            token=joined.token,
+            rlimits=self._standing.rlimits,
+        )
+
+    def profile(self, env: Mapping[str, str]) -> str:
+        """What may be done; the last rule that fits counts."""
+        return BEGINNING + "".join(f"{line}\n" for line in self._rules(env))
+
+    def overrun(self, enclosed: Enclosed) -> str:
+        """Why it has used too much."""
+        return self._standing.overrun(enclosed.token)
+
+    def tidy(self, enclosed: Enclosed) -> None:
+        """Whatever it left that could run something."""
+        self._standing.end(enclosed.token)
+
+    def close(self) -> None:
+        """What commands had for themselves goes with the walls."""
+        self._standing.close()
+
+    def _rules(self, env: Mapping[str, str]) -> Iterator[str]:
+        for place in (self._ground.root, self._scratch.home, self._scratch.tmp):
+            yield f"(allow file* (subpath {_quoted(str(place))}))"
+        for place in tools(env, self._ground):
+            yield f"(allow file-read* (subpath {_quoted(str(place))}))"
+        for path in self._standing.guarding.governing():
+            yield f"(deny file-write* (subpath {_quoted(str(path))}))"
+        for place in self._standing.guarding.known:
+            for name in PROTECTED:
+                yield f"(deny file-write* (subpath {_quoted(str(place / name))}))"
+        for place in self._ground.hidden:
+            yield f"(deny file* (subpath {_quoted(str(place))}))"
+
+
+def _quoted(path: str) -> str:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

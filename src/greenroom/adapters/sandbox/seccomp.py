@@ -1,0 +1,159 @@
+"""The filter of system calls: which ones a command cannot make, as a program for the kernel (classic BPF)."""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from greenroom.adapters.sandbox.numbers import HIGHEST, MACHINES, Machine
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import record
+
+REFUSED: Final = (
+    *("ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd"),  # other processes
+    *("io_uring_setup", "io_uring_enter", "io_uring_register"),  # calls that no filter sees
+    *("keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd", "fanotify_init"),
+    *("mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount"),
+    *("fspick", "mount_setattr", "open_tree_attr", "statmount", "listmount", "unshare", "setns"),
+    *("open_by_handle_at", "lookup_dcookie", "quotactl", "quotactl_fd", "nfsservctl", "acct", "swapon", "swapoff"),
+    *("reboot", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "syslog"),
+    *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname"),
+    *("iopl", "ioperm", "modify_ldt", "vhangup", "uselib", "ustat", "sysfs", "_sysctl"),
+)
+WITHOUT_NETWORK: Final = ("connect", "bind", "listen", "accept", "accept4")
+"""Where there is no network of its own to be kept in, nobody is reached at all."""
+
+UNKNOWN: Final = ("clone3", "openat2")
+"""Calls whose arguments lie in memory, where no filter looks: programs know what to do on a kernel without them."""
+
+NEW_NAMESPACES: Final = 0x7E02_0000
+SET_ID: Final = 0o6000
+"""A program that runs as whoever it belongs to would be one for the others on this machine."""
+
+MODES: Final = {
+    "chmod": 1,
+    "fchmod": 1,
+    "fchmodat": 2,
+    "fchmodat2": 2,
+    "creat": 1,
+    "mknod": 1,
+    "mknodat": 2,
+    "mkdir": 1,
+    "mkdirat": 2,
+}
+"""Which argument says what may be done with a file."""
+
+OPENS: Final = {"open": 1, "openat": 2}
+"""Which one says how it is opened; the next says what may be done with it, but only if it is made."""
+
+MAKES: Final = 0o20_000_100  # O_CREAT, O_TMPFILE
+
+TERMINAL: Final = (0x5412, 0x541C, 0x5423)
+"""Typing into a terminal, pasting into one, changing its rules."""
+
+UNIX, INET, INET6 = 1, 2, 10
+STREAM, PACKETS = 1, 5
+PERSONALITIES: Final = (0, 0x8, 0x2_0000, 0xFFFF_FFFF)
+
+LOAD: Final = 0x20
+EQUAL: Final = 0x15
+ABOVE: Final = 0x25
+BITS: Final = 0x45
+MASK: Final = 0x54
+RETURN: Final = 0x06
+ALLOW: Final = 0x7FFF_0000
+SAY: Final = 0x0005_0000
+NUMBER: Final = 0
+ARCHITECTURE: Final = 4
+ARGUMENTS: Final = 16
+
+
+@record
+class Step:
+    """One instruction: what, on which value, and how many to go over if so (`yes`) or not (`no`)."""
+
+    code: int
+    value: int
+    yes: int = 0
+    no: int = 0
+
+
+def seccomp(*, network: bool, machine: str = "") -> bytes:
+    """The filter for this machine; `network` says that a command has one of its own, and may use that."""
+    name = machine or platform.machine()
+    if name not in MACHINES:
+        raise WorldFault(f"There is no filter of system calls for a machine {name!r}, so no walls can be put up here.")
+    known = MACHINES[name]
+    steps = [
+        Step(code=LOAD, value=ARCHITECTURE),
+        *_unless(EQUAL, known.audit, errno.EPERM),
+        Step(code=LOAD, value=NUMBER),
+        *(_if(BITS, known.foreign, errno.EPERM) if known.foreign else ()),
+        *_if(ABOVE, HIGHEST, errno.ENOSYS),
+        *_about_calls(known, network=network),
+        *_about_arguments(known.calls, network=network),
+        Step(code=RETURN, value=ALLOW),
+    ]
+    return b"".join(struct.pack("=HBBI", one.code, one.yes, one.no, one.value) for one in steps)
+
+
+def _about_calls(known: Machine, *, network: bool) -> Iterator[Step]:
+    refused = REFUSED if network else (*REFUSED, *WITHOUT_NETWORK)
+    for name in refused:
+        if name in known.calls:
+            yield from _if(EQUAL, known.calls[name], errno.EPERM)
+    for name in UNKNOWN:
+        yield from _if(EQUAL, known.calls[name], errno.ENOSYS)
+
+
+def _about_arguments(calls: Mapping[str, int], *, network: bool) -> Iterator[Step]:
+    yield from _looking_at(calls["clone"], 0, _if(BITS, NEW_NAMESPACES, errno.EPERM))
+    for name, at in MODES.items():
+        if name in calls:
+            yield from _looking_at(calls[name], at, _if(BITS, SET_ID, errno.EPERM))
+    for name, at in OPENS.items():
+        if name in calls:
+            mode = [Step(code=LOAD, value=ARGUMENTS + 8 * (at + 1)), *_if(BITS, SET_ID, errno.EPERM)]
+            yield from _looking_at(calls[name], at, [Step(code=BITS, value=MAKES, no=len(mode)), *mode])
+    terminal = [step for one in TERMINAL for step in _if(EQUAL, one, errno.EPERM)]
+    yield from _looking_at(calls["ioctl"], 1, terminal)
+    families = (UNIX, INET, INET6) if network else (UNIX,)
+    yield from _looking_at(calls["socket"], 0, _only(families, errno.EAFNOSUPPORT))
+    yield from _looking_at(calls["personality"], 0, _only(PERSONALITIES, errno.EPERM))
+    if not network:
+        # One that sends single messages needs no connection to reach somebody.
+        kinds = [Step(code=MASK, value=0xF), *_only((STREAM, PACKETS), errno.EPERM)]
+        for name in ("socket", "socketpair"):
+            yield from _looking_at(calls[name], 1, kinds)
+
+
+def _if(test: int, value: int, error: int) -> list[Step]:
+    return [Step(code=test, value=value, no=1), _refuse(error)]
+
+
+def _unless(test: int, value: int, error: int) -> list[Step]:
+    return [Step(code=test, value=value, yes=1), _refuse(error)]
+
+
+def _only(values: Sequence[int], error: int) -> list[Step]:
+    """Everything but these is refused."""
+    tests = [Step(code=EQUAL, value=one, yes=len(values) - at) for at, one in enumerate(values)]
+    return [*tests, _refuse(error)]
+
+
+def _refuse(error: int) -> Step:
+    return Step(code=RETURN, value=SAY | error)
+
+
+def _looking_at(number: int, argument: int, steps: Sequence[Step]) -> list[Step]:
+    """These steps on an argument of this call; afterwards the call's number is at hand again."""
+    look = Step(code=LOAD, value=ARGUMENTS + 8 * argument)
+    return [
+        Step(code=EQUAL, value=number, no=len(steps) + 2),
+        look,
+        *steps,
+        Step(code=LOAD, value=NUMBER),
+    ]

@@ -1,0 +1,94 @@
+"""What all walls need while they stand: who governs the workspace, how full it is, groups, and a place for commands."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from greenroom.adapters.sandbox.cgroups import Cgroups
+from greenroom.adapters.sandbox.ground import Ground, checked
+from greenroom.adapters.sandbox.guarding import Guarding
+from greenroom.adapters.sandbox.identity import Identity
+from greenroom.adapters.sandbox.lending import Lending
+from greenroom.adapters.sandbox.quota import Quota
+from greenroom.adapters.sandbox.scratch import Scratch
+from greenroom.core.base.records import record
+from greenroom.core.ports.sandbox import Limits
+
+
+@record
+class Joined:
+    """One command: its name, and the groups that it joins."""
+
+    token: str
+    cgroups: tuple[str, ...]
+
+
+class Standing:
+    """Of one workspace. With `weak` walls what governs it is remembered, and what is root's is lent."""
+
+    def __init__(self, ground: Ground, limits: Limits, cgroups: Cgroups, who: Identity, *, weak: bool = False) -> None:
+        self.ground = checked(ground)
+        self.limits = limits
+        self.who = who
+        self.cgroups = cgroups
+        self.guarding = Guarding(ground)
+        self.scratch = Scratch(ground.scratch)
+        self._weak = weak
+        self._lending = Lending(ground.root, who.uid) if weak and who.swapped else None
+        self._quota = Quota((ground.root, self.scratch.place), limits)
+
+    @property
+    def rlimits(self) -> dict[str, int]:
+        """Those that hold for each process."""
+        limits = self.limits
+        return {
+            "file_size": limits.file_size,
+            "open_files": limits.open_files,
+            "cpu_seconds": limits.cpu_seconds,
+        }
+
+    @property
+    def tasks(self) -> int | None:
+        """How many processes there may be on top of those that run, where no group counts them."""
+        return None if "pids" in self.cgroups.holds else self.limits.processes
+
+    def begin(self) -> Joined:
+        """A command is about to run."""
+        if self._lending is not None:
+            self._lending.check()
+        token = secrets.token_hex(8)
+        self.guarding.begin(remember=self._weak)
+        try:
+            joined = Joined(token=token, cgroups=self.cgroups.made(token))
+            if self._lending is not None:
+                self._lending.begin()
+        except BaseException:
+            self.cgroups.remove(token)
+            self.guarding.end()
+            raise
+        return joined
+
+    def end(self, token: str) -> None:
+        """It has ended, or was not begun."""
+        self.cgroups.remove(token)
+        if self._lending is not None:
+            self._lending.end()
+        self.guarding.end()
+
+    def overrun(self, token: str) -> str:
+        """Why it has used too much: processor time of all its processes together, or room in the workspace."""
+        most = self.limits.cpu_seconds
+        if self.cgroups.spent(token) > most:
+            return f"Ended: it has used the processor for more than {most} seconds, which is all it may."
+        return self._quota.overrun()
+
+    def close(self) -> None:
+        """What commands had for themselves goes with the walls."""
+        self.scratch.close()
+
+
+def system_program(name: str, *folders: str) -> Path | None:
+    """A program of the system's own: one that lies in a workspace may be anybody's."""
+    known = (*folders, "/usr/bin", "/usr/local/bin", "/bin", "/usr/sbin", "/run/current-system/sw/bin")
+    return next((Path(one, name) for one in known if Path(one, name).is_file()), None)

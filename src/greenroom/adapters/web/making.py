@@ -1,0 +1,29 @@
+"""What is made of settings: pages and a search. Whoever imports this loads all of the web; do it late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from greenroom.adapters.web.fetching import Fetching
+from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.search.duckduckgo import DuckDuckGo
+from greenroom.adapters.web.search.searxng import SearXNG
+from greenroom.adapters.web.search.tavily import Tavily
+from greenroom.core.ports.web import Pages, Search
+
+
+def pages(local: Sequence[str], ports: Sequence[int]) -> Pages:
+    """Pages, also of the local hosts that a person has named."""
+    return Fetching(Guard(local, ports=ports))
+
+
+def search(which: Literal["ddgs", "tavily", "searxng"], searxng_url: str, key: Callable[[], str]) -> Search:
+    """The search of this name. What is local to pages is none of its concern."""
+    match which:
+        case "ddgs":
+            return DuckDuckGo(Guard())
+        case "tavily":
+            return Tavily(Guard(), key)
+        case "searxng":
+            return SearXNG(searxng_url)

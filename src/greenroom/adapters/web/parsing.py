@@ -1,0 +1,93 @@
+"""Pages and PDFs as text. It runs in a process of its own, because strangers wrote what is parsed: `python -m` this.
+
+What is to be read comes in on stdin, what was read goes out on stdout as JSON. It dies of too much time or memory
+alone, also when nobody is left who waits for it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import resource
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Final
+
+from greenroom.adapters.web.plain import text_of_page
+
+MEMORY: Final = 2**30
+SECONDS: Final = 30
+MOST: Final = 5_000_000
+"""Characters of text; a PDF can have more than it has bytes."""
+
+PAGES: Final = 1_000
+EXTRA: Final = "`uv tool install 'greenroom[web]'` or `pip install 'greenroom[web]'`"
+
+Parsed = Mapping[str, str]
+
+
+def page(data: bytes, url: str) -> Parsed:
+    """A page as Markdown without what surrounds its article; all its text where there is no article."""
+    source = data.decode(errors="replace")
+    title, plain = text_of_page(source)
+    try:
+        trafilatura = import_module("trafilatura")
+    except ModuleNotFoundError:
+        return {"title": title, "text": plain, "note": f"Plain text; for clean Markdown install the extra: {EXTRA}."}
+    text = trafilatura.extract(source, url=url, output_format="markdown", include_links=True, favor_recall=True)
+    return {"title": title, "text": text or plain, "note": ""}
+
+
+def pdf(data: bytes, _: str) -> Parsed:
+    """The text of a PDF, page by page."""
+    try:
+        pypdf = import_module("pypdf")
+    except ModuleNotFoundError:
+        return {"error": f"It is a PDF. To read those, install an extra: {EXTRA}."}
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            return {"error": "It is a PDF that is locked with a password."}
+        count = len(reader.pages)
+        parts, size = [], 0
+        for number in range(min(count, PAGES)):
+            parts.append(str(reader.pages[number].extract_text()))
+            size += len(parts[-1])
+            if size > MOST:
+                break
+        title = str((reader.metadata or {}).get("/Title") or "")
+    except (pypdf.errors.PyPdfError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError):
+        return {"error": "It is a PDF that cannot be read: it is damaged, or made in an unusual way."}
+    note = f"The first {len(parts)} of {count} pages." if len(parts) < count else ""
+    text = "\n\n".join(f"[page {number}]\n{one.strip()}" for number, one in enumerate(parts, start=1))
+    if not any(map(str.strip, parts)):
+        return {"error": f"It is a PDF of {count} pages without any text in it: pictures of pages, perhaps."}
+    return {"title": " ".join(title.split()), "text": text, "note": note}
+
+
+PARSERS: Final[Mapping[str, Callable[[bytes, str], Parsed]]] = {"html": page, "pdf": pdf}
+
+
+def confine() -> None:
+    """No more than this much time and memory, and no file of any size."""
+    signal.alarm(SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def main() -> None:
+    """Parse what comes in as what the first word says, found at the second."""
+    confine()
+    kind, url = sys.argv[1:3]
+    parsed = PARSERS[kind](sys.stdin.buffer.read(), url)
+    cut = {name: value[:MOST] for name, value in parsed.items()}
+    sys.stdout.write(json.dumps(cut))
+
+
+if __name__ == "__main__":
+    main()

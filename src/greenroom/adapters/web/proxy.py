@@ -1,0 +1,213 @@
+"""The filtering proxy: plain HTTP and tunnels (CONNECT) to hosts that a rule allows, through the guard.
+
+A tunnel is not looked into: who allows a host allows whatever is said to it, also that the host passes it on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import stat
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Literal
+
+from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.heads import BadHead, Head, head_of
+from greenroom.adapters.web.relaying import PIECE, Stream, both, first, pump
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.hosts import BadHost, Host, host, loosens
+from greenroom.core.base.records import record
+from greenroom.core.ports.web import WebFault
+
+LONGEST: Final = 2**15
+LINGER: Final = 1.0
+"""Seconds in which somebody who is refused can end what they were saying."""
+
+OPENED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+@record
+class ProxyLimits:
+    """How many connections at once; seconds for a request's head, until a host answers, of silence, and for all."""
+
+    connections: int = 128
+    head: float = 10.0
+    connect: float = 10.0
+    idle: float = 60.0
+    total: float = 1_800.0
+
+
+@record
+class Visit:
+    """What was asked of the proxy, and what came of it. The host is empty where it could not be read."""
+
+    host: str
+    verdict: Literal["allowed", "refused", "failed"]
+    why: str = ""
+
+
+PROXY_LIMITS: Final = ProxyLimits()
+
+
+def _nobody(_: Visit) -> None:
+    """Nobody wants to know."""
+
+
+class Proxy:
+    """One proxy. `hosts` are those that may be reached: a name, or `*.domain` for all below one, and a port if it is
+    not the web's. `told` hears of every request. With a `token` only who has it is served."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        hosts: Iterable[str],
+        *,
+        told: Callable[[Visit], None] = _nobody,
+        token: str = "",
+        limits: ProxyLimits = PROXY_LIMITS,
+    ) -> None:
+        self._guard = guard
+        self._hosts = tuple(map(_pattern, hosts))
+        self._told = told
+        self._token = token
+        self._limits = limits
+        self._server: asyncio.Server | None = None
+        self._visits: set[asyncio.Task[None]] = set()
+        self._path: Path | None = None
+
+    async def listen(self, path: Path, mode: int = 0o600) -> None:
+        """Serve at a unix socket that nobody can use before its mode is set."""
+        door, self._path = _door(path, mode), path
+        self._server = await asyncio.start_unix_server(self._visited, sock=door, limit=LONGEST)
+
+    async def listen_here(self) -> int:
+        """Serve at a free port of the loopback interface, which is returned."""
+        self._server = await asyncio.start_server(self._visited, "127.0.0.1", 0, limit=LONGEST)
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    async def close(self) -> None:
+        """End it, and all that it serves."""
+        if self._server is not None:
+            self._server.close()
+        for task in tuple(self._visits):
+            task.cancel()
+        await asyncio.gather(*self._visits, return_exceptions=True)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    # ---------------------------------------------------------------------------------------------------- a visit
+
+    def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._visit(reader, writer))
+        self._visits.add(task)
+        task.add_done_callback(self._visits.discard)
+
+    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if len(self._visits) > self._limits.connections:
+                raise BadHead("503 Service Unavailable", "Too many connections at once. Try again.")
+            await self._serve(await self._head(reader), reader, writer)
+        except BadHead as bad:
+            self._told(Visit(host="", verdict="refused", why=str(bad)))
+            await self._answer((reader, writer), bad.status, str(bad))
+        except OSError:
+            pass  # whoever asked is gone, or took too long
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _head(self, reader: asyncio.StreamReader) -> Head:
+        try:
+            async with asyncio.timeout(self._limits.head):
+                return head_of(await reader.readuntil(b"\r\n\r\n"), self._token)
+        except asyncio.IncompleteReadError:
+            raise BadHead("400 Bad Request", "The request ends before its end.") from None
+        except asyncio.LimitOverrunError:
+            raise BadHead("431 Request Header Fields Too Large", "The head of the request is too long.") from None
+        except TimeoutError:
+            raise BadHead("408 Request Timeout", "The request did not come to an end.") from None
+
+    async def _serve(self, head: Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        place = str(head.host)
+        if not any(loosens(one, head.host) for one in self._hosts):
+            why = f"{place!r} is none of the hosts that may be reached from here."
+            self._told(Visit(host=place, verdict="refused", why=why))
+            return await self._answer((reader, writer), "403 Forbidden", why)
+        try:
+            checked = await self._guard.check(head.host)
+            there = await asyncio.open_connection(sock=await checked.connect(self._limits.connect), limit=PIECE)
+        except WebFault as fault:
+            barred = fault.reason == "barred"
+            self._told(Visit(host=place, verdict="refused" if barred else "failed", why=str(fault)))
+            return await self._answer((reader, writer), "403 Forbidden" if barred else "502 Bad Gateway", str(fault))
+        self._told(Visit(host=place, verdict="allowed"))
+        try:
+            await self._relay(head, (reader, writer), there)
+        finally:
+            there[1].close()
+            with suppress(OSError):
+                await there[1].wait_closed()
+        return None
+
+    async def _answer(self, here: Stream, status: str, why: str) -> None:
+        reader, writer = here
+        body = f"{why}\n".encode()
+        asks = "Proxy-Authenticate: Basic\r\n" if status.startswith("407") else ""
+        head = (
+            f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+            f"{asks}Connection: close\r\n\r\n"
+        )
+        writer.write(head.encode() + body)
+        with suppress(OSError):
+            async with asyncio.timeout(LINGER):
+                writer.write_eof()
+                # Who still speaks when the door is closed is cut off, and does not hear the answer.
+                while await reader.read(PIECE):
+                    pass
+
+    # ---------------------------------------------------------------------------------------------------- a relay
+
+    async def _relay(self, head: Head, here: Stream, there: Stream) -> None:
+        """Both ways at once, until both have ended, or nobody has said anything for too long."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + self._limits.total
+        with suppress(OSError):
+            async with asyncio.timeout_at(min(clock() + self._limits.idle, end)) as patience:
+
+                def heard() -> None:
+                    patience.reschedule(min(clock() + self._limits.idle, end))
+
+                if head.tunnel:
+                    here[1].write(OPENED)
+                    await both(pump(here[0], there[1], heard), pump(there[0], here[1], heard))
+                else:
+                    there[1].write(head.sent)
+                    sending = pump(here[0], there[1], heard, head.body)
+                    # An answer may come before all of the body is sent; after it nothing more is sent.
+                    await first(pump(there[0], here[1], heard), sending)
+
+
+def _pattern(told: str) -> Host:
+    try:
+        return host(told, pattern=True)
+    except BadHost as why:
+        raise WorldFault(f"{told!r} is no host that can be allowed: it {why}.") from None
+
+
+def _door(path: Path, mode: int) -> socket.socket:
+    """A unix socket, in the place of one that a dead process has left."""
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with suppress(FileNotFoundError):
+            if stat.S_ISSOCK(path.lstat().st_mode):
+                path.unlink()
+        door.bind(str(path))
+        path.chmod(mode)
+    except OSError as error:
+        door.close()
+        raise WorldFault(f"No proxy can listen at {str(path)!r}: {error.strerror or error}.") from None
+    return door

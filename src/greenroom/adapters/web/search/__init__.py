@@ -1,0 +1,1 @@
+"""Searches: one file for each of those who can be asked."""

@@ -1,0 +1,77 @@
+"""The rule of two: what anybody may have written, what is private, and a way out never come together unasked.
+
+A conversation may have any two of them. The third needs a person who has agreed in this run, after the first two had
+come together; they are told what was read, what is held and where it would go. It is asked once for each destination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.policy import Ruling
+from greenroom.core.state.origin import Labels, private, untrusted
+from greenroom.core.state.step import Step
+from greenroom.core.state.thread import Thread
+from greenroom.core.state.world import World
+
+RULE: Final = "built-in: rule of two"
+SHOWN: Final = 4
+"""Labels that a person reads; of more, how many there are."""
+
+
+@record
+class Exposed:
+    """A call that would carry something away from a conversation that has read both. `why` is for the person."""
+
+    why: str
+    places: tuple[str, ...]
+
+
+def exposed(world: World, step: Step, outward: Sequence[str]) -> Exposed | None:
+    """What there is to ask about; None when the call stays here, or a person has agreed since to all its places."""
+    thread = world.threads.get(step.thread_id)
+    since = thread.exposed_at if thread is not None else None
+    if thread is None or since is None:
+        return None
+    places = tuple(one for one in outward if not _released(world, one, since))
+    return Exposed(why=_told(thread, places), places=places) if places else None
+
+
+def exposed_at(world: World, step: Step) -> int | None:
+    """Since when the step's conversation has read both."""
+    thread = world.threads.get(step.thread_id)
+    return thread.exposed_at if thread is not None else None
+
+
+def tightened(ruling: Ruling, found: Exposed | None) -> Ruling:
+    """The stricter of the policy's answer and this rule's. What is forbidden stays forbidden."""
+    if found is None or ruling.verdict == "deny":
+        return ruling
+    if ruling.verdict == "ask":
+        return evolve(ruling, why=f"{ruling.why}\n{found.why}".strip())
+    return Ruling(verdict="ask", rule=RULE, why=found.why)
+
+
+def release(ruling: Ruling, found: Exposed | None) -> str:
+    """What a yes for the run lets through; nothing where each call is asked about anyway."""
+    asked_each_time = ruling.verdict == "ask" and not ruling.grant
+    return "" if found is None or asked_each_time else "\n".join(found.places)
+
+
+def _released(world: World, place: str, since: int) -> bool:
+    agreed = world.releases.get(place)
+    return agreed is not None and agreed.at >= since
+
+
+def _told(thread: Thread, places: Sequence[str]) -> str:
+    strange, own = untrusted(thread.origins), private(thread.origins)
+    read = f"This conversation has read what others may have written ({_listed(strange)})"
+    holds = "which is private too" if strange == own else f"and holds what is private ({_listed(own)})"
+    return f"{read}, {holds}; this would go to {', '.join(f'`{one}`' for one in places)}."
+
+
+def _listed(labels: Labels) -> str:
+    more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+    return f"{', '.join(labels[:SHOWN])}{more}"

@@ -1,0 +1,218 @@
+"""What governs a workspace is not a command's to change: git's settings and hooks in any form, ours, other agents'."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.sandbox import Wall
+from greenroom.testing.conformance.running import ran, shell
+from tests.adapters.sandbox.walls import behind, landlocked, walled
+
+Build = Callable[[Path, Path], Wall]
+BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["walled", "landlocked"])
+MOSTLY_ONE = pytest.mark.parametrize("build", [walled, pytest.param(landlocked, marks=pytest.mark.prove)])
+
+
+@pytest.fixture
+def root(open_folder: Path) -> Path:
+    found = open_folder / "work"
+    found.mkdir()
+    return found
+
+
+def git(root: Path, *words: str) -> str:
+    """git as a person runs it: no setting is stronger than those of the repository."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(root.parent)}
+    who = ["-c", "user.name=p", "-c", "user.email=p@x"]
+    return subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.fixture
+def repository(root: Path) -> Path:
+    git(root, "init", "-q")
+    (root / "file").write_text("x")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    return root
+
+
+def tree(root: Path) -> list[str]:
+    return sorted(str(one.relative_to(root)) for one in root.rglob("*"))
+
+
+async def script(build: Build, root: Path, text: str) -> str:
+    async with behind(build(root, root.parent / "scratch"), root) as commands:
+        return (await ran(commands, shell(text))).text
+
+
+def planted(root: Path) -> str:
+    """A line that leaves something if it ever runs."""
+    return f"touch {root.parent}/ran"
+
+
+def ask_git(*folders: Path) -> None:
+    """What a person, or a prompt of their shell, asks all day."""
+    for folder in folders:
+        for words in (("status",), ("diff",), ("log",), ("commit", "-q", "--allow-empty", "-m", "mine"), ("stash",)):
+            git(folder, *words)
+
+
+PLANTS = {
+    "a hook": "mkdir -p .git/hooks; for h in pre-commit post-commit post-index-change; do "
+    "printf '#!/bin/sh\n{run}\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done",
+    "a setting": "git config core.fsmonitor '{run};false'",
+    "a setting by hand": "printf '[core] fsmonitor = \"{run};false\"\n' >>.git/config",
+    "an include": "printf '[core]\nfsmonitor = \"{run};false\"\n' >more; git config include.path ../more",
+    "settings of a worktree": "git config extensions.worktreeConfig true; "
+    "printf '[core]\nfsmonitor = \"{run};false\"\n' >.git/config.worktree",
+    "another common folder": "cp -r .git other; printf '[core]\nfsmonitor = \"{run};false\"\n' >>other/config; "
+    "echo ../other >.git/commondir",
+    "another repository": "mv .git gone; cp -r gone .git; printf '[core]\nfsmonitor = \"{run};false\"\n' >>.git/config",
+    "a file that leads elsewhere": "cp -r .git evil; printf '[core]\nfsmonitor = \"{run};false\"\n' >>evil/config; "
+    "rm -rf .git; echo 'gitdir: evil' >.git",
+    "a hooks folder elsewhere": "mkdir h; printf '#!/bin/sh\n{run}\n' >h/pre-commit; chmod +x h/pre-commit; "
+    "git config core.hooksPath h",
+}
+
+
+@MOSTLY_ONE
+@pytest.mark.parametrize("how", PLANTS)
+async def test_nothing_planted_in_a_repository_runs(build: Build, repository: Path, how: str) -> None:
+    await script(build, repository, PLANTS[how].format(run=planted(repository)))
+    ask_git(repository)
+    assert not (repository.parent / "ran").exists()
+
+
+@pytest.mark.parametrize("how", PLANTS)
+async def test_without_walls_it_does(repository: Path, how: str) -> None:
+    commands = PlainCommands(repository)
+    try:
+        await ran(commands, shell(PLANTS[how].format(run=planted(repository))))
+    finally:
+        commands.close()
+    ask_git(repository)
+    assert (repository.parent / "ran").exists()
+
+
+NEW = {
+    "where there was none": ("git init -q .", "."),
+    "in a folder below": ("mkdir -p a/b; git init -q a/b", "a/b"),
+    "as a bare one": ("git init -q --bare b", "b"),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("where", NEW)
+async def test_a_repository_that_a_command_makes_works_and_is_harmless(build: Build, root: Path, where: str) -> None:
+    make, place = NEW[where]
+    into = f"d=$(cd {place}; git rev-parse --absolute-git-dir 2>/dev/null || pwd)"
+    plant = (
+        f"git --git-dir=$d config core.fsmonitor '{planted(root)};false'; git --git-dir=$d config remote.origin.url u; "
+        f"printf '#!/bin/sh\\n{planted(root)}\\n' >$d/hooks/pre-commit; chmod +x $d/hooks/pre-commit"
+    )
+    await script(build, root, f"{make}; {into}; {plant}")
+    ask_git(root, root / place)
+    assert not (root.parent / "ran").exists()
+    folder = root / place
+    inside = folder / ".git" if (folder / ".git").is_dir() else folder
+    assert "url = u" in (inside / "config").read_text()
+    assert list(inside.glob("config.held-by-greenroom*")), "it is put aside, not deleted"
+
+
+@BOTH
+async def test_a_submodule_that_git_looks_into_by_itself_is_harmless(build: Build, repository: Path) -> None:
+    plant = (
+        "git init -q sub; cd sub; git commit -q --allow-empty -m x; cd ..; git add sub; git commit -qm sub; "
+        f"git -C sub config core.fsmonitor '{planted(repository)};false'; rm -f sub/x"
+    )
+    await script(build, repository, plant)
+    ask_git(repository)
+    assert not (repository.parent / "ran").exists()
+
+
+LEADS = {
+    "a folder of hooks": (
+        "core.hooksPath",
+        "hooks",
+        "mkdir -p hooks; printf '#!/bin/sh\\n{run}\\n' >hooks/pre-commit; chmod +x hooks/pre-commit",
+    ),
+    "more settings": ("include.path", "../more", "printf '[core]\\nfsmonitor = \"{run};false\"\\n' >more"),
+}
+
+
+@MOSTLY_ONE
+@pytest.mark.parametrize("how", LEADS)
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_a_person_s_settings_lead_to_is_theirs_too(
+    build: Build, repository: Path, how: str, there: bool
+) -> None:
+    key, value, plant = LEADS[how]
+    git(repository, "config", key, value)
+    if there and value == "hooks":
+        (repository / "hooks").mkdir()
+    elif there:
+        (repository / "more").touch()
+    await script(build, repository, plant.format(run=planted(repository)))
+    ask_git(repository)
+    assert not (repository.parent / "ran").exists()
+
+
+@BOTH
+async def test_commits_work_and_are_seen_outside(build: Build, repository: Path) -> None:
+    said = await script(build, repository, "echo y >file; git add -A; git commit -qm second; git log --oneline | wc -l")
+    assert said.strip().endswith("2")
+    assert git(repository, "log", "--format=%s").split() == ["second", "first"]
+    assert git(repository, "status", "--porcelain") == ""
+
+
+@BOTH
+async def test_a_person_s_own_hooks_and_settings_stay(build: Build, repository: Path) -> None:
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 0\n")
+    hook.chmod(0o755)
+    git(repository, "config", "alias.st", "status")
+    await script(build, repository, "echo x >.git/hooks/pre-commit; git config --unset alias.st; rm -rf .git/hooks")
+    assert (hook.read_text(), hook.stat().st_mode & 0o777) == ("#!/bin/sh\nexit 0\n", 0o755)
+    assert git(repository, "config", "alias.st") == "status\n"
+
+
+@BOTH
+async def test_what_governs_agents_cannot_be_made_or_changed(build: Build, root: Path) -> None:
+    (root / ".greenroom").mkdir()
+    (root / ".greenroom" / "config.toml").write_text("language = 'en'\n")
+    await script(
+        build,
+        root,
+        "echo x >.greenroom/config.toml; echo x >.greenroom/permissions; mkdir .greenroom/tools; "
+        "mkdir .claude; echo x >.claude/settings.json; echo x >.mcp.json; mv .greenroom gone; true",
+    )
+    assert (root / ".greenroom" / "config.toml").read_text() == "language = 'en'\n"
+    assert [one for one in tree(root) if not one.startswith("gone")] == [".greenroom", ".greenroom/config.toml"]
+
+
+async def test_of_our_own_folder_nothing_is_seen_that_agents_said(root: Path) -> None:
+    (root / ".greenroom").mkdir()
+    (root / ".greenroom" / "log.db").write_text("what was said")
+    (root / ".greenroom" / "config.toml").write_text("x = 1")
+    assert (await script(walled, root, "ls -A .greenroom")).split() == ["config.toml"]
+
+
+async def test_a_link_in_the_place_of_what_governs_is_refused(root: Path) -> None:
+    (root / ".greenroom").symlink_to("/tmp")
+    with pytest.raises(WorldFault, match="is a link"):
+        await script(walled, root, "true")
+    (root / ".greenroom").unlink()
+    assert await script(walled, root, "echo fine") == "fine\n"
+
+
+async def test_nothing_is_left_to_stand_on(root: Path) -> None:
+    assert await script(walled, root, "echo fine") == "fine\n"
+    assert tree(root) == []

@@ -1,0 +1,120 @@
+"""Limits: memory, processes, sizes, what the workspace may hold; and that nothing is left of how they are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
+from greenroom.adapters.sandbox.cgroups import Cgroups, Place
+from greenroom.core.ports.sandbox import Limits, Wall
+from greenroom.testing.conformance.running import ran, shell
+from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled
+
+MIB = 1024 * 1024
+FORKS = (
+    "import os, time\n"
+    "made = 0\n"
+    "try:\n"
+    "    while made < 300:\n"
+    "        if os.fork() == 0: time.sleep(30)\n"
+    "        made += 1\n"
+    "except OSError: pass\n"
+    "print('made', made, flush=True)\n"
+)
+
+
+@pytest.fixture
+def root(open_folder: Path) -> Path:
+    found = open_folder / "work"
+    found.mkdir()
+    return found
+
+
+LIMITED = pytest.mark.parametrize("build", [walled, landlocked], ids=["walled", "landlocked"])
+Limited = Callable[[Path, Path, Limits], Wall]
+
+
+@LIMITED
+async def test_there_are_no_more_processes_than_allowed(build: Limited, root: Path) -> None:
+    async with behind(build(root, root.parent / "scratch", Limits(processes=60)), root) as commands:
+        done = await ran(commands, shell(f'python3 -c "{FORKS}"', seconds=20))
+    assert 10 < int(done.text.split()[-1]) <= 60
+
+
+async def test_a_pids_group_is_not_needed_for_that(root: Path) -> None:
+    limits = Limits(processes=60)
+    wall = Bubblewrap(ground_of(root, root.parent / "scratch"), limits, cgroups=Cgroups(limits, ()))
+    async with behind(wall, root) as commands:
+        done = await ran(commands, shell(f'python3 -c "{FORKS}"', seconds=20))
+    assert 10 < int(done.text.split()[-1]) <= 60
+
+
+@LIMITED
+async def test_a_file_is_no_longer_than_allowed(build: Limited, root: Path) -> None:
+    async with behind(build(root, root.parent / "scratch", Limits(file_size=4 * MIB)), root) as commands:
+        await ran(commands, shell("head -c 3145728 /dev/zero >fits; head -c 8388608 /dev/zero >long"))
+    assert (root / "fits").stat().st_size == 3 * MIB
+    assert (root / "long").stat().st_size == 4 * MIB
+
+
+@pytest.mark.skipif("memory" not in Cgroups(Limits()).holds, reason="no control group can be made here")
+@LIMITED
+async def test_all_processes_together_have_no_more_memory_than_allowed(build: Limited, root: Path) -> None:
+    script = "python3 -c \"x = b'x' * (200 * 1024 * 1024); print('had it')\" & wait $!"
+    async with behind(build(root, root.parent / "scratch", Limits(memory=1024 * MIB)), root) as commands:
+        assert (await ran(commands, shell(script))).text == "had it\n"
+    async with behind(build(root, root.parent / "scratch", Limits(memory=64 * MIB)), root) as commands:
+        assert "had it" not in (await ran(commands, shell(script))).text.splitlines()
+
+
+@LIMITED
+async def test_a_workspace_that_is_too_full_ends_the_command(build: Limited, root: Path) -> None:
+    script = "while :; do head -c 4194304 /dev/urandom >>full; sleep 0.05; done"
+    async with behind(build(root, root.parent / "scratch", Limits(quota=32 * MIB)), root) as commands:
+        made = await ran(commands, shell(script, seconds=30))
+    assert made.ended.how == "cancelled"
+    assert "which is all it may hold" in made.text
+    assert 30 * MIB < (root / "full").stat().st_size < 512 * MIB
+
+
+@pytest.mark.skipif("cpuacct" not in Cgroups(Limits()).holds, reason="no control group can be made here")
+@LIMITED
+async def test_all_processes_together_use_the_processor_no_longer_than_allowed(build: Limited, root: Path) -> None:
+    script = "while :; do timeout 0.3 bash -c 'while :; do :; done'; done"
+    async with behind(build(root, root.parent / "scratch", Limits(cpu_seconds=1)), root) as commands:
+        made = await ran(commands, shell(script, seconds=30))
+    assert made.ended.how == "cancelled"
+    assert "used the processor" in made.text
+
+
+async def test_too_many_files_end_the_command_too(root: Path) -> None:
+    script = "for n in $(seq 100000); do : >f$n; done; echo all"
+    async with behind(walled(root, root.parent / "scratch", Limits(entries=400)), root) as commands:
+        made = await ran(commands, shell(script, seconds=30))
+    assert "files lie in the workspace" in made.text
+
+
+@LIMITED
+async def test_no_group_is_left_of_many_commands_that_are_cancelled(build: Limited, root: Path) -> None:
+    limits = Limits()
+    held = Cgroups(limits)
+    async with behind(build(root, root.parent / "scratch", limits), root) as commands:
+        works = [asyncio.create_task(ran(commands, shell("setsid sleep 60 & sleep 60"))) for _ in range(12)]
+        for number, work in enumerate(works):
+            await asyncio.sleep(0.01 * (number % 4))
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+    left = [one for place in held._places for one in place.folder.glob(f"greenroom-{os.getpid()}-*")]
+    assert left == []
+
+
+def test_groups_of_the_dead_are_swept_and_those_of_the_living_are_not(tmp_path: Path) -> None:
+    (tmp_path / "greenroom-999999999-a").mkdir()
+    (tmp_path / f"greenroom-{os.getpid()}-b").mkdir()
+    Cgroups(Limits(), (Place(folder=tmp_path, files={}),))
+    assert [one.name for one in tmp_path.iterdir()] == [f"greenroom-{os.getpid()}-b"]

@@ -1,0 +1,121 @@
+"""Walls as a whole: the right tree is imported, one way out, nothing outlives a killed house, git in a worktree."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
+from greenroom.adapters.sandbox.cgroups import Cgroups
+from greenroom.core.ports.sandbox import Limits
+from greenroom.testing.conformance.running import marked, ran, shell, until_gone, until_there
+from tests.adapters.sandbox.walls import behind, ground_of, walled
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+async def test_an_editable_install_imports_the_tree_that_is_worked_on(tmp_path: Path) -> None:
+    """The worktree is seen at the repository's own path, which is where the install points."""
+    repository, worktree = tmp_path / "repository", tmp_path / "cache" / "worktree"
+    for place, text in ((repository, "the person's"), (worktree, "the agent's")):
+        (place / "src" / "thing").mkdir(parents=True)
+        (place / "src" / "thing" / "__init__.py").write_text(f"text = {text!r}\n")
+        (place / "site").mkdir()
+        (place / "site" / "thing.pth").write_text(f"{repository}/src\n")
+    wall = Bubblewrap(ground_of(worktree, tmp_path / "scratch", at=repository), Limits(), cgroups=Cgroups(Limits()))
+    python = f"import site; site.addsitedir({str(repository / 'site')!r}); import thing; print(thing.text)"
+    async with behind(wall, worktree) as commands:
+        made = await ran(commands, shell(f'pwd; python3 -c "{python}"; echo x >made', folder="src"))
+    assert made.text == f"{repository}/src\nthe agent's\n"
+    assert (worktree / "src" / "made").exists()
+    assert not (repository / "src" / "made").exists()
+
+
+def is_mounted(place: Path) -> bool:
+    return str(place) in Path("/proc/self/mounts").read_text(encoding="utf-8")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    line = await reader.readline()
+    writer.write(b"HTTP/1.0 200 OK\r\n\r\nheard " + line)
+    await writer.drain()
+    writer.close()
+
+
+async def test_the_one_way_out_leads_to_the_proxy_and_nowhere_else(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    server = await asyncio.start_unix_server(_answer, str(tmp_path / "proxy"))
+    ground = ground_of(root, tmp_path / "scratch")
+    wall = Bubblewrap(ground, Limits(), cgroups=Cgroups(Limits()), proxy=tmp_path / "proxy")
+    fetch = "import urllib.request as u; print(u.urlopen('http://example.com/x').read().decode())"
+    async with server, behind(wall, root) as commands:
+        made = await ran(commands, shell(f'python3 -c "{fetch}"; ls -a {tmp_path}'))
+        late = await ran(commands, shell("sleep 60", seconds=0.3, token="bridge"))
+    assert made.text.split("\n")[0] == "heard GET http://example.com/x HTTP/1.1\r"
+    assert "proxy" not in made.text.split()
+    assert late.ended.how == "timed_out"
+
+
+async def test_a_worktree_can_be_asked_and_its_repository_is_not_changed(tmp_path: Path) -> None:
+    main, tree = tmp_path / "main", tmp_path / "tree"
+    main.mkdir()
+    await _git(main, "init", "-q")
+    await _git(main, "-c", "user.name=p", "-c", "user.email=p@x", "commit", "-q", "--allow-empty", "-m", "first")
+    await _git(main, "worktree", "add", "-q", str(tree))
+    async with behind(walled(tree, tmp_path / "scratch"), tree) as commands:
+        asked = await ran(commands, shell("git log --format=%s; git status --short"))
+        plant = await ran(commands, shell(f"touch {main}/.git/hooks/x; echo x >.git; git config a.b c"))
+    assert asked.text == "first\n"
+    assert plant.ended.code != 0
+    assert not (main / ".git" / "hooks" / "x").exists()
+
+
+async def _git(folder: Path, *words: str) -> None:
+    process = await asyncio.create_subprocess_exec("git", *words, cwd=folder)
+    assert await process.wait() == 0
+
+
+async def test_nothing_outlives_a_house_that_is_killed(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tests.adapters.sandbox.house", str(tmp_path), "walls"]
+    house = await asyncio.create_subprocess_exec(*words, cwd=ROOT, stdin=subprocess.DEVNULL)
+    try:
+        await until_there(tmp_path / "work" / "up")
+        assert len(marked("walls")) >= 3, "or this shows nothing"
+    finally:
+        house.send_signal(signal.SIGKILL)
+        killed = time.monotonic()
+        await house.wait()
+    await until_gone("walls")
+    assert time.monotonic() - killed < 1.0
+    assert not is_mounted(tmp_path)
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(600)
+async def test_two_hundred_commands_that_are_killed_at_random_leave_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    async with behind(walled(root, tmp_path / "scratch"), root) as commands:
+        gate = asyncio.Semaphore(16)
+
+        async def one(number: int) -> None:
+            async with gate:
+                work = asyncio.create_task(ran(commands, shell("setsid sleep 60 & sleep 60", token="many")))
+                await asyncio.sleep(number % 17 / 100)
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+
+        await asyncio.gather(*map(one, range(200)))
+        assert marked("many") == []
+    assert (names(tmp_path), names(root), names(tmp_path / "scratch")) == (["scratch", "work"], [], [])

@@ -1,0 +1,156 @@
+"""Searches: DuckDuckGo through the proxy, SearXNG where the person says, and what of an answer is a result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import urllib.request
+from collections.abc import Callable
+from urllib.error import URLError
+
+import pytest
+from ddgs.ddgs import DDGS
+from ddgs.exceptions import DDGSException
+
+from greenroom.adapters.web import making
+from greenroom.adapters.web.exchange import Request
+from greenroom.adapters.web.fetching import Fetching
+from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.limits import LIMITS
+from greenroom.adapters.web.search.asking import asked, results
+from greenroom.adapters.web.search.duckduckgo import DuckDuckGo
+from greenroom.adapters.web.search.searxng import SearXNG
+from greenroom.adapters.web.search.tavily import Tavily
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.web import WebFault, address
+from tests.adapters.web.house import HERE, Watched, said, site
+
+ANSWER = {"results": [{"title": " A \n b", "url": "https://a.org/", "content": "x" * 2000}, {"url": "https://b.org/"}]}
+
+
+# ------------------------------------------------------------------------------------------------------- duckduckgo
+
+
+async def test_without_a_network_that_is_said_and_what_to_look_at() -> None:
+    """The real ddgs, which comes to our proxy and no further."""
+    network = Watched()
+    with pytest.raises(WebFault, match=r"DuckDuckGo cannot be reached.*Is there a network") as raised:
+        await DuckDuckGo(Guard(network=network)).find("parsers", 3)
+    assert raised.value.reason == "offline"
+    assert network.asked == ["html.duckduckgo.com"]
+
+
+async def test_its_client_reaches_no_other_host_through_the_proxy() -> None:
+    network = Watched({"html.duckduckgo.com": [[HERE]], "evil.test": [["8.8.8.8"]]})
+    answers: list[str] = []
+
+    def elsewhere(_: str, __: int, proxy: str) -> object:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": proxy, "https": proxy}))
+        for url in ("https://evil.test/", "http://html.duckduckgo.com/", "https://html.duckduckgo.com/"):
+            with pytest.raises(URLError) as raised:
+                opener.open(url, timeout=5)
+            answers.append(str(raised.value))
+        return None
+
+    with pytest.raises(WebFault, match="this machine"):
+        await DuckDuckGo(Guard(network=network), elsewhere).find("x", 1)
+    assert all("403" in one for one in answers)
+    assert network.dialled == []
+
+
+async def test_what_it_finds_is_taken_as_far_as_it_is_whole() -> None:
+    found = [
+        {"title": "T", "href": "https://a.org/", "body": "b"},
+        {"href": "https://a.org/"},
+        "x",
+        {"title": "no url"},
+    ]
+    search = DuckDuckGo(Guard(network=Watched()), lambda *_: found)
+    assert [one.url for one in await search.find("x", 5)] == ["https://a.org/"]
+
+
+async def test_an_answer_that_is_none_is_a_fault() -> None:
+    with pytest.raises(WebFault, match="asked too often"):
+        await DuckDuckGo(Guard(network=Watched()), lambda *_: None).find("x", 5)
+
+
+async def test_without_the_extra_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ddgs.ddgs", None)
+    with pytest.raises(WebFault, match=r"greenroom\[web\].*search = \"tavily\"") as raised:
+        await DuckDuckGo(Guard(network=Watched())).find("x", 5)
+    assert raised.value.reason == "setup"
+
+
+@pytest.mark.parametrize(("said_", "found"), [("No results found.", []), ("Ratelimit", None)])
+async def test_nothing_found_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch, said_: str, found: list[object] | None
+) -> None:
+
+    def text(*_: object, **__: object) -> object:
+        raise DDGSException(said_)
+
+    monkeypatch.setattr(DDGS, "text", text)
+    search = DuckDuckGo(Guard(network=Watched()))
+    if found is None:
+        with pytest.raises(WebFault):
+            await search.find("x", 5)
+    else:
+        assert list(await search.find("x", 5)) == found
+
+
+async def test_what_ddgs_finds_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        DDGS,
+        "text",
+        lambda *_, **__: [{"title": "T", "href": "https://a.org/", "body": "b"}],
+    )
+    assert [one.title for one in await DuckDuckGo(Guard(network=Watched())).find("x", 5)] == ["T"]
+
+
+# ---------------------------------------------------------------------------------------------------------- searxng
+
+
+async def test_searxng_may_be_on_this_machine() -> None:
+    async with site({"/sx/search": said(json.dumps(ANSWER).encode(), "application/json")}) as shop:
+        search = SearXNG(shop.url("/sx/?a=b"))
+        found = await search.find("a b&c", 5)
+        assert search.host == shop.place
+        assert [(one.title, one.url) for one in found] == [("A b", "https://a.org/"), ("https://b.org/",) * 2]
+        assert len(found[0].snippet) == 1000
+        assert shop.seen[0].startswith("GET /sx/search?q=a+b%26c&format=json ")
+
+
+async def test_a_searxng_that_gives_no_json_says_what_to_set() -> None:
+    async with site({"/search": said(b"<html>", "text/html")}) as shop:
+        with pytest.raises(WebFault, match=r"formats: \[html, json\]"):
+            await SearXNG(shop.url()).find("x", 5)
+
+
+async def test_a_search_that_takes_too_long_is_left() -> None:
+    async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with site({"/search": silent}) as shop:
+        request = Request(address=address(shop.url("/search")))
+        with pytest.raises(WebFault, match="did not answer"):
+            await asked(request, Guard([shop.place]), "", evolve(LIMITS, total=0.3))
+
+
+# ------------------------------------------------------------------------------------------------------------- both
+
+
+@pytest.mark.parametrize("answer", [None, {}, "text", [], [None], [{"url": 5}], [{"url": "https://" + "x" * 3000}]])
+def test_what_is_no_result_is_left_out(answer: object) -> None:
+    assert results(answer, 5) == ()
+
+
+def test_no_more_results_than_were_asked_for() -> None:
+    assert len(results([{"url": f"https://a.org/{number}"} for number in range(9)], 4)) == 4
+
+
+@pytest.mark.parametrize(("which", "kind"), [("ddgs", DuckDuckGo), ("tavily", Tavily), ("searxng", SearXNG)])
+def test_what_the_settings_say_is_made(which: str, kind: type) -> None:
+    make: Callable[..., object] = making.search
+    assert isinstance(make(which, "http://localhost:8888", str), kind)
+    assert isinstance(making.pages(["localhost:8000"], [8443]), Fetching)

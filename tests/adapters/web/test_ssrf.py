@@ -1,0 +1,237 @@
+"""Whatever somebody writes, and whatever a resolver says: nobody is led to this machine, its network or its cloud.
+
+Each class has a control: without the guard the same way leads there. Else a test could not fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import urllib.request
+from http.client import HTTPException
+from ipaddress import ip_address
+
+import pytest
+
+from greenroom.adapters.web.exchange import Known
+from greenroom.adapters.web.fetching import Fetching
+from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.network import SystemNetwork
+from greenroom.adapters.web.proxy import Proxy, Visit
+from greenroom.adapters.web.ranges import IPAddress, special
+from greenroom.core.ports.web import BadAddress, Moved, Page, WebFault, address
+from tests.adapters.web.house import HERE, Watched, canary, moved, said, site
+from tests.adapters.web.ssrf import ADDRESSES, CONFUSED, SPELLINGS
+
+EVERY = [(what, one) for what, some in ADDRESSES.items() for one in some]
+PUBLIC = ("8.8.8.8", "1.1.1.1", "140.82.121.3", "2606:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001:81b::200e")
+
+
+def bracketed(one: str) -> str:
+    return f"[{one}]" if ":" in one else one
+
+
+async def refusal(fetching: Fetching, url: str) -> str:
+    """What is said of an address that nobody is led to."""
+    try:
+        found = await fetching.fetch(address(url))
+    except BadAddress:
+        return "no address"
+    except WebFault as fault:
+        return fault.reason
+    return f"reached: {found}"
+
+
+def test_the_table_is_as_long_as_it_should_be() -> None:
+    spelled = [one for some in SPELLINGS.values() for one in some]
+    assert len({one for _, one in EVERY}) >= 90
+    assert len(spelled) + len(CONFUSED) >= 60
+
+
+@pytest.mark.parametrize("what", ADDRESSES)
+async def test_no_special_address_is_dialled(what: str) -> None:
+    network = Watched({f"{number}.test": [[one]] for number, one in enumerate(ADDRESSES[what])})
+    guarded = Fetching(Guard(network=network))
+    for number, one in enumerate(ADDRESSES[what]):
+        for url in (f"http://{bracketed(one)}/", f"https://{bracketed(one)}/", f"http://{number}.test/"):
+            assert await refusal(guarded, url) == "barred", url
+    assert network.dialled == []
+
+
+@pytest.mark.parametrize("what", ADDRESSES)
+async def test_control_without_the_guard_each_of_them_is_dialled(what: str) -> None:
+    network = Watched()
+    unguarded = Fetching(Guard(network=network, judge=lambda _: ""))
+    for one in ADDRESSES[what]:
+        assert await refusal(unguarded, f"http://{bracketed(one)}/") == "offline"
+    assert len(network.dialled) == len(ADDRESSES[what])
+
+
+@pytest.mark.parametrize("one", PUBLIC)
+async def test_what_is_public_is_dialled(one: str) -> None:
+    network = Watched({"site.test": [[one]]})
+    assert await refusal(Fetching(Guard(network=network)), "https://site.test/") == "offline"
+    assert network.dialled == [one]
+
+
+@pytest.mark.parametrize("what", SPELLINGS)
+async def test_no_spelling_of_this_machine_leads_there(what: str) -> None:
+    async with canary() as bird:
+        guarded = Fetching(Guard(ports=[bird.port]))
+        for one in SPELLINGS[what]:
+            url = f"http://{one.format(port=bird.port)}/"
+            assert await refusal(guarded, url) in {"barred", "no address"}, url
+        assert bird.visits == 0
+
+
+@pytest.mark.parametrize("what", SPELLINGS)
+async def test_control_an_unguarded_client_follows_one_of_each_kind(what: str) -> None:
+    async with canary() as bird:
+        for one in SPELLINGS[what]:
+            await asyncio.to_thread(opened, f"http://{one.format(port=bird.port)}/")
+        assert bird.visits > 0
+
+
+def opened(url: str) -> None:
+    """Open it as a program would that does not care; curl, where it is at hand, reads a user's name."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with contextlib.suppress(OSError, ValueError, HTTPException):
+        direct.open(url, timeout=5).close()
+    place = url.removeprefix("http://").rstrip("/").rpartition("@")[2]
+    name, _, port = place.rpartition(":")
+    with contextlib.suppress(OSError, UnicodeError):
+        socket.create_connection((name.strip("[]"), int(port)), timeout=5).close()
+
+
+@pytest.mark.parametrize("url", CONFUSED)
+async def test_what_parsers_disagree_about_is_no_address(url: str) -> None:
+    async with canary() as bird:
+        assert await refusal(Fetching(Guard(ports=[bird.port])), url.format(port=bird.port)) == "no address"
+        assert bird.visits == 0
+
+
+async def test_no_redirect_leads_there() -> None:
+    async with canary() as bird, site({}) as shop:
+        places = [one.format(port=bird.port) for some in SPELLINGS.values() for one in some]
+        places += [bracketed(one) for _, one in EVERY]
+        targets = [*(f"http://{one}/" for one in places), *(one.format(port=bird.port) for one in CONFUSED)]
+        network = Watched({"localhost": [[HERE]]})
+        guarded = Fetching(Guard([shop.place], ports=[bird.port], network=network))
+        for number, target in enumerate(targets):
+            shop.pages[f"/{number}"] = moved(target.replace("\0", "%00").replace("\n", ""))
+            assert await led_away(guarded, shop.url(f"/{number}")) in {"redirects", "barred", "no address"}, target
+        assert bird.visits == 0
+        assert set(network.dialled) == {HERE}
+        assert len(network.dialled) == len(targets) > 150
+
+
+async def led_away(guarded: Fetching, url: str) -> str:
+    """What is said of a redirect, or of the place that it leads to."""
+    try:
+        found = await guarded.fetch(address(url))
+    except WebFault as fault:
+        return fault.reason
+    return await refusal(guarded, found.to) if isinstance(found, Moved) else f"reached: {found}"
+
+
+async def test_one_bad_address_among_good_ones_is_enough() -> None:
+    network = Watched({"mixed.test": [["8.8.8.8", "2606:4700::1111", "10.0.0.1"]]})
+    assert await refusal(Fetching(Guard(network=network)), "http://mixed.test/") == "barred"
+    assert network.dialled == []
+
+
+# ------------------------------------------------------------------------------------------------------- rebinding
+
+STRANGER = "127.0.0.2"
+"""Stands for a server on the web."""
+
+
+def as_if_public(one: IPAddress) -> str:
+    return "" if str(one) == STRANGER else special(one)
+
+
+async def test_a_resolver_that_changes_its_answer_is_asked_once() -> None:
+    async with canary() as bird, site({"/": said(b"hello")}, at=STRANGER, port=bird.port) as shop:
+        network = Watched({"rebind.test": [[STRANGER], [HERE]]})
+        guarded = Fetching(Guard(ports=[bird.port], network=network, judge=as_if_public))
+        found = await guarded.fetch(address(f"http://rebind.test:{bird.port}/"))
+        assert isinstance(found, Page)
+        assert found.text == "hello"
+        assert (network.asked, network.dialled, bird.visits) == (["rebind.test"], [STRANGER], 0)
+        assert "Host: rebind.test" in shop.seen[0]
+
+
+async def test_a_redirect_to_the_same_name_is_checked_anew() -> None:
+    async with canary() as bird, site({"/": moved("/next")}, at=STRANGER, port=bird.port):
+        network = Watched({"rebind.test": [[STRANGER], [HERE]]})
+        guarded = Fetching(Guard(ports=[bird.port], network=network, judge=as_if_public))
+        assert await refusal(guarded, f"http://rebind.test:{bird.port}/") == "barred"
+        assert (network.asked, network.dialled, bird.visits) == (["rebind.test"] * 2, [STRANGER], 0)
+
+
+async def test_control_without_the_guard_the_second_answer_leads_there() -> None:
+    async with canary() as bird, site({"/": moved("/next")}, at=STRANGER, port=bird.port):
+        network = Watched({"rebind.test": [[STRANGER], [HERE]]})
+        unguarded = Fetching(Guard(ports=[bird.port], network=network, judge=lambda _: ""))
+        assert "canary" in await refusal(unguarded, f"http://rebind.test:{bird.port}/")
+        assert bird.visits == 1
+
+
+async def test_the_connection_goes_nowhere_but_where_was_checked() -> None:
+    checked = await Guard(network=Watched({"site.test": [["8.8.8.8"]]})).check(address("http://site.test/").host)
+    with pytest.raises(WebFault, match="checked"):
+        checked.open("127.0.0.1")
+    known = Known(checked)
+    assert [one["host"] for one in await known.resolve("site.test", 80)] == ["8.8.8.8"]
+    with pytest.raises(OSError, match="nobody has checked"):
+        await known.resolve("other.test", 80)
+
+
+# ----------------------------------------------------------------------------------------------- the proxy, and us
+
+
+async def test_the_proxy_leads_nobody_there_either() -> None:
+    async with canary() as bird:
+        names = {f"{number}.test": [[one]] for number, (_, one) in enumerate(EVERY)}
+        network = Watched(names | {"localhost": [[HERE]]})
+        visits: list[Visit] = []
+        proxy = Proxy(Guard(ports=[bird.port], network=network), ["*", f"*:{bird.port}"], told=visits.append)
+        port = await proxy.listen_here()
+        places = [*(f"{name}:443" for name in names), *(f"{bracketed(one)}:80" for _, one in EVERY)]
+        places += [one.format(port=bird.port) for some in SPELLINGS.values() for one in some]
+        for place in places:
+            for request in (f"CONNECT {place} HTTP/1.1\r\n\r\n", f"GET http://{place}/ HTTP/1.1\r\n\r\n"):
+                assert (await answered(port, request))[9:12] in {"403", "400"}, request
+        await proxy.close()
+        assert (bird.visits, network.dialled) == (0, [])
+        assert len(visits) == 2 * len(places)
+        assert {one.verdict for one in visits} == {"refused"}
+
+
+async def answered(port: int, request: str) -> str:
+    reader, writer = await asyncio.open_connection(HERE, port)
+    writer.write(request.encode())
+    said_back = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    return said_back.decode()
+
+
+def test_own_addresses_are_known_whatever_they_look_like() -> None:
+    network = SystemNetwork()
+    listed = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
+    for one in ("127.0.0.1", "::1", *listed):
+        assert network.is_own(ip_address(one)), one
+    assert not network.is_own(ip_address("8.8.8.8"))
+    assert not network.is_own(ip_address("2606:4700::1111"))
+
+
+async def test_a_public_address_of_this_machine_is_this_machine() -> None:
+    class Ours(Watched):
+        def is_own(self, one: IPAddress) -> bool:
+            return str(one) == "140.82.121.3"
+
+    network = Ours({"us.test": [["140.82.121.3"]]})
+    assert await refusal(Fetching(Guard(network=network)), "https://us.test/") == "barred"
+    assert network.dialled == []

@@ -1,0 +1,100 @@
+"""Walls as teams get them: chosen when it matters, silent where they hold, as before where there are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.abilities.tools.commands.toolkit import command_tools
+from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.sandbox.choice import Chosen
+from greenroom.app.hands import walls as found
+from greenroom.app.hands.hands import Hands
+from greenroom.app.hands.policy import policy_for
+from greenroom.app.hands.walls import Walls, strongest
+from greenroom.core.base.ids import AgentId
+from greenroom.core.ports.policy import Ruling
+from greenroom.core.ports.tool import Target
+from greenroom.testing.conformance.running import ran, shell
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+def owner(path: Path) -> int:
+    return path.stat().st_uid
+
+
+def ruled(root: Path, line: str, *rules: str, walled: bool = True, project: tuple[str, ...] = ()) -> Ruling:
+    policy = policy_for(root, (), project, own=rules, walled=lambda: walled)
+    card = next(tool for tool in command_tools(PlainCommands(root)) if tool.card.group == "command").card
+    return policy.decide(AgentId("a"), card, (Target(kind="command", value=line),))
+
+
+SILENT = ["make", "pytest -q && npm test", "python3 x.py | tee out", "for f in *; do wc -l $f; done", "rm -rf build"]
+ASKED = ["git push", "pip install x", "curl http://x", "npm ci", "echo x >/etc/hosts", "cat .env", "make && git push"]
+
+
+@pytest.mark.parametrize("line", SILENT)
+def test_behind_walls_what_stays_inside_is_silent_and_without_them_it_is_asked_about(root: Path, line: str) -> None:
+    assert ruled(root, line).verdict == "allow"
+    assert ruled(root, line, walled=False).verdict == "ask"
+
+
+@pytest.mark.parametrize("line", ASKED)
+def test_what_wants_out_is_asked_about_behind_walls_too(root: Path, line: str) -> None:
+    assert ruled(root, line).verdict == "ask"
+
+
+def test_rules_stay_rules_behind_walls(root: Path) -> None:
+    assert ruled(root, "make deploy", "deny command make deploy").verdict == "deny"
+    assert ruled(root, "make deploy", project=("ask command make deploy",)).verdict == "ask"
+    assert ruled(root, "make all", "deny command make deploy").verdict == "allow"
+    assert ruled(root, "$(cat x) deploy", "deny command make deploy").verdict == "ask", "it may be that one"
+
+
+async def test_commands_of_a_team_run_behind_the_walls_that_hold_here(root: Path) -> None:
+    walls = Walls(root)
+    commands = PlainCommands(root, wall=walls.wall)
+    try:
+        made = await ran(commands, shell("id -u; grep Seccomp: /proc/self/status | cut -f2; touch mine"))
+    finally:
+        commands.close()
+    assert walls.hold()
+    uid, seccomp = made.text.split()
+    assert (int(uid) != 0, seccomp) == (True, "2")
+    assert owner(root / "mine") == owner(root)
+
+
+async def test_walls_behind_which_nothing_ran_are_taken_down_with_the_hands(root: Path) -> None:
+    walls = Walls(root)
+    hands = Hands(root, policy_for(root, (), walled=walls.hold), walls=walls)
+    assert walls.chosen.tier == "walled"
+    wall = walls.wall()
+    assert wall is not None
+    await hands.close()
+    await hands.close()
+
+
+def test_who_turns_them_off_has_none(root: Path) -> None:
+    walls = Walls(root, "off")
+    assert (walls.hold(), walls.wall()) == (False, None)
+    assert strongest("off").why == ('sandbox = "off" in your settings',)
+    walls.close()
+
+
+def test_a_place_that_is_too_wide_has_none_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier="walled"))
+    walls = Walls(Path("/"))
+    assert (walls.hold(), walls.wall()) == (False, None)
+    assert "too much of the machine" in walls.chosen.why[0]

@@ -1,0 +1,70 @@
+"""Labels of where something comes from: a closed vocabulary, few of each kind, and they only ever grow."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.core.base.ids import AgentId, TaskId, ThreadId
+from greenroom.core.state.origin import LONGEST, MOST, PRIVATE, UNTRUSTED, WAYS, label, merged, private, untrusted
+from greenroom.core.state.thread import Thread, absorbed
+
+THREAD = Thread(thread_id=ThreadId("ann@t1"), agent_id=AgentId("ann"), task_id=TaskId("t1"))
+LABELS = st.lists(st.builds("{}:{}".format, st.sampled_from(sorted(UNTRUSTED | WAYS)), st.sampled_from("abcdefghijk*")))
+
+
+def test_a_label_is_one_short_line_of_a_known_kind() -> None:
+    assert label("web", "docs.python.org") == "web:docs.python.org"
+    assert label("nonsense", "x") == "tool:x", "of what nobody knows the worst is thought"
+    assert label("file", "a\nb\x1b[0m") == "file:a?b?[0m"
+    assert label("file", "") == "file:?"
+    assert len(label("file", "x" * 500)) == len("file:") + LONGEST
+    assert label("file", "x" * LONGEST) == f"file:{'x' * LONGEST}"
+
+
+def test_many_of_a_kind_become_one_that_stands_for_all() -> None:
+    few = merged((), (f"file:{number}" for number in range(MOST)))
+    assert len(few) == MOST
+    many = merged(few, ("web:a", "file:one more"))
+    assert many == ("web:a", "file:*")
+    assert merged(many, ("file:again", "web:a")) is many
+    assert merged(("file:a", "web:a"), ("file:*",)) == ("web:a", "file:*")
+
+
+@given(LABELS, LABELS)
+def test_what_was_read_stays_read_and_never_takes_much_room(old: list[str], new: list[str]) -> None:
+    before = merged((), old)
+    after = merged(before, new)
+    kinds = {one.partition(":")[0] for one in (*before, *after)}
+    assert len(after) <= MOST * len(kinds)
+    assert all(one in after or f"{one.partition(':')[0]}:*" in after for one in (*before, *map(str, new)))
+    assert {one.partition(":")[0] for one in before} <= {one.partition(":")[0] for one in after}
+    assert merged(after, (*old, *new)) is after
+
+
+def test_a_page_is_strange_a_file_is_both_and_a_way_is_neither() -> None:
+    read = ("web:a", "file:b", "agent:ann", "description:git", "artifact:plan")
+    assert untrusted(read) == ("web:a", "file:b", "description:git")
+    assert private(read) == ("file:b",)
+    assert PRIVATE <= UNTRUSTED
+
+
+@pytest.mark.parametrize(
+    ("steps", "exposed"),
+    [
+        ((("web:a", 5),), None),
+        ((("description:git", 5), ("web:a", 6)), None),
+        ((("web:a", 5), ("agent:bob", 6), ("file:b", 7), ("web:c", 8)), 7),
+        ((("file:b", 3),), 3),
+    ],
+)
+def test_a_conversation_is_exposed_from_when_it_has_both(steps: list[tuple[str, int]], exposed: int | None) -> None:
+    thread = THREAD
+    for one, at in steps:
+        thread = absorbed(thread, (one,), at)
+    assert thread.exposed_at == exposed
+
+
+def test_nothing_new_changes_nothing() -> None:
+    thread = absorbed(THREAD, ("file:b",), 3)
+    assert absorbed(thread, ("file:b",), 9) is thread
+    assert absorbed(thread, (), 9) is thread

@@ -1,0 +1,91 @@
+"""Judging attempts: each is first made without walls, and only if it succeeds there does it show anything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from tests.sandbox.attempt import Attempt, Need
+from tests.sandbox.holes import HOLES, NOT_AS_ROOT
+from tests.sandbox.props import PROPS
+from tests.sandbox.stage import staged
+from tests.sandbox.trying import tried
+
+TIERS: Final = ("walled", "landlocked")
+DEFAULT: Final = "walled"
+
+Verdict = Literal["held", "escaped", "vacuous", "never began", "not possible here"]
+"""*vacuous* does not even succeed without walls; *never began* was stopped by something else than what it tries."""
+
+THERE: Final[Mapping[Need, bool]] = {
+    "root": os.geteuid() == 0,
+    "cc": shutil.which("cc") is not None,
+    "cgroup v1": Path("/sys/fs/cgroup/freezer/release_agent").exists(),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One attempt at one tier. `why` is what was seen, or what it said instead of beginning."""
+
+    attempt: Attempt
+    tier: str
+    verdict: Verdict
+    why: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether it is one of the holes that the documentation tells of."""
+        listed = (HOLES,) if THERE["root"] else (HOLES, NOT_AS_ROOT)
+        return any(self.attempt.name in holes.get(self.tier, {}).get(self.attempt.kind, {}) for holes in listed)
+
+
+async def judged(attempt: Attempt, tiers: Iterable[str]) -> list[Judged]:
+    """The control, then each tier."""
+    missing = [need for need in attempt.needs if not THERE[need]]
+    if missing:
+        return [_of(attempt, tier, "not possible here", f"it needs {', '.join(missing)}") for tier in tiers]
+    _, control = await _made(attempt, attempt.control)
+    if not control:
+        return [_of(attempt, tier, "vacuous", "it does not succeed without walls either") for tier in tiers]
+    return [await _at_tier(attempt, tier) for tier in tiers]
+
+
+async def _at_tier(attempt: Attempt, tier: str) -> Judged:
+    stopped, seen = await _made(attempt, tier)
+    if seen:
+        return _of(attempt, tier, "escaped", seen)
+    return _of(attempt, tier, "never began", stopped) if stopped else _of(attempt, tier, "held")
+
+
+def _of(attempt: Attempt, tier: str, verdict: Verdict, why: str = "") -> Judged:
+    return Judged(attempt=attempt, tier=tier, verdict=verdict, why=why)
+
+
+async def _made(attempt: Attempt, tier: str) -> tuple[str, str]:
+    """What kept it from beginning, and what was seen of its success. Variables are refused before it begins."""
+    with staged(PROPS) as stage:
+        made = await tried(attempt, tier, stage)
+        seen = made.midway or await asyncio.to_thread(attempt.seen, stage, made)
+    begun = made.begun or (made.refused and attempt.env)
+    return "" if begun else made.refused or made.text[-500:] or "it printed nothing", seen
+
+
+def counted(results: Iterable[Judged]) -> Counter[str]:
+    """How many of each verdict."""
+    return Counter(one.verdict for one in results)
+
+
+def told(results: Iterable[Judged]) -> str:
+    """One line for each that is not as it should be."""
+    return "".join(
+        f"\n    {one.tier}: {one.attempt}: {one.verdict}: {one.why}{' (known)' if one.known else ''}"
+        for one in results
+        if one.verdict != "held"
+    )

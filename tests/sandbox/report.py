@@ -1,0 +1,90 @@
+"""All attempts at all tiers, as the table in docs/sandbox.md: `python -m tests.sandbox.report --write` fills it in.
+
+Without `--write` it only prints. It takes some minutes, wants bubblewrap, and as root it tries more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, get_args
+
+from tests.sandbox.attempt import MEANING, Kind
+from tests.sandbox.attempts import ATTEMPTS
+from tests.sandbox.holes import HOLES, NOT_AS_ROOT
+from tests.sandbox.judging import TIERS, Judged, judged, told
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "sandbox.md"
+
+
+def table(results: Sequence[Judged]) -> str:
+    """How many attempts of each class got out at each tier."""
+    lines = [
+        f"| what is tried | attempts | without walls | {' | '.join(TIERS)} |",
+        f"|---|--:|--:|{'--:|' * len(TIERS)}",
+    ]
+    kinds = get_args(Kind)
+    lines += [_row(MEANING[kind], [one for one in results if one.attempt.kind == kind]) for kind in kinds]
+    lines.append(_row("**all**", results))
+    return "\n".join(lines)
+
+
+def _row(name: str, results: Iterable[Judged]) -> str:
+    found = list(results)
+    possible = [one for one in found if one.tier == TIERS[0] and one.verdict not in {"vacuous", "not possible here"}]
+    out = [sum(one.tier == tier and one.verdict == "escaped" for one in found) for tier in TIERS]
+    count = len({str(one.attempt) for one in found})
+    return f"| {name} | {count} | {len(possible)} | {' | '.join(map(str, out))} |"
+
+
+def holes() -> str:
+    """What gets out, and why, by tier."""
+    also = "Where the house is an ordinary user without control groups, also:"
+    return f"{_listed(HOLES)}\n\n{also}\n\n{_listed(NOT_AS_ROOT)}"
+
+
+def _listed(found: Mapping[str, Mapping[Kind, Mapping[str, str]]]) -> str:
+    lines = [
+        f"- `{tier}`, {MEANING[kind]}: *{name}*: {why}."
+        for tier, kinds in found.items()
+        for kind, names in kinds.items()
+        for name, why in names.items()
+    ]
+    return "\n".join(lines) or "None."
+
+
+def filled(page: str, what: str, made: str) -> str:
+    """The page with this part of it made anew."""
+    begin, end = f"<!-- the {what}: python -m tests.sandbox.report --write -->", f"<!-- end of the {what} -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{made}\n{end}{after}"
+
+
+def counts(page: str) -> dict[str, int]:
+    """How many attempts of each class the page tells of."""
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| ")]
+    return {row[1].strip(): int(row[2]) for row in rows if len(row) == len(TIERS) + 5 and row[2].strip().isdigit()}
+
+
+async def _main(*, write: bool) -> None:
+    results: list[Judged] = []
+    for attempt in ATTEMPTS:
+        here = await judged(attempt, TIERS)
+        print(told(here), end="", flush=True)
+        results += here
+    made = table(results)
+    print(f"\n\n{made}")
+    if write:
+        await asyncio.to_thread(_write, made)
+
+
+def _write(made: str) -> None:
+    page = filled(PAGE.read_text("utf-8"), "table", made)
+    PAGE.write_text(filled(page, "holes", holes()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(write="--write" in sys.argv))
