@@ -119,8 +119,9 @@ class RulesPolicy:
         lines = [commands.line_grant(target.value) for target in targets if target.kind == "command"]
         narrow = [] if None in asking or len(wanted) > MOST_GRANTS else wanted
         for rules in (narrow, lines if len(lines) == 1 and all(lines) else []):
-            # A model chose these words: what is not one plain line could become another rule when it is kept.
-            if rules and all(map(str.isprintable, rules)) and self._would_do(rules, card, targets, said):
+            # A model chose these words, and what is not one plain line could become another rule when it is kept. It is
+            # read as a line of the file would be: what cannot be read like that allows nothing.
+            if rules and self._would_do(rules, card, targets, said):
                 return "\n".join(rules)
         return ""
 
