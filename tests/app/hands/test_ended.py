@@ -16,6 +16,7 @@ from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.log import Store, StoredEvent
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
+from greenroom.core.sync import replay
 from tests.abilities.tools.calling import caller
 
 KEPT = ("step_id", "agent_id", "thread_id", "work", "state", "result", "blobs")
@@ -72,3 +73,4 @@ async def test_an_ended_step_is_found_as_it_was(kind: str, tmp_path: Path, monke
         for odd in ("ann#4", "ann#0", "ann#", "bob#1", "", "x", "ann#1x", "ann#" + "9" * 5_000, "ann#\u0661", "ann#01"):
             assert await ended_step(team.runtime, team.team, StepId(odd)) is None, odd
         assert (looked.searched, looked.read) == (3, 0), "for a name that somebody made up nothing is looked at"
+        assert await replay.ended_step(log, team.team, StepId("ann#4")) is None

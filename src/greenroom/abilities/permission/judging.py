@@ -143,8 +143,8 @@ def host(book: Rulebook, value: str) -> Judged:
 
 
 def tool(book: Rulebook, card: ToolCard, *, alone: bool) -> Judged:
-    """A tool that only looks, or ends what was begun here, is silent. Of a call that says what it touches (not `alone`) only that counts, and
-    rules about the tool can but tighten it."""
+    """A tool that only looks, or ends what was begun here, is silent. Of a call that says what it touches (not `alone`)
+    only that counts, and rules about the tool can but tighten it."""
     name, built_in = card.spec.name, card.source == BUILT_IN
     would = f"call the tool {shown(name)}"
     grants = _tool_grant(name)
