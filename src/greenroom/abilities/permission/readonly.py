@@ -1,5 +1,7 @@
 """Commands that only read, with exactly the words under which they do: whatever is not listed here is not known to.
 
+They are taken to stay on the machine (`leaving`). Nothing is silent because of that: walls are what makes it so.
+
 Not here on purpose: awk, less, env, printenv, xargs, `sed` but for printing lines, `grep -r` (it reads hidden files,
 `rg` does not), tests and builds (they run code).
 """

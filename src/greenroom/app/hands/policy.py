@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -30,8 +31,18 @@ def policy_for(
     walls that hold; it is asked only when it matters.
     """
     known = [*(f"allow tool {name}" for name in brought), *_persons_own(), *_careful(root)]
-    said: dict[Layer, Sequence[str]] = {"built-in": known, "user": own, "granted": agreed, "project": project}
-    return rules_policy(said, str(root), walled=walled)
+    rules: dict[Layer, Sequence[str]] = {"built-in": known, "user": own, "granted": agreed, "project": project}
+    return rules_policy(rules, str(root), _links(root), walled=walled or bool)
+
+
+def _links(root: Path) -> Callable[[str], bool]:
+    """Whether a path leads out of the workspace by a link, as it lies there now."""
+    top = Path(os.path.realpath(root))
+
+    def leads_out(path: str) -> bool:
+        return not Path(os.path.realpath(top / path)).is_relative_to(top)
+
+    return leads_out
 
 
 def _careful(root: Path) -> list[str]:

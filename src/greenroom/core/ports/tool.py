@@ -36,7 +36,8 @@ class Target:
 class ToolCard:
     """`spec` is what a model is told. `seconds` is how long a call may take (0: as long as it likes), `shown` how many
     bytes of its result are read at once; `source` says where it comes from. With `alias_of` it is that tool by another
-    name: who names it has it, who names its group has the other one."""
+    name: who names it has it, who names its group has the other one. `ends_own` says of a tool of the house that it
+    does no more than end what agents of the team have begun, which needs nobody's yes."""
 
     spec: ToolSpec
     group: Group
@@ -45,6 +46,7 @@ class ToolCard:
     shown: int = SHOWN
     source: str = BUILT_IN
     alias_of: str = ""
+    ends_own: bool = False
 
 
 class ToolExecutor(Executor, Protocol):
