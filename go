@@ -139,7 +139,7 @@ command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
 demo | ask | run | chat | tell | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
-config | agents | prompt | tools | permissions | eval | du | gc | forget)
+config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
     sync --no-dev --inexact && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
 test) keep_bytecode && sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
 check) sync && check ;;

@@ -25,6 +25,11 @@ def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "!config.toml",
         "!agents/",
         "!agents/*.md",
+        "!tools/",
+        "!tools/*.py",
+        "!callbacks/",
+        "!callbacks/*.py",
+        "!permissions",
     ]
 
 

@@ -50,3 +50,14 @@ def test_a_strangers_file_does_not_steer_the_terminal(tmp_path: Path, project: P
 def test_every_key_is_on_the_page() -> None:
     (table,) = re.findall(r"^\| key .*?\n\n", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert {part for key in OURS for part in key.split(".")} | {"design"} <= set(re.findall(r"`(\w+)`", table))
+
+
+def test_an_agent_is_not_written_where_nobody_could_agree_to_it(tmp_path: Path, project: Path) -> None:
+    ledger = tmp_path / "config" / "greenroom" / "trust.json"
+    ledger.parent.mkdir(parents=True)
+    ledger.write_text("{")
+    refused = greenroom(tmp_path, "agents", "new", "reviewer", cwd=str(project), HOME=str(tmp_path))
+    assert refused.code == 3
+    assert f"{ledger} cannot be read" in refused.err
+    assert not (project / ".greenroom").exists()
+    assert greenroom(tmp_path, "agents", "new", "mine", "--user", cwd=str(project), HOME=str(tmp_path)).code == 0

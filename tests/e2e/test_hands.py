@@ -114,7 +114,7 @@ def test_a_question_is_answered_in_words(tmp_path: Path, project: Path) -> None:
     with provider(acts(("ask_user", {"question": "Which colour?"}))) as fake:
         with talk(tmp_path, project, fake) as chat:
             chat.says("Paint it.")
-            chat.until("Which colour?")
+            chat.until("coder asks: Which colour?")
             chat.press(f"blue{ENTER}")
             chat.until("Done.")
         assert '"blue"' in str(fake.requests[-1].body).replace("'", '"')
@@ -240,3 +240,66 @@ def test_a_project_says_what_nobody_may_do_there(tmp_path: Path, project: Path) 
     with provider(acts(SCRIPT)) as fake:
         ended = greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=str(project), **reached(fake))
     assert (ended.code, "permissions, line 1" in ended.err) == (3, True)
+
+
+def test_what_was_typed_before_a_question_is_no_answer_to_it(tmp_path: Path, project: Path) -> None:
+    words = ("run", "Make it.", "--agent", "coder")
+    call = Call(name=SCRIPT[0], arguments=SCRIPT[1], id="c1")
+    slow = [Answer(text="Let me see. " * 10, pace=0.1, calls=(call,)), Answer(text="Done.")]
+    with provider(slow) as fake, Typing(tmp_path, *words, cwd=str(project), **reached(fake)) as run:
+        run.until("Let me see.")
+        run.press(f"y{ENTER}")
+        run.until("[n] no:")
+        run.press(f"n{ENTER}")
+        run.until("Done.")
+        assert run.ends() == 0
+    assert not (project / "made.txt").exists()
+
+
+def test_who_leaves_a_question_has_decided_nothing_and_is_asked_again(tmp_path: Path, project: Path) -> None:
+    with provider(acts(SCRIPT)) as fake, talk(tmp_path, project, fake) as chat:
+        chat.says("Make it.")
+        chat.until("[n] no:")
+        chat.press(CTRL_D)
+        chat.until("Nothing is decided.")
+        chat.until("›")
+        assert not (project / "made.txt").exists()
+        chat.press(ENTER)
+        chat.until("[n] no:")
+        chat.press(f"y{ENTER}")
+        chat.until("Done.")
+    assert (project / "made.txt").exists()
+
+
+MANY = "from greenroom import tool\n\n" + "".join(
+    f'@tool\ndef spare_{number}() -> str:\n    """Spare."""\n    return ""\n\n' for number in range(31)
+)
+
+
+@pytest.mark.req("AG-29", "AG-30")
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [("3 and 5", "2 relevant tools selected, of 31."), ("none", "No tools were selected: all 31 stay.")],
+)
+def test_which_of_many_tools_an_agent_has_is_shown_to_the_person(tmp_path: Path, choice: str, said: str) -> None:
+    own = tmp_path / "config" / "greenroom" / "tools" / "spare.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(MANY, encoding="utf-8")
+    folder = tmp_path / "project" / ".greenroom" / "agents"
+    folder.mkdir(parents=True)
+    names = ", ".join(f"spare_{number}" for number in range(31))
+    (folder / "many.md").write_text(f"---\ndescription: x\ntools: [{names}]\n---\nDo it.\n", encoding="utf-8")
+    agree(tmp_path / "config", tmp_path / "project")
+    with provider([Answer(text=choice), Answer(text="Done.")]) as fake:
+        ended = greenroom(tmp_path, "run", "x", "--agent", "many", cwd=str(tmp_path / "project"), **reached(fake))
+    assert (ended.code, ended.out) == (0, "Done.\n")
+    assert said in ended.err
+
+
+@pytest.mark.parametrize("typed", [("rm", "-rf", "x"), ("grep", "-v", "--quiet", "-q", "x")])
+def test_a_rule_is_typed_as_the_command_is(tmp_path: Path, project: Path, typed: tuple[str, ...]) -> None:
+    here, rule = str(project), ("allow", "line", *typed)
+    added = greenroom(tmp_path, "permissions", "add", *rule, "--everywhere", "--output-format", "json", cwd=here)
+    assert added.json["rule"] == " ".join(rule)
+    assert greenroom(tmp_path, "permissions", "remove", *rule, cwd=here).code == 1, "it holds everywhere"
+    assert greenroom(tmp_path, "permissions", "remove", "--everywhere", "--", *rule, cwd=here).code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -53,6 +54,7 @@ def test_what_the_persons_own_rules_deny_is_denied(tmp_path: Path, project: Path
         (("nosuch",), 2, "There is no tool 'nosuch'"),
         (("read_cod", "file=x"), 2, "Did you mean 'read_code'?"),
         (("read_code", "hello.py"), 2, "names no parameter of read_code"),
+        (("read_code", '{"file": "hello.py"}'), 2, 'behind --json: --json \'{"file": "hello.py"}\''),
         (("read_code", "--json", "{"), 2, "--json is no JSON"),
         (("read_code", "--json", "[1]"), 2, "--json is no object"),
         (("read_code",), 1, '"file" is a required property'),
@@ -66,3 +68,9 @@ def test_a_slip_is_a_sentence(tmp_path: Path, project: Path, words: tuple[str, .
     ended = greenroom(tmp_path, "tools", "run", *words, cwd=str(project))
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err
+
+
+def test_a_call_that_failed_is_a_task_that_failed(tmp_path: Path, project: Path) -> None:
+    assert greenroom(tmp_path, "tools", "run", "read_code", "file=nothing.py", cwd=str(project)).code == 1
+    (task,) = cast("list[dict[str, object]]", greenroom(tmp_path, "tasks", "--output-format", "json").json["tasks"])
+    assert (task["name"], task["state"]) == ("read_code", "failed")

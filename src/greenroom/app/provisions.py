@@ -80,11 +80,6 @@ class Provisions:
             refuse_old(record)
             self._recorder = Recorder(record, secrets=secrets)
 
-    @property
-    def replays(self) -> str:
-        """The model of the recording that is played; empty when none is."""
-        return self._replay.main if self._replay is not None else ""
-
     def unused(self) -> Unused | None:
         """What is left of a recording that was played."""
         left = self._replay.cassette.unused() if self._replay is not None else ()

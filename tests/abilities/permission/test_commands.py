@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.abilities.permission.house import policy, run, user
+from greenroom.abilities.permission import rules_policy
+from tests.abilities.permission.house import ROOT, policy, run, user
 
 CASES = Path(__file__).with_name("cases")
 
@@ -16,15 +17,15 @@ def lines(name: str) -> list[str]:
     return [line for line in text.split("\n") if line and not line.startswith("# ")]
 
 
-@pytest.mark.parametrize("command", lines("silent"))
-def test_looking_is_silent(command: str) -> None:
+@pytest.mark.parametrize("command", lines("looking"))
+def test_every_command_is_asked_about_also_one_that_only_seems_to_look(command: str) -> None:
     ruling = run(policy(), command)
-    assert ruling.verdict == "allow", ruling.why
-    assert ruling.why
+    assert ruling.verdict == "ask"
+    assert ruling.why.startswith("It would ")
 
 
 @pytest.mark.parametrize("command", lines("asked"))
-def test_what_is_not_certainly_a_look_asks(command: str) -> None:
+def test_what_is_more_than_a_look_asks(command: str) -> None:
     ruling = run(policy(), command)
     assert ruling.verdict == "ask"
     assert ruling.why.startswith("It would ")
@@ -35,7 +36,13 @@ def test_a_rule_for_looking_opens_nothing_else(command: str) -> None:
     """The known way past the prefixes of others: a harmless beginning that somebody has allowed."""
     allowed = user(*(f"allow command {words}" for words in ("git status", "ls", "cat", "echo", "rg")))
     ruling = run(allowed, command)
-    meant = command in {"rg --hidden KEY", "rg -uuu KEY", "rg --no-ignore KEY", "rg -L needle", "cat src/*"}
+    meant = command in {
+        "rg --hidden KEY",
+        "rg -uuu KEY",
+        "rg --no-ignore KEY",
+        "rg -L needle",
+        "cat src/*",
+    }
     assert ruling.verdict == ("allow" if meant else "ask"), ruling.why
 
 
@@ -87,10 +94,12 @@ def test_signs_that_hide_something_ask(command: str) -> None:
     ],
 )
 def test_lines_that_are_plain_are_read(command: str) -> None:
-    assert run(policy(), command).verdict == "allow"
+    allowed = [f"allow command {name}" for name in ("cat", "ls", "pwd", "echo")]
+    assert run(user(*allowed, "allow path *.txt write"), command).verdict == "allow"
 
 
 RULES = [
+    *(f"allow command {name}" for name in ("ls", "tail", "echo")),
     "allow command npm test",
     "allow command git",
     "allow command git push origin",
@@ -127,7 +136,6 @@ rm build x
 rm build
 python -m pytest -q
 for f in a b; do echo $f; done
-npm test > out.txt
 npm test 2>&1 | tail -5
 cd web && npm test
 (npm test)
@@ -138,6 +146,8 @@ cargo test
 cargo test --lib && ls
 """,
     "ask": """
+cat secrets/x
+npm test > out.txt
 npm testify
 npm install
 npm test --script-shell=./evil
@@ -225,7 +235,6 @@ ls `git reset`
 ls | git reset
 shutdown now
 echo x > secrets/x
-cat secrets/x
 cat < secrets/x
 echo x > .git/config
 echo x > .git/hooks/pre-commit
@@ -250,23 +259,22 @@ def test_rules_mean_what_a_person_reads_in_them(verdict: str, command: str) -> N
     assert ruling.verdict == verdict, ruling.why
 
 
-def test_a_search_below_a_folder_respects_what_is_closed_there() -> None:
-    closed = user("deny path secrets/**", "ask path docs/**")
-    assert run(closed, "rg needle").verdict == "ask"
-    assert run(closed, "rg needle docs/sub").verdict == "ask"
-    assert run(closed, "rg needle src").verdict == "allow"
-    assert run(user("deny path secrets/** write"), "rg needle").verdict == "allow"
-    assert run(user("deny path *.pem"), "rg needle src").verdict == "ask"
-
-
 def test_more_words_than_anybody_reads_ask() -> None:
     for command in ("ls " + "a " * 400, "ls" + " >a" * 400):
         assert "more than 300 words" in run(user("allow command ls"), command).why
 
 
-def test_git_in_another_folder_asks() -> None:
-    """A folder with the right files in it is a repository, and its settings name programs that git runs."""
-    assert run(policy(), "cd sub && git status").verdict == "ask"
+def test_what_an_allowed_command_would_write_over_or_reach_by_a_link_is_asked_about() -> None:
+    rules = ["allow command cat", "allow command echo"]
+    linked = rules_policy({"user": rules}, ROOT, lambda path: path.startswith("notes"))
+    wide = rules_policy({"user": [*rules, "allow path **"]}, ROOT, lambda _: True)
+    assert run(linked, "cat a.txt").verdict == "allow"
+    assert "`notes/x` is a link that leads out of the workspace" in run(linked, "cat notes/x").why
+    assert "write over `a.txt`, whatever stands there" in run(linked, "echo x > a.txt").why
+    assert run(linked, "echo x > /dev/null").verdict == "allow"
+    assert run(wide, "echo x > a").verdict == "ask"
+    assert run(linked, "cat < notes").why.startswith("It would read `notes`, a link that leads out")
+    assert run(user("allow command echo", "allow path out/** write"), "echo x > out/a").verdict == "allow"
 
 
 def test_any_command_is_not_any_wrapper() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.abilities.permission.house import policy, reach, run, touch, user
+from greenroom.core.ports.tool import Target
+from tests.abilities.permission.house import ME, card, policy, reach, run, touch, user
 from tests.abilities.permission.test_commands import lines
 
 PROPOSALS = {
@@ -39,9 +40,9 @@ PROPOSALS = {
     "CI=1 npm test": "allow command CI=1 npm test",
     "npm test && git push origin main": "allow command npm test\nallow command git push origin",
     "npm test && rm x": "allow line npm test && rm x",
-    "cat .env": "allow path .env read",
-    "cat .env .npmrc": "allow path .env read\nallow path .npmrc read",
-    "echo x > /tmp/out.txt": "allow path /tmp/out.txt write",
+    "cat .env": "allow line cat .env",
+    "cat .env .npmrc": "allow line cat .env .npmrc",
+    "echo x > /tmp/out.txt": "allow line echo x > /tmp/out.txt",
     "for f in a; do b; done": "allow line for f in a; do b; done",
     "a\nb": "",
     "npm test $X": "allow line npm test $X",
@@ -51,6 +52,22 @@ PROPOSALS = {
 @pytest.mark.parametrize(("command", "grant"), PROPOSALS.items())
 def test_the_narrowest_useful_rule_is_proposed(command: str, grant: str) -> None:
     assert run(policy(), command).grant == grant
+
+
+ODD = [*map(chr, range(32)), "\x7f", "\x85", "\xa0", "\xad", "\u2028", "\u2029", "\u200b", "\u202e", "\u3000", "\ufeff"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=ascii)
+def test_nothing_is_proposed_that_is_not_one_plain_line(odd: str) -> None:
+    written = ("rm {}x", "npm run {}x", "make a{}b", "rm 'a{}allow command *'", "npm test && make {}x", "X={} npm test")
+    rulings = [run(policy(), one.format(odd)) for one in written]
+    rulings += [touch(policy(), f"/etc/a{odd}b/c/d/e/f"), reach(policy(), f"exa{odd}mple.org")]
+    foreign = card(f"mcp__x__{odd}allow", "mcp", "mcp:x")
+    rulings.append(policy().decide(ME, foreign, (Target(kind="tool", value=foreign.spec.name),)))
+    for grant in (one.grant for one in rulings):
+        assert all(map(str.isprintable, grant.split("\n"))), grant
+        assert len(grant.split("\n")) <= 2
+        assert "command *" not in grant
 
 
 @pytest.mark.parametrize("command", sorted({*lines("asked"), *PROPOSALS}))

@@ -242,3 +242,15 @@ def test_of_a_file_we_believe_that_it_only_looks_and_of_a_server_nothing(source:
     pure = replace(card("t", "command", source), effect="pure")
     assert policy().decide(ME, pure, (Target(kind="tool", value="t"),)).verdict == verdict
     assert policy().decide(ME, card("t", "read", source), ()).verdict == "ask", "an effect is asked about in any group"
+
+
+@pytest.mark.parametrize(
+    ("source", "said"), [("built-in", "without saying what it touches"), ("mcp:x", "but its name")]
+)
+def test_only_of_a_strangers_tool_nothing_is_known_but_its_name(source: str, said: str) -> None:
+    ruling = policy().decide(ME, card("rewrite", "edit", source), ())
+    assert ruling.verdict == "ask"
+    assert (
+        ruling.why
+        == f"It would call the tool `rewrite`, {'of which nothing is known ' * (source != 'built-in')}{said}."
+    )

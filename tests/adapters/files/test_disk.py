@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import platform
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,9 @@ import pytest
 from greenroom.adapters.files import disk, kernel, walking
 from greenroom.adapters.files.disk import DRAFT, Disk
 from greenroom.adapters.files.ground import Ground
+from greenroom.adapters.files.ignoring import Rules
 from greenroom.adapters.files.local import LocalFiles
+from greenroom.adapters.files.walking import Walker
 from greenroom.core.ports.files import FileFault, digest_of
 
 OLD, NEW = b"old\n", b"new\n"
@@ -255,3 +258,37 @@ def test_the_kernel_is_asked_only_where_it_can_be(monkeypatch: pytest.MonkeyPatc
     assert not probe()
     monkeypatch.setattr(kernel, "_call", lambda *_: (-1, errno.EAGAIN))
     assert not probe()
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_a_walk_sees_only_so_much(root: Path, monkeypatch: pytest.MonkeyPatch, flat: bool) -> None:
+    monkeypatch.setattr(walking, "ENTRIES", 10)
+    for number in range(30):
+        (root / str(number)).mkdir()
+        (root / (f"f{number}" if flat else f"{number}/f")).touch()
+    found = asyncio.run(LocalFiles(root).walk(limit=1000))
+    assert (found.whole, found.cut) == (False, True)
+    assert len(found.entries) <= 10
+
+
+async def test_who_cancels_a_walk_does_not_wait_for_its_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, began, go_on = list[str](), asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slowly(self: Walker, folder: str, rules: Rules) -> Rules:
+        seen.append(folder)
+        loop.call_soon_threadsafe(began.set)
+        assert go_on.wait(10)
+        return rules
+
+    monkeypatch.setattr(Walker, "_ignored_in", slowly)
+    for number in range(50):
+        (root / f"folder{number}").mkdir()
+    walk = asyncio.create_task(LocalFiles(root).walk(limit=10))
+    await asyncio.wait_for(began.wait(), 10)
+    walk.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(walk, 10)
+    assert seen == [""], "it did not go on"

@@ -40,11 +40,10 @@ async def client_of(
     agreed: Mapping[str, Pin] | None = None,
     patience: Patience = QUICK,
     environ: Mapping[str, str] | None = None,
-    changed: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[McpClient]:
     """A client that is closed in the end."""
     around = Surroundings(Path.cwd(), os.environ if environ is None else environ, withheld={"OPENAI_API_KEY"})
-    client = McpClient(server, around, agreed=agreed, patience=patience, changed=changed)
+    client = McpClient(server, around, agreed=agreed, patience=patience)
     try:
         yield client
     finally:

@@ -63,14 +63,13 @@ def test_pins_survive_being_written_down() -> None:
 
 
 async def test_a_tool_whose_words_are_swapped_is_neither_offered_nor_called(tmp_path: Path) -> None:
-    told: list[str] = []
     async with client_of(raw(tmp_path)) as client:
         agreed = pins((await client.catalogue()).listed)
-    async with client_of(raw(tmp_path), agreed=agreed, changed=lambda: told.append("changed")) as client:
+    async with client_of(raw(tmp_path), agreed=agreed) as client:
         echo = await tool_of(client, "echo")
         assert output(await ran(echo, text="1")) == "1"
         await asked(client, "swap")
-        await until(lambda: told == ["changed"])
+        await until(lambda: client._news == 1)
         outcome = await ran(echo, text="2")
         assert outcome.state == "failed"
         assert "mcp__raw__echo has changed since a person agreed to it" in outcome.error
@@ -79,13 +78,14 @@ async def test_a_tool_whose_words_are_swapped_is_neither_offered_nor_called(tmp_
         assert catalogue.changes == (
             Change(name="echo", how="changed", diff="-Says what it is told.\n+Now it does something else.\n"),
         )
-        client.agree(pins(catalogue.listed))
+    async with client_of(raw(tmp_path), agreed=pins(catalogue.listed)) as client:
         assert output(await asked(client, "echo", text="3")) == "3"
 
 
 async def test_a_tool_that_is_swapped_while_the_server_is_down_is_found_too(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path)) as client:
-        client.agree(pins((await client.catalogue()).listed))
+        agreed = pins((await client.catalogue()).listed)
+    async with client_of(raw(tmp_path), agreed=agreed) as client:
         echo = await tool_of(client, "echo")
         await asked(client, "die")
         (tmp_path / "swapped").touch()
@@ -153,13 +153,11 @@ async def test_a_server_that_says_it_changes_nothing_is_not_believed(tmp_path: P
         assert (await tool_of(client, "raze")).card.effect == "effectful", "its own word counts where it makes it worse"
 
 
-async def test_a_flood_of_notices_is_told_once_and_keeps_nobody_busy(tmp_path: Path) -> None:
-    told: list[str] = []
-    async with client_of(raw(tmp_path), changed=lambda: told.append("changed")) as client:
+async def test_a_flood_of_notices_keeps_nobody_busy(tmp_path: Path) -> None:
+    async with client_of(raw(tmp_path)) as client:
         await asked(client, "flood")
         await until(lambda: client._news > 1_000)
         began = time.process_time()
         await asyncio.sleep(0.5)
         assert time.process_time() - began < 0.4
-        assert len(told) <= 2
         (tmp_path / "enough").touch()

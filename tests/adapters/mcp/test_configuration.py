@@ -91,8 +91,8 @@ def test_trust_is_bound_to_everything_that_is_started() -> None:
 
 
 def test_what_may_be_secret_is_shown_to_nobody() -> None:
-    server = one({"command": "a", "args": ["-v"], "env": {"A": "planted", "B": "${PLANTED}"}})
-    assert server.shown == "s: a -v (env A, B; takes your PLANTED)"
+    server = one({"command": "a", "args": ["-v"], "env": {"A": "planted", "B": "${PLANTED}"}, "cwd": "/x"})
+    assert server.shown == "s: a -v (in /x; env A, B; takes your PLANTED)"
     assert server.takes == ("PLANTED",)
     assert "planted" not in repr(server).lower()
     with pytest.raises(TypeError, match="not written down"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -23,23 +24,19 @@ def client(server: Server, name: str) -> McpClient:
     return McpClient(evolve(server, name=name), Surroundings(Path.cwd(), {}), agreed=None, patience=QUICK)
 
 
-async def test_a_server_that_does_not_work_costs_nothing_but_its_tools(tmp_path: Path) -> None:
-    board = Switchboard(
-        (
-            client(raw(tmp_path), "first"),
-            client(raw(tmp_path, "dies"), "second"),
-            client(raw(tmp_path, disabled=True), "third"),
-        )
-    )
+async def test_all_of_them_end_together(tmp_path: Path) -> None:
+    clients = [client(raw(tmp_path), name) for name in ("first", "second", "never started")]
     try:
-        offering = await board.offering()
-        assert {one.name.split("__")[1] for one in offering.tools} == {"first"}
-        assert list(offering.catalogues) == ["first"]
-        assert offering.faults.keys() == {"second"}
-        assert "'second': it has ended with exit code 1" in offering.faults["second"]
+        await asyncio.gather(*(one.catalogue() for one in clients[:2]))
+        assert len(marked(tmp_path.name)) >= 2
     finally:
-        await board.close()
+        await Switchboard(clients).close()
     assert marked(tmp_path.name) == []
+
+
+async def test_a_server_that_does_not_work_says_why(tmp_path: Path) -> None:
+    with pytest.raises(WorldFault, match="'second': it has ended with exit code 1"):
+        await client(raw(tmp_path, "dies"), "second").catalogue()
 
 
 async def test_who_has_not_installed_it_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,17 @@
 """Callbacks after tool calls: three forms, one precedence, and no trouble of one is another's."""
 
+import asyncio
+import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from greenroom.app.hands.callbacks import Callbacks, find_callbacks
+from greenroom.app.custom.callbacks import find_callbacks
+from greenroom.app.hands.callbacks import Callbacks
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Outcome
 from greenroom.core.state.step import Step, Work
 
@@ -75,13 +81,67 @@ def test_what_registers_itself_and_what_is_no_callback_gives_none(tmp_path: Path
 
 
 @pytest.mark.req("AG-151")
-def test_a_callback_that_fails_keeps_nobody_from_hearing() -> None:
+async def test_a_callback_that_fails_keeps_nobody_from_hearing() -> None:
     calls: list[object] = []
 
     def fails(_: object) -> None:
         raise ValueError
 
-    Callbacks([fails, calls.append])(STEP, Outcome(result={"output": "x"}))
+    await Callbacks([fails, calls.append])(STEP, Outcome(result={"output": "x"}))
     assert calls == [
         {"agent": "ann", "tool": "echo", "arguments": {"text": "x"}, "state": "finished", "output": "x", "error": ""}
     ]
+
+
+async def test_each_callback_has_a_copy_of_its_own() -> None:
+    heard: list[Mapping[str, Any]] = []
+
+    def alters(call: Mapping[str, Any]) -> None:
+        dict.clear(call["arguments"]["deep"])
+        heard.append(call)
+
+    step = evolve(STEP, work=evolve(STEP.work, instruction_content={"deep": {"text": "x"}}))
+    await Callbacks([alters, heard.append])(step, Outcome())
+    assert [one["arguments"] for one in heard] == [{"deep": {}}, {"deep": {"text": "x"}}]
+    assert step.work.instruction_content == {"deep": {"text": "x"}}
+
+
+async def test_a_callback_may_be_a_coroutine_and_holds_nobody_up_if_it_blocks() -> None:
+    heard: list[str] = []
+    ours, release = threading.get_ident(), threading.Event()
+
+    async def waits(_: Mapping[str, object]) -> None:
+        await asyncio.sleep(0)
+        heard.append("here" if threading.get_ident() == ours else "aside")
+
+    async def blocks(_: Mapping[str, object]) -> None:
+        release.wait(20)
+
+    try:
+        await Callbacks([waits, blocks, waits], seconds=0.2)(STEP, Outcome())
+    finally:
+        release.set()
+    assert heard == ["aside", "aside"]
+
+
+async def test_a_callback_that_does_not_end_is_left_and_hears_of_nothing_more_until_it_has_ended(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun, release = threading.Semaphore(0), threading.Event()
+    heard: list[object] = []
+
+    def blocks(_: object) -> None:
+        begun.release()
+        release.wait(20)
+
+    callbacks = Callbacks([blocks, heard.append], seconds=0.2)
+    await callbacks(STEP, Outcome())
+    assert "has not ended 0.2 seconds after echo: nobody waits for it any more" in caplog.text
+    await callbacks(STEP, Outcome())
+    assert "is not told of echo: it has not ended yet" in caplog.text
+    assert len(heard) == 2
+    release.set()
+    assert begun.acquire(blocking=False)
+    async with asyncio.timeout(20):
+        while not begun.acquire(blocking=False):
+            await callbacks(STEP, Outcome())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -20,13 +21,13 @@ from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.policy import Ruling
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import WHOLE, Target, ToolCard
 from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps
 from greenroom.core.state.approval import Scope
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
 from greenroom.core.state.world import World
-from tests.core.house import House
+from tests.core.house import CY, House, question, skill
 from tests.core.rules.test_answered_calls import ask
 
 ANN, BOB, T1 = AgentId("ann"), AgentId("bob"), TaskId("t1")
@@ -102,7 +103,7 @@ class Says:
 
 
 ALLOW, ASK = Ruling(verdict="allow"), Ruling(verdict="ask", why="It speaks.", grant=RULE)
-DENY = Ruling(verdict="deny", rule="deny tool say", why="`deny tool say` forbids it")
+DENY = Ruling(verdict="deny", rule="deny tool say", why="`deny tool say` forbids it.")
 
 
 class Here:
@@ -138,8 +139,12 @@ class Here:
 @asynccontextmanager
 async def here(tool: Say, policy: Says, heard: list[Outcome] | None = None) -> AsyncIterator[Here]:
     """Two agents who have the tool."""
-    after = () if heard is None else (lambda _, outcome: heard.append(outcome),)
-    kit = Kit(abilities=Abilities([Guarded(tool, policy, after)]))
+
+    async def after(_: Step, outcome: Outcome) -> None:
+        if heard is not None:
+            heard.append(outcome)
+
+    kit = Kit(abilities=Abilities([Guarded(tool, policy, [after])]))
     runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
     try:
         agents = [(name, AgentSpec(name=name, tools=("say",))) for name in (ANN, BOB)]
@@ -253,14 +258,19 @@ async def test_a_tool_that_hangs_is_stopped(effect: Effect, state: str) -> None:
 
 
 @pytest.mark.req("MAS-189")
-async def test_of_a_long_result_the_ends_are_read_and_all_of_it_is_kept() -> None:
-    text = "\n".join(f"line {number}" for number in range(2_000))
+@pytest.mark.parametrize(("lines", "beside"), [(1_000, False), (20_000, True)])
+async def test_of_a_long_result_the_ends_are_read_and_all_of_it_is_kept(lines: int, beside: bool) -> None:
+    text = "\n".join(f"line {number}" for number in range(lines))
     async with here(Say(), Says(ALLOW)) as team:
         await team.call(text=text)
         (step,) = await team.ended()
-    shown = str((step.result or {})["output"])
+        result = step.result or {}
+        assert bool(step.blobs) is beside
+        kept = json.loads(await team.runtime.log.get_blob(step.blobs[0])) if beside else result
+    assert kept[WHOLE] == text
+    shown = str(result["output"])
     assert shown.startswith("line 0\nline 1\n")
-    assert shown.endswith("line 1999")
+    assert shown.endswith(f"line {lines - 1}")
     assert "read_output" in shown
     assert len(shown) < 3_000
 
@@ -279,7 +289,9 @@ async def test_what_a_terminal_would_obey_is_taken_out_of_results() -> None:
     async with here(Say(), Says(ALLOW)) as team:
         await team.call(text="a\x1b]0;title\x07b\x1b[2J")
         (step,) = await team.ended()
-    assert "\x1b" not in str(step.result)
+    output = str((step.result or {})["output"])
+    assert not {"\x1b", "\x07"}.intersection(output)
+    assert (output[0], "b" in output) == ("a", True), "what it says is still there"
 
 
 async def test_nobody_gets_done_by_another_what_it_may_not_do_itself() -> None:
@@ -289,6 +301,17 @@ async def test_nobody_gets_done_by_another_what_it_may_not_do_itself() -> None:
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
     terms = Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL))
     assert (terms.verdict, policy.asked) == ("deny", [BOB, ANN])
+
+
+async def test_nobody_gets_done_by_those_whom_another_calls_what_it_may_not_do_itself() -> None:
+    house = House.furnished().queue(ANN).run(ANN, *ask("bob"))
+    onward = evolve(question(CY), call_id="to-cy", delivery="call")
+    work = Work(type="tool", executor="shell", instruction_content={"agent": "cy"}, call_id="to-cy")
+    house.run(BOB, onward, QueueSteps(agent_id=BOB, works=(work, skill("converse", "go on")), place="next"))
+    (step,) = house.world.steps_of(CY)
+    assert callers(house.world, step) == [BOB, ANN]
+    policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
+    assert Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL)).verdict == "deny"
 
 
 async def test_who_is_bound_by_rules_binds_those_who_work_for_it() -> None:

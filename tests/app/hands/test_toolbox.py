@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.abilities.tools.ask_user import AskUser
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.hands.rules_file import RulesFile
 from greenroom.core.base.errors import Refused, WorldFault
@@ -40,8 +41,7 @@ def test_who_says_nothing_gets_the_default_and_nobody_more_than_is_allowed(tmp_p
 def test_of_two_tools_with_one_name_the_first_stays(tmp_path: Path) -> None:
     tools = toolbox_of(tmp_path)
     again = type(tools)([*tools, *tools])
-    assert [one.name for one in again] == [one.name for one in tools]
-    assert len(again.doubles) == len(tools.specs)
+    assert list(again) == list(tools)
     with pytest.raises(Refused, match="Did you mean 'patch'"):
         tools.named("pacth")
 
@@ -60,3 +60,11 @@ def test_rules_are_kept_by_workspace_and_what_cannot_be_read_is_said_with_its_li
     file.path.write_text("# mine\n\nallow command ls\nallow nothing\n", encoding="utf-8")
     with pytest.raises(WorldFault, match="permissions, line 4: "):
         file.of(here)
+
+
+@pytest.mark.req("MA-57")
+def test_agents_are_told_to_ask_a_person_as_little_as_they_can() -> None:
+    told = AskUser().card.spec.description
+    for said in ("what only they can know or decide", "as few questions as possible", "all at once"):
+        assert said in told
+    assert "not for what you can find out yourself" in told

@@ -149,6 +149,7 @@ async def test_where_nobody_is_there_each_question_has_its_answer_at_once_and_th
     assert "Nobody is there to answer (non-interactive). Decide yourself" in result.output
     script, asked = (one for one in steps if one.work.type == "tool")
     assert (script.state, "touch a" in script.error) == ("failed", True)
+    assert script.error.endswith("what is missing.")
     assert (asked.state, dict(asked.result or {})["by"]) == ("finished", "default")
 
 

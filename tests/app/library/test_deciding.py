@@ -1,15 +1,24 @@
 """A person decides before a call: by a function of the program, which is told what it needs to decide."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from greenroom import Agent, Asked, Greenroom, ModelRequest, Refused, WorldFault, tool
-from greenroom.app.library.deciding import Approve
+from greenroom import Answer as Always
+from greenroom.app.library.deciding import Approve, Deciding
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Rejected
+from greenroom.core.base.ids import ApprovalId, TaskId, TeamId
 from greenroom.core.rules.intents import AnswerApproval
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.world import World
 from tests.abilities.skills.talks import Answer, Played, calls, says
+from tests.app.hands.test_callbacks import STEP
 
 
 def pays(request: ModelRequest) -> Answer:
@@ -140,3 +149,54 @@ async def test_a_run_that_is_ended_while_somebody_decides_is_over() -> None:
         await run.cancel()
         with pytest.raises(Refused, match=r"It is cancelled: cancelled by a person$"):
             await asyncio.wait_for(waiting, 10)
+
+
+class Meeting:
+    """A runtime in which an answer counts, or comes too late."""
+
+    def __init__(self, *, late: bool) -> None:
+        self.late = late
+
+    async def ask(self, _: TeamId, __: AnswerApproval) -> None:
+        """Take an answer."""
+        await asyncio.sleep(0)
+        if self.late:
+            raise Refused(Rejected(code="answered", why="Somebody else has said no."))
+
+
+QUESTION = Approval(
+    approval_id=ApprovalId("a1"),
+    step_id=STEP.step_id,
+    agent_id=STEP.agent_id,
+    task_id=TaskId("t1"),
+    question="May I?",
+    digest="",
+    asked_of=None,
+    asked_at=0,
+    grant="allow command ls",
+)
+
+
+async def kept_of(*, late: bool, keep: Callable[[str], None]) -> None:
+    """Somebody says *always*, and everything ends at once."""
+    deciding = Deciding(cast("Runtime", Meeting(late=late)), lambda _: Always.always, keep)
+    team = SimpleNamespace(team_id=TeamId("x"))
+    deciding.look(cast("World", SimpleNamespace(approvals={"a1": QUESTION}, steps={STEP.step_id: STEP}, team=team)))
+    async with asyncio.timeout(20):
+        assert await deciding.next()
+        await deciding.close()
+
+
+@pytest.mark.parametrize("late", [True, False])
+async def test_an_always_is_kept_only_if_it_was_the_word_that_counts(late: bool) -> None:
+    kept: list[str] = []
+    await kept_of(late=late, keep=kept.append)
+    assert kept == ([] if late else ["allow command ls"])
+
+
+async def test_an_always_that_cannot_be_kept_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(_: str) -> None:
+        raise WorldFault("There is no room.")
+
+    await kept_of(late=False, keep=fails)
+    assert "What was agreed to for good holds for this run only. There is no room." in caplog.text

@@ -87,7 +87,6 @@ def names(heard: Heard, *parts: str) -> list[str]:
     return [name for name, _ in heard if not parts or any(part in name for part in parts)]
 
 
-@pytest.mark.req("AG-145")
 def test_every_event_has_its_constant() -> None:
     """Those of Jarvis, and the one that it tells of and has forgotten to list."""
     pairs = ("MODEL_CALL", "HISTORY_CLEAR", "SUMMARY", "ADDON_PROMPT", "TOOL_CALL")
@@ -100,7 +99,7 @@ def test_every_event_has_its_constant() -> None:
 CALLED = ["before_model_call", "after_model_call"]
 
 
-@pytest.mark.req("AG-4", "AG-9", "AG-32", "AG-51", "AG-144")
+@pytest.mark.req("AG-4", "AG-9", "AG-32", "AG-51", "AG-144", "AG-145")
 async def test_the_events_of_a_whole_run_come_in_their_order() -> None:
     def play(request: ModelRequest) -> Answer:
         return says("In short.") if request.purpose.skill == "summarize" else answers(request)
@@ -139,7 +138,7 @@ async def test_only_an_agent_that_has_an_addon_prompt_is_said_to_get_one() -> No
     assert names(heard, "addon", "model") == ["before_addon_prompt", "after_addon_prompt", *CALLED]
 
 
-@pytest.mark.req("AG-21", "AG-32")
+@pytest.mark.req("AG-21", "AG-32", "AG-145")
 async def test_a_history_is_cleared_between_its_two_events_and_each_model_call_has_both_of_its_own() -> None:
     asked: list[ModelRequest] = []
 
@@ -233,7 +232,7 @@ async def test_tools_that_break_or_are_cut_off_have_both_events_and_one_that_is_
     ]
 
 
-@pytest.mark.req("AG-34")
+@pytest.mark.req("AG-34", "AG-145")
 async def test_an_interruption_is_what_somebody_does_to_an_answer_and_nothing_else() -> None:
     speaks = asyncio.Event()
 
@@ -270,8 +269,9 @@ async def test_an_interruption_is_what_somebody_does_to_an_answer_and_nothing_el
     assert names(heard, "interrupt") == ["interrupt_triggered"], "to end a run is no interruption"
 
 
-@pytest.mark.req("AG-25", "AG-29")
-async def test_choosing_among_many_tools_is_told_with_its_figures() -> None:
+@pytest.mark.req("AG-25", "AG-29", "AG-30", "AG-145")
+@pytest.mark.parametrize(("choice", "selected"), [("2", ["tool_1"]), ("none of them", [])])
+async def test_choosing_among_many_tools_is_told_with_its_figures(choice: str, selected: list[str]) -> None:
     def numbered(number: int) -> Tool[..., Any]:
         def does() -> str:
             """Do it."""
@@ -280,11 +280,11 @@ async def test_choosing_among_many_tools_is_told_with_its_figures() -> None:
         return tool(name=f"tool_{number}")(does)
 
     told: list[tuple[str, object, object, object]] = []
-    model = Played(lambda request: says("2") if request.purpose.skill == "filter_tools" else says("So."))
+    model = Played(lambda request: says(choice) if request.purpose.skill == "filter_tools" else says("So."))
     async with Greenroom(memory=True, filter_tools_above=2) as house:
         for name in ("before_tool_filter", "tool_filtered"):
             house.events.subscribe(
                 name, lambda name=name, **kw: told.append((name, kw["total"], kw["threshold"], kw.get("selected")))
             )
         await house.run(Agent("ann", tools=[numbered(one) for one in range(3)], model=model), "Do it.")
-    assert told == [("before_tool_filter", 3, 2, None), ("tool_filtered", 3, 2, ["tool_1"])]
+    assert told == [("before_tool_filter", 3, 2, None), ("tool_filtered", 3, 2, selected)]

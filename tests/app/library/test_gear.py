@@ -1,10 +1,12 @@
 """Which tools an agent is given: lists that narrow, the usual ones where none are listed, and none that edit files."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from greenroom import Agent, AgentSpec, Greenroom, Turn, tool
+from greenroom import Agent, AgentSpec, Greenroom, Turn, WorldFault, tool
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.hands.toolbox import DEFAULT, Toolbox
 from tests.abilities.skills.talks import Played, says
@@ -54,3 +56,22 @@ async def test_an_agent_that_edits_no_files_has_neither_tool_whatever_else_is_sa
 def test_the_usual_tools_are_all_there(tmp_path: Path) -> None:
     toolbox: Toolbox = toolbox_of(tmp_path)
     assert {tool.name for tool in toolbox}.issuperset(DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"rules": [5]}, "5 cannot be a rule. Write a line"),
+        ({"rules": "allow command ls"}, "cannot be the rules of a house. Give a list"),
+        ({"workspace": 5}, "5 cannot be a workspace. Give the path of a folder"),
+        ({"workspace": "a\0b"}, "cannot be a workspace: it is no folder"),
+    ],
+)
+def test_what_cannot_be_meant_about_a_house_is_said_in_a_sentence(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(WorldFault, match=re.escape(why)):
+        Greenroom(memory=True, **given)
+
+
+def test_tools_that_the_library_does_not_have_are_refused() -> None:
+    with pytest.raises(WorldFault, match="A program cannot use MCP servers yet"):
+        Agent("ann", groups=["read", "mcp"])

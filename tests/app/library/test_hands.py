@@ -138,7 +138,7 @@ async def test_without_anybody_who_decides_the_run_waits_and_goes_on_later(work:
     [
         (["allow command touch"], "touch a.txt", "a.txt"),
         (["deny command ls"], "ls", "Not permitted"),
-        (["deny path secrets/**"], "cat secrets/a", "Not permitted"),
+        (["deny path secrets/**"], "cat < secrets/a", "Not permitted"),
     ],
 )
 async def test_a_program_states_rules_of_its_own(work: Path, rules: list[str], script: str, output: str) -> None:
@@ -305,14 +305,29 @@ async def test_a_function_has_the_time_that_it_is_given() -> None:
     assert "did not come to an end within 1 seconds" in result.output
 
 
-async def test_whom_an_agent_calls_has_tools_of_its_own(work: Path) -> None:
-    reader = Agent("reader", tools=["read_code"], model=reporting(calls("read_code", file="hello.py")))
-    ask = calls("call_agent", agent_name="reader", instruction="Read hello.py.")
+@pytest.mark.req("MA-60")
+@pytest.mark.parametrize("reads", [True, False])
+async def test_whom_an_agent_calls_decides_alone_about_its_own_tools(work: Path, reads: bool) -> None:
+    @tool(effect="pure")
+    def mine() -> str:
+        """Only the one who calls has this."""
+        ran.append("mine")
+        return ""
+
+    ran: list[str] = []
+    reply = calls("read_code", file="hello.py") if reads else says("I know it by heart.")
+    theirs = reporting(reply)
+    reader = Agent("reader", tools=["read_code"], model=theirs)
+    ask = calls("call_agent", agent_name="reader", instruction="Call mine, then read_code.")
     model = Played(in_order(ask, says("Read.")))
     async with Greenroom(memory=True, workspace=work) as house:
-        await house.run(Agent("lead", agents=[reader], model=model), "What does it say?")
-    assert not {"read_code", "read_output"}.intersection(one.name for one in model.asked[0].tools)
-    assert "print('hello')" in told(model.asked[1])[0]
+        result = await house.run(Agent("lead", tools=[mine], agents=[reader], model=model), "What does it say?")
+        done = (await house.executed(result.run)).counts
+    assert {one.name for one in theirs.asked[0].tools}.isdisjoint({"mine", "call_agent"})
+    assert "read_code" not in [one.name for one in model.asked[0].tools]
+    assert ran == [], "nothing of the caller's is run for it"
+    assert done.get("read_code", 0) == reads
+    assert ("print('hello')" if reads else "by heart") in told(model.asked[1])[0]
 
 
 async def test_what_one_agent_was_shown_a_part_of_another_reads_on(work: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from greenroom.adapters.mcp.tool import McpTool
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.servers.listings import own_listings
-from tests.adapters.mcp.running import ORDINARY, calls, marked, output, ran, until, write_tools
+from tests.adapters.mcp.running import ORDINARY, TOKEN, calls, marked, output, ran, until, write_tools
 from tests.app.servers.places import Place, everybody, nobody
 
 OBJECT = {"type": "object", "properties": {}}
@@ -162,3 +162,22 @@ async def test_a_key_of_the_person_is_not_seen_by_a_server(place: Place) -> None
     await ended(equipment)
     assert given["MINE"] == "****", "it was given what it may have, and no agent reads that"
     assert "planted" not in str(given)
+
+
+async def test_the_key_of_a_model_is_given_to_no_server_even_if_it_asks_for_it(place: Place) -> None:
+    place.config.mkdir(parents=True, exist_ok=True)
+    (place.config / "config.toml").write_text('[providers.mine]\nbase_url = "http://127.0.0.1:9"\nkey_env = "MY_KEY"\n')
+    place.project(raw=place.table())
+    await seen(place)
+    known = own_listings().of(place.named())
+    assert known is not None
+    for name in ("OPENAI_API_KEY", "MY_KEY"):
+        place.project(raw=place.table(env={TOKEN: place.folder.name, "WANTED": f"${{{name}}}"}))
+        own_listings().keep(place.named(), known.listed)
+        equipment = place.equipment(everybody, environ={name: "sk-planted"})
+        outcome = await ran(tool(equipment, "echo"), text="hello")
+        assert outcome.state == "failed"
+        assert name in outcome.error
+        assert "sk-planted" not in outcome.error
+        await ended(equipment)
+        assert calls(place.folder) == []

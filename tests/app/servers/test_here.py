@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.servers.here import LONGEST, brought_servers, servers_in, surroundings, withheld
+from greenroom.app.servers.here import LONGEST, brought_servers, masked, servers_in, surroundings, withheld
 from greenroom.core.base.errors import WorldFault
 from tests.app.servers.places import Place
 
@@ -38,10 +38,14 @@ def test_of_two_with_one_name_the_persons_own_is_used(place: Place) -> None:
 
 
 def test_what_a_project_brings_is_shown_before_it_is_trusted_and_bound_to_all_of_it(place: Place) -> None:
-    place.project(db={"command": "serve", "args": ["--fast"], "env": {"TOKEN": "${GITHUB_TOKEN}"}})
+    env = {"TOKEN": "${GITHUB_TOKEN}", "LD_PRELOAD": "./a.so, B=c"}
+    place.project(db={"command": "serve", "args": ["--fast"], "env": env, "cwd": "sub"})
     (one,) = brought_servers(place.root)
     assert (one.kind, one.name) == ("server", "db")
-    assert one.shown == "db: serve --fast (env TOKEN; takes your GITHUB_TOKEN)"
+    assert one.shown == (
+        "db: serve --fast (in sub; env LD_PRELOAD='./a.so, B=c', TOKEN='${GITHUB_TOKEN}'; takes your GITHUB_TOKEN)"
+    )
+    assert "a.so" not in masked(place.named("db").server), "where others look on it stays hidden"
     place.project(db={"command": "serve", "args": ["--fast"], "env": {"TOKEN": "${OTHER}"}})
     assert brought_servers(place.root)[0].digest != one.digest
 

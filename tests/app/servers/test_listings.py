@@ -69,7 +69,7 @@ def test_a_file_that_cannot_be_used_is_said(place: Place, found: Found, monkeypa
         own_listings().of(found)
     with pytest.raises(WorldFault, match="cannot be read"):
         Listings(file / "below").of(found)
-    with pytest.raises(WorldFault, match="nothing can be written"):
+    with pytest.raises(WorldFault, match="cannot be written: Not a directory"):
         Listings(file / "below" / "mcp.json").keep(found, (ECHO,))
 
 

@@ -102,7 +102,7 @@ def test_a_folder_in_its_place_and_a_file_in_the_place_of_its_folder_are_said(le
     with pytest.raises(WorldFault, match="cannot be read"):
         ledger.trusted(tmp_path)(TOOL)
     (tmp_path / "file").write_text("")
-    with pytest.raises(WorldFault, match=r"cannot be written: File exists. Nothing was agreed to"):
+    with pytest.raises(WorldFault, match=r"cannot be written: File exists. Nothing was changed"):
         Ledger(tmp_path / "file" / NAME).agree(tmp_path, [TOOL])
 
 

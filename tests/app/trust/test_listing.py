@@ -175,3 +175,13 @@ def test_a_persons_own_agent_needs_no_yes_and_takes_nobodys_place(brings: Path, 
     written(config / "agents" / "bob.md", "---\ndescription: My own bob.\n---\nx")
     usable = agreed(find_agents(brings), brings, Ledger(tmp_path / "trust.json").trusted(brings))
     assert usable.names == ("mine",), "a project's bob stands before mine, so mine does not answer in its place"
+
+
+def test_an_agents_file_that_cannot_be_read_is_named_if_it_is_the_projects(brings: Path, config: Path) -> None:
+    written(brings / ".greenroom" / "agents" / "bad.md", "---\ntools: {\n---\n")
+    written(brings / ".claude" / "agents" / "bob.md", CLAUDES)
+    written(config / "agents" / "worse.md", "---\ntools: {\n---\n")
+    told = " ".join(troubles_in(brings))
+    assert "bad.md" in told
+    assert "'ann', and so does" in told, "two that are one agent are none"
+    assert "worse.md" not in told

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from greenroom.abilities.permission import judging
-from greenroom.abilities.permission.judging import Judged, answer, of_hit, together
-from greenroom.abilities.permission.paths import HARMLESS_DEVICES, Access, may_lie_below, placed
+from greenroom.abilities.permission.judging import Judged, answer, of_hit, path_grant, together
+from greenroom.abilities.permission.paths import HARMLESS_DEVICES, LONGEST, Access, placed
 from greenroom.abilities.permission.programs import useful_prefix
-from greenroom.abilities.permission.readonly import NotReadOnly, read_files
 from greenroom.abilities.permission.rulebook import Hit, Rulebook, overrules, settle
 from greenroom.abilities.permission.rules import BadRule, Rule, parse
 from greenroom.abilities.permission.saying import shown
@@ -21,14 +21,24 @@ from greenroom.abilities.permission.shell.script import Command, Script
 from greenroom.abilities.permission.words import gap
 
 MOST_WORDS: Final = 300
+SECRET: Final = "may hold secrets"
 _VALUE: Final = re.compile(r"-[A-Za-z](?=[./])|(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=|@")
 _STEADY: Final = frozenset({"&&", "|", "|&"})
 
 
-def line(book: Rulebook, text: str, workspace: str) -> Judged:
+LeadsOut: TypeAlias = Callable[[str], bool]
+"""Whether a path, seen from the workspace's root, leads out of it by a link."""
+
+
+def nowhere(_: str) -> bool:
+    """Where there are no files, there are no links."""
+    return False
+
+
+def line(book: Rulebook, text: str, workspace: str, leads_out: LeadsOut) -> Judged:
     """What is decided about a whole command line."""
     script = read(text)
-    parts = list(_parts(book, script, workspace, _folder(script)))
+    parts = list(_parts(book, script, _Ground(workspace, leads_out), _folder(script)))
     exact = list(book.of_line(text))
     hit = settle(exact)
     if hit is None:
@@ -54,7 +64,15 @@ def line_grant(text: str) -> str:
         return ""
 
 
-def _parts(book: Rulebook, script: Script, workspace: str, folder: str) -> Iterator[Judged]:
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """Where a line is run."""
+
+    workspace: str
+    leads_out: LeadsOut
+
+
+def _parts(book: Rulebook, script: Script, ground: _Ground, folder: str) -> Iterator[Judged]:
     if script.unsure:
         why = f"It would run a command line that cannot be read with certainty: {script.unsure}."
         yield Judged(level="ask", why=why, rule="built-in: unreadable", grants=None)
@@ -64,7 +82,7 @@ def _parts(book: Rulebook, script: Script, workspace: str, folder: str) -> Itera
         return
     for at, command in enumerate(script.commands):
         seen_from = folder if at else ""
-        judge = _Judge(book, workspace, seen_from)
+        judge = _Judge(book, ground, seen_from)
         yield from [judge.moved(command)] if folder and not at else judge.command(command)
         yield from judge.opened(command)
 
@@ -82,9 +100,10 @@ def _folder(script: Script) -> str:
 class _Judge:
     """Decides about the commands of one line, seen from one folder."""
 
-    def __init__(self, book: Rulebook, workspace: str, folder: str) -> None:
+    def __init__(self, book: Rulebook, ground: _Ground, folder: str) -> None:
         self._book = book
-        self._workspace = workspace
+        self._workspace = ground.workspace
+        self._leads_out = ground.leads_out
         self._folder = folder
 
     def moved(self, command: Command) -> Judged:
@@ -94,21 +113,17 @@ class _Judge:
 
     def opened(self, command: Command) -> Iterator[Judged]:
         """The files that the shell opens for a command."""
-        yield from (self._path(path, "write") for path in command.writes)
+        yield from (self._overwritten(path) for path in command.writes)
         yield from (self._path(path, "read") for path in command.reads)
 
     def command(self, command: Command) -> list[Judged]:
         """A program with its words: all that there is to say about it."""
         opening, near = self._opening(command)
         would, grants = f"run {_said(command)}", _grants(command)
-        looks = self._looks(command)
         why = f"It would {would}, which no rule allows{near}."
         unknown = Judged(level="ask", why=why, rule="built-in: commands", grants=grants)
-        judged = answer(
-            [*self._book.tightened(command), *opening], together(looks) if looks else unknown, would, grants
-        )
-        ruled = [judged] if judged.hit is not None or not looks else []
-        return [*ruled, *looks, *self._forbidden(command)]
+        judged = answer([*self._book.tightened(command), *opening], unknown, would, grants)
+        return [judged, *self._forbidden(command), *self._secrets(command)]
 
     def _opening(self, command: Command) -> tuple[list[Hit], str]:
         """The rules that cover it, and a word about one that nearly does."""
@@ -122,27 +137,14 @@ class _Judge:
                 near = near or f" (`{one.rule}` does not: {missing})"
         return found, near
 
-    def _looks(self, command: Command) -> list[Judged]:
-        """If it only reads, what it reads decides; nothing if it may do more."""
-        name = command.words[0].text
-        if command.assigned or (name == "git" and self._folder):  # a folder can be made to look like a repository
-            return []
-        try:
-            files = read_files(command.words)
-        except NotReadOnly:
-            return []
-        silent = Judged(level="allow", why=f"It may run {_said(command)}: that only reads.", rule="built-in: read-only")
-        below = self._below(command, files or (".",)) if name == "rg" else []
-        return [silent, *(self._path(path, "read") for path in files), *below]
-
-    def _below(self, command: Command, folders: Sequence[str]) -> list[Judged]:
-        """Who searches a folder reads all in it: also what a rule closes."""
-        places = [placed(folder, self._workspace, self._folder) for folder in folders]
-        for one in self._book.closing():
-            if any(may_lie_below(one.rule.words, place) for place in places):
-                would = f"run {_said(command)}, and may read what lies below"
-                return [of_hit(Hit(placed=one, certain=False), would, None)]
-        return []
+    def _secrets(self, command: Command) -> Iterator[Judged]:
+        """A word may be a file that holds secrets: that is said, also where a rule nearly covers the command."""
+        for value in dict.fromkeys(_value(word.text) for word in command.words[command.assigned + 1 :]):
+            if value and len(value) <= LONGEST and self._trouble(value) == SECRET:
+                place = placed(value, self._workspace, self._folder)
+                why = f"It would run {_said(command)}, and {shown(str(place))} {SECRET}."
+                yield Judged(level="ask", why=why, rule="built-in: secrets", grants=None)
+                return
 
     def _forbidden(self, command: Command) -> Iterator[Judged]:
         """A word may be a path that no rule about commands can open."""
@@ -155,8 +157,26 @@ class _Judge:
                 yield of_hit(Hit(placed=hit.placed, certain=False), would, None)
                 return
 
+    def _overwritten(self, value: str) -> Judged:
+        """A file that the shell would write over. Nobody looks whether somebody has changed it, as the tools that edit
+        do: what stood there is gone, so it is never silent unless a rule says so."""
+        judged = self._path(value, "write")
+        if judged.hit is not None or judged.level != "allow" or value in HARMLESS_DEVICES:
+            return judged
+        place = placed(value, self._workspace, self._folder)
+        why = f"It would write over {shown(str(place))}, whatever stands there."
+        return Judged(level="ask", why=why, rule="built-in: redirections", grants=(path_grant(place, "write"),))
+
     def _path(self, value: str, access: Access) -> Judged:
-        return judging.path(self._book, value, access, self._workspace, self._folder)
+        """What a program opens by its name; unlike a tool of ours it follows a link wherever that leads."""
+        judged = judging.path(self._book, value, access, self._workspace, self._folder)
+        if judged.level not in ("allow", "notify") or value in HARMLESS_DEVICES:
+            return judged
+        place = placed(value, self._workspace, self._folder)
+        if place.inside is None or not self._leads_out("/".join(place.inside)):
+            return judged
+        why = f"It would {access} {shown(str(place))}, a link that leads out of the workspace."
+        return Judged(level="ask", why=why, rule="built-in: links", grants=None)
 
     def _trouble(self, word: str) -> str:
         """What is wrong with a word, or the value of an option, that may be a path; nothing if nothing is."""
@@ -167,7 +187,9 @@ class _Judge:
         place = placed(value, self._workspace, self._folder)
         if (rooted and ":" in value) or (place.inside is None and (rooted or ".." in value.split("/"))):
             return "leads out of the workspace"
-        return "may hold secrets" if place.inside and is_secret(place.folded_inside) else ""
+        if place.inside and self._leads_out("/".join(place.inside)):
+            return "is a link that leads out of the workspace"
+        return SECRET if place.inside and is_secret(place.folded_inside) else ""
 
 
 def _value(word: str) -> str:

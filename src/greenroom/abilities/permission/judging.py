@@ -22,7 +22,7 @@ from greenroom.abilities.permission.rules import STRICT, BadRule, Level, Rule, p
 from greenroom.abilities.permission.saying import decided, shown
 from greenroom.abilities.permission.secrets import is_secret, names_secrets
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.tool import ToolCard
+from greenroom.core.ports.tool import BUILT_IN, ToolCard
 
 _QUIET_GROUPS: Final = frozenset({"read", "memory", "human"})
 _SERVERS: Final = "mcp"
@@ -143,24 +143,27 @@ def host(book: Rulebook, value: str) -> Judged:
 
 
 def tool(book: Rulebook, card: ToolCard, *, alone: bool) -> Judged:
-    """A tool that only looks is silent. Of a call that says what it touches (not `alone`) only that counts, and
-    rules about the tool can but tighten it."""
-    name = card.spec.name
+    """A tool that only looks, or ends what was begun here, is silent. Of a call that says what it touches (not `alone`)
+    only that counts, and rules about the tool can but tighten it."""
+    name, built_in = card.spec.name, card.source == BUILT_IN
     would = f"call the tool {shown(name)}"
     grants = _tool_grant(name)
     if not alone:
         house = Judged(level="allow", why=f"It may {would}.")
     elif _only_looks(card):
         house = Judged(level="allow", why=f"It may {would}: it only looks.", rule="built-in: tools that look")
+    elif built_in and card.ends_own:
+        why = f"It may {would}: it only ends what was begun here."
+        house = Judged(level="allow", why=why, rule="built-in: what was begun here")
     else:
-        why = f"It would {would}, of which nothing is known but its name."
-        house = Judged(level="ask", why=why, rule="built-in: unknown tools", grants=grants)
+        known = "without saying what it touches" if built_in else "of which nothing is known but its name"
+        house = Judged(level="ask", why=f"It would {would}, {known}.", rule="built-in: unknown tools", grants=grants)
     return answer(list(book.of_tool(name)), house, would, grants)
 
 
 def _only_looks(card: ToolCard) -> bool:
     """Of what a server says of itself we believe nothing; of a file that a person put there, that it is pure."""
-    if card.source == "built-in":
+    if card.source == BUILT_IN:
         return card.effect == "pure" or card.group in _QUIET_GROUPS
     return card.effect == "pure" and not card.source.startswith(_SERVERS)
 

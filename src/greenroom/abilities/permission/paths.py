@@ -154,14 +154,6 @@ def tightens(pattern: Parts, place: Place) -> bool:
     return place.inside is not None and covers(wide, place.folded_inside)
 
 
-def may_lie_below(pattern: Parts, folder: Place) -> bool:
-    """Whether a pattern that tightens may be meant for something in a folder."""
-    wide, inside = generous(pattern), folder.folded_inside
-    if folder.inside is None or not inside or wide[0] in {ROOT, ANY} or is_pattern(wide[0]):
-        return True
-    return wide[0] == inside[0]
-
-
 def includes(strict: Parts, loose: Parts) -> bool:
     """Whether everything that the one stands for is something that the other, a rule that tightens, stands for too."""
     return covers(generous(strict), folded_parts(loose), contains)

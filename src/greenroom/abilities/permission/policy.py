@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from greenroom.abilities.permission import commands, judging
+from greenroom.abilities.permission.commands import LeadsOut, nowhere
 from greenroom.abilities.permission.judging import Judged, together
 from greenroom.abilities.permission.paths import Access
 from greenroom.abilities.permission.rulebook import LAYERS, Layer, Placed, Rulebook
@@ -30,6 +31,7 @@ _KEPT: Final = 64
 def rules_policy(
     rules: Mapping[Layer, Iterable[str]],
     workspace: str,
+    leads_out: LeadsOut = nowhere,
 ) -> RulesPolicy:
     """A policy from rules by layer, each one line; `BadRule` for one that cannot be read.
 
@@ -38,7 +40,7 @@ def rules_policy(
     said: dict[Layer, tuple[Rule, ...]] = {layer: parse_all(rules.get(layer, ())) for layer in LAYERS}
     said["built-in"] = (*parse_all(BUILT_IN), *said["built-in"])
     placed = [Placed(layer=layer, rule=rule) for layer, some in said.items() for rule in some]
-    return RulesPolicy(placed, workspace)
+    return RulesPolicy(placed, workspace, leads_out)
 
 
 @record
@@ -59,8 +61,9 @@ class Said:
 class RulesPolicy:
     """Decides by rules. It keeps nothing but the rules, sorted once; the same question has the same answer."""
 
-    def __init__(self, rules: Iterable[Placed], workspace: str) -> None:
+    def __init__(self, rules: Iterable[Placed], workspace: str, leads_out: LeadsOut = nowhere) -> None:
         self._rules = Rulebook(rules)
+        self._leads_out = leads_out
         self._workspace = workspace
         self._books: dict[Said, Rulebook] = {}
 
@@ -91,7 +94,7 @@ class RulesPolicy:
                     access: Access = "write" if target.writes else "read"
                     yield judging.path(book, target.value, access, self._workspace)
                 case "command":
-                    yield commands.line(book, target.value, self._workspace)
+                    yield commands.line(book, target.value, self._workspace, self._leads_out)
                 case "host":
                     yield judging.host(book, target.value)
                 case "tool":
@@ -116,8 +119,9 @@ class RulesPolicy:
         lines = [commands.line_grant(target.value) for target in targets if target.kind == "command"]
         narrow = [] if None in asking or len(wanted) > MOST_GRANTS else wanted
         for rules in (narrow, lines if len(lines) == 1 and all(lines) else []):
-            # A model chose these words: what is not one plain line could become another rule when it is kept.
-            if rules and all(map(str.isprintable, rules)) and self._would_do(rules, card, targets, said):
+            # A model chose these words, and what is not one plain line could become another rule when it is kept. It is
+            # read as a line of the file would be: what cannot be read like that allows nothing.
+            if rules and self._would_do(rules, card, targets, said):
                 return "\n".join(rules)
         return ""
 

@@ -168,14 +168,6 @@ class Rulebook:
         if self._under is not None:
             yield from self._under.commands()
 
-    def closing(self) -> Iterator[Placed]:
-        """All rules that ask before a path is read, or forbid it."""
-        for placed in self._strict.all("path"):
-            if placed.rule.level != "notify" and placed.rule.access != "write":
-                yield placed
-        if self._under is not None:
-            yield from self._under.closing()
-
     def of_path(self, place: Place, access: paths.Access, *, only: Level | None = None) -> Iterator[Hit]:
         """Rules about a path; those of one level alone only if they tighten."""
         keys = set(place.folded)

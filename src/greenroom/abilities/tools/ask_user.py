@@ -10,8 +10,8 @@ from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
 
 DESCRIPTION = (
-    "Ask the person you work for, and wait for the answer. Use it for what only they can know or decide, and ask all "
-    "at once; not for what you can find out yourself, nor to report. "
+    "Ask the person you work for, and wait for the answer. Use it for what only they can know or decide, with as few "
+    "questions as possible, all at once; not for what you can find out yourself, nor to report. "
     'Example: ask_user(question="Which database is this for: PostgreSQL or SQLite?")'
 )
 PARAMETERS: Data = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -47,7 +48,9 @@ class LocalFiles:
 
     async def walk(self, under: str = "", *, globs: Sequence[str] = (), limit: int) -> Walk:
         """Files and links below a folder that git would not ignore."""
-        return await _in_thread(self._walk, under, tuple(globs), limit)
+        left = threading.Event()
+        walk = asyncio.to_thread(self._walk, under, tuple(globs), limit, left.is_set)
+        return await _waited_for(walk, left.set)
 
     async def write(self, path: str, content: bytes, *, expected: str | None) -> None:
         """Write a whole file at once."""
@@ -61,17 +64,23 @@ class LocalFiles:
         """Delete a file that has this content."""
         await _in_thread(self._disk.delete, path, expected)
 
-    def _walk(self, under: str, globs: tuple[str, ...], limit: int) -> Walk:
+    def _walk(self, under: str, globs: tuple[str, ...], limit: int, left: Callable[[], bool]) -> Walk:
         start = self._ground.real(under)
-        return Walker(self._ground, Globs(globs, start)).walk(start, limit)
+        return Walker(self._ground, Globs(globs, start), left).walk(start, limit)
 
 
 async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Do it in a thread. A thread cannot be cancelled: who cancels this waits until it is done, and nothing goes on."""
-    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    return await _waited_for(asyncio.to_thread(function, *args, **kwargs))
+
+
+async def _waited_for(doing: Coroutine[None, None, T], leave: Callable[[], None] = lambda: None) -> T:
+    """Wait for a thread; one that can be told to `leave` is told so by who cancels it."""
+    work = asyncio.ensure_future(doing)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
+        leave()
         await asyncio.wait([work])
         if work.done() and not work.cancelled():
             work.exception()  # nobody will ask for it any more

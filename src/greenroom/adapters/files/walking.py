@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Final
@@ -16,7 +16,8 @@ from greenroom.adapters.files.ignoring import Globs, Rules
 from greenroom.core.ports.files import Entry, FileFault, Walk, is_protected
 
 SECONDS: Final = 20.0
-"""A walk that takes longer ends with what it has."""
+ENTRIES: Final = 200_000
+"""A walk that takes longer, or sees more, ends with what it has."""
 
 DEEPEST: Final = 200
 """Folders in folders. The rest of what is deeper is left out."""
@@ -28,13 +29,15 @@ Found = tuple[str, os.stat_result]
 
 
 class Walker:
-    """One walk."""
+    """One walk. It ends early when nobody waits for it any more: they have `left`."""
 
-    def __init__(self, ground: Ground, globs: Globs) -> None:
+    def __init__(self, ground: Ground, globs: Globs, left: Callable[[], bool] = lambda: False) -> None:
         self._ground = ground
         self._disk = Disk(ground)
         self._globs = globs
+        self._left = left
         self._end = time.monotonic() + SECONDS
+        self._seen = 0
         self._cut = False
 
     def walk(self, under: str, limit: int) -> Walk:
@@ -47,10 +50,10 @@ class Walker:
         for number in range(len(parts)):
             rules = self._ignored_in("/".join(parts[:number]), rules)
         found = list(islice(self._below(start, rules, 0), limit + 1))
-        return Walk(entries=tuple(found[:limit]), whole=len(found) <= limit and not self._cut)
+        return Walk(entries=tuple(found[:limit]), whole=len(found) <= limit and not self._cut, cut=self._cut)
 
     def _below(self, folder: str, rules: Rules, depth: int) -> Iterator[Entry]:
-        if depth > DEEPEST or time.monotonic() > self._end:
+        if depth > DEEPEST or self._enough():
             self._cut = True
             return
         rules = self._ignored_in(folder, rules)
@@ -68,9 +71,22 @@ class Walker:
         """What a folder holds. One that is gone by now, or that we may not see, holds nothing."""
         try:
             with self._ground.folder(folder) as opened, told(folder), os.scandir(opened) as found:
-                return sorted((shown(one.name), one.stat(follow_symlinks=False)) for one in found)
+                return sorted((shown(one.name), one.stat(follow_symlinks=False)) for one in self._bounded(found))
         except FileFault:
             return []
+
+    def _bounded(self, found: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+        """A single folder can be too much, too."""
+        for one in found:
+            self._seen += 1
+            if self._enough():
+                self._cut = True
+                return
+            yield one
+
+    def _enough(self) -> bool:
+        """Whether it has taken too long, has seen too much, or nobody waits for it any more."""
+        return self._seen > ENTRIES or time.monotonic() > self._end or self._left()
 
     def _ignored_in(self, folder: str, rules: Rules) -> Rules:
         """The rules that hold in a folder; like git, without those of a .gitignore that is a link."""

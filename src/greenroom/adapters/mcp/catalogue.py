@@ -8,7 +8,7 @@ import msgspec
 
 from greenroom.adapters.mcp.configuration import Server
 from greenroom.adapters.mcp.link import Listing
-from greenroom.adapters.mcp.offers import LeftOut, Listed, Offer, offers
+from greenroom.adapters.mcp.offers import LeftOut, Listed, Offer, offers, once
 from greenroom.adapters.mcp.pins import Change, Pin, changed, digest
 from greenroom.core.base.records import record
 
@@ -26,12 +26,13 @@ class Catalogue:
 def compared(server: Server, listing: Listing, agreed: Mapping[str, Pin] | None) -> Catalogue:
     """The catalogue of a server that lists this. Where nothing was agreed to (None) everything is offered."""
     found, left = offers(server.name, listing.listed)
+    singles, _ = once(listing.listed)
     kept = [one for one in found if agreed is None or _is_agreed(one.listed, agreed)]
     return Catalogue(
         offered={one.name: one for one in kept},
         left_out=(*listing.left_out, *left),
-        changes=() if agreed is None else changed(agreed, listing.listed),
-        listed=listing.listed,
+        changes=() if agreed is None else changed(agreed, singles),
+        listed=singles,
     )
 
 

@@ -60,14 +60,14 @@ class Surroundings:
         self.withheld = frozenset(withheld)
 
 
-def _nobody(*_: object) -> None:
+def _nobody(_: Catalogue) -> None:
     """Nobody wants to know."""
 
 
 class McpClient:
     """One server. `agreed` is what a person has agreed to: only that is offered; None offers whatever there is.
 
-    `changed` hears that its tools are others; `looked` hears what was found each time that they were looked at.
+    `looked` hears what was found each time that its tools were looked at.
     """
 
     def __init__(
@@ -77,7 +77,6 @@ class McpClient:
         *,
         agreed: Mapping[str, Pin] | None,
         patience: Patience = PATIENCE,
-        changed: Callable[[], None] = _nobody,
         looked: Callable[[Catalogue], None] = _nobody,
     ) -> None:
         self.server: Final = server
@@ -85,13 +84,11 @@ class McpClient:
         self._surroundings = surroundings
         self._agreed = agreed
         self._patience = patience
-        self._tell = changed
         self._tell_found = looked
         self._link: Link | None = None
         self._catalogue: Catalogue | None = None
         self._ends: list[float] = []
         self._news = 0
-        self._told = False
         self._lock = asyncio.Lock()
         self._closed = asyncio.Event()
 
@@ -106,17 +103,12 @@ class McpClient:
             link = await self._living()
             if self._catalogue is not None:
                 return self._catalogue
-            news, self._told = self._news, False
+            news = self._news
             found = await self._looked(link)
             # What it says while it lists its tools may be about a page that was read already.
             self._catalogue = found if news == self._news else None
             self._tell_found(found)
             return found
-
-    def agree(self, pins: Mapping[str, Pin]) -> None:
-        """From now on this is what a person has agreed to."""
-        self._agreed = dict(pins)
-        self._catalogue = None
 
     async def call(self, offer: Offer, arguments: Data) -> Answer:
         """Call a tool as it was offered. `WorldFault`: nothing was done. `CallLost`: nobody knows."""
@@ -233,9 +225,6 @@ class McpClient:
         """It says that its tools are others: they are looked at when somebody next wants them."""
         self._catalogue = None
         self._news += 1
-        if not self._told:
-            self._told = True
-            self._tell()
 
     def _check(self, offer: Offer, catalogue: Catalogue) -> None:
         now = catalogue.offered.get(offer.name)

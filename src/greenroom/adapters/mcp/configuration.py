@@ -6,7 +6,8 @@ Reading starts nothing, and fills nothing in: `${…}` stays as it is written un
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 from urllib.parse import urlsplit
@@ -74,9 +75,23 @@ class Server:
 
     @property
     def shown(self) -> str:
-        """What a person is shown before it is trusted, without what may be secret."""
+        """It in a line, without what may be secret."""
+        return self._told(sorted(self.env))
+
+    @property
+    def laid_open(self) -> str:
+        """What a person is shown before a stranger's is trusted: also what stands in its `env`. That of a `${…}` is
+        the person's own, and is not filled in."""
+        return self._told([f"{name}={shlex.quote(one.reveal())}" for name, one in sorted(self.env.items())])
+
+    def _told(self, env: Sequence[str]) -> str:
         what = self.url or " ".join((self.command, *self.args))
-        lists = (("env", sorted(self.env)), ("headers", sorted(self.headers)), ("takes your", self.takes))
+        lists = (
+            ("in", (self.folder,) if self.folder else ()),
+            ("env", env),
+            ("headers", sorted(self.headers)),
+            ("takes your", self.takes),
+        )
         given = "; ".join(f"{word} {', '.join(names)}" for word, names in lists if names)
         return one_line(f"{self.name}: {what}" + (f" ({given})" if given else ""), EVERYTHING)
 

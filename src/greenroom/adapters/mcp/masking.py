@@ -1,6 +1,6 @@
 """A server as its owner is shown it, where others may look on: what looks like a secret is covered, wherever it stands.
 
-Not what a person reads before they trust a server: there nothing is covered but `env` and `headers`.
+Not what a person reads before they trust a server: there nothing is covered but `headers`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -55,8 +56,8 @@ class LeftOut:
 def offers(server: str, listed: Iterable[Listed]) -> tuple[tuple[Offer, ...], tuple[LeftOut, ...]]:
     """What can be offered, always in the same order, and what cannot."""
     found: dict[str, Offer] = {}
-    left: list[LeftOut] = []
-    for one in sorted(listed, key=lambda tool: tool.name):
+    singles, left = once(listed)
+    for one in sorted(singles, key=lambda tool: tool.name):
         try:
             offer = _offer(server, one)
             _refuse_more(found, offer.name)
@@ -65,6 +66,15 @@ def offers(server: str, listed: Iterable[Listed]) -> tuple[tuple[Offer, ...], tu
         else:
             found[offer.name] = offer
     return tuple(found.values()), tuple(left)
+
+
+def once(listed: Iterable[Listed]) -> tuple[tuple[Listed, ...], list[LeftOut]]:
+    """Those whose name no other has. Of several with one name nobody knows which one a call would reach."""
+    every = tuple(listed)
+    counted = Counter(one.name for one in every)
+    doubles = sorted(name for name, count in counted.items() if count > 1)
+    left = [LeftOut(name=one_line(name, 80), why="It has the same name as another one.") for name in doubles]
+    return tuple(one for one in every if counted[one.name] == 1), left
 
 
 def _refuse_more(found: dict[str, Offer], name: str) -> None:

@@ -203,6 +203,11 @@ class MemoryLog:
         events = self._stream(stream).events
         return [events[version - 1] for version in sorted(set(versions)) if 0 < version <= len(events)]
 
+    async def newest(self, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
+        """The newest event of this type whose data have this text in this field."""
+        some = (event for event in reversed(self._stream(stream).events) if event.type == type_)
+        return next((event for event in some if json.loads(event.data).get(field) == value), None)
+
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
         """One archive row: the newest of this key."""
         rows = [row for row in self._stream(stream).archive if (row.kind, row.key) == (kind, key)]

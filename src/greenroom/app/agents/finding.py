@@ -61,10 +61,11 @@ class Found:
 
 @record
 class Trouble:
-    """A file that no agent could be made of: which agent it would be, and one sentence."""
+    """A file that no agent could be made of: which agent it would be, one sentence, and whose file it is."""
 
     name: str
     text: str
+    whose: Literal["project", "user"] = "user"
 
 
 @record
@@ -177,15 +178,15 @@ def _in_place(place: Place) -> tuple[list[Found], list[Trouble]]:
     try:
         files = _files(place)
     except Unusable as fault:
-        return good, [Trouble(name="", text=str(fault))]
+        return good, [Trouble(name="", text=str(fault), whose=place.whose)]
     if len(files) > MOST:
         why = f"holds more than {MOST} agents; only the first {MOST} are read. Move some away."
-        bad.append(Trouble(name="", text=str(Unusable(place.folder, why))))
+        bad.append(Trouble(name="", text=str(Unusable(place.folder, why)), whose=place.whose))
     for path in files[:MOST]:
         try:
             good.append(_found(path, place))
         except Unusable as fault:
-            bad.append(Trouble(name=fault.name, text=str(fault)))
+            bad.append(Trouble(name=fault.name, text=str(fault), whose=place.whose))
     counted = Counter(one.spec.name for one in good)
     bad += _doubles([one for one in good if counted[one.spec.name] > 1])
     return [one for one in good if counted[one.spec.name] == 1], bad
@@ -227,7 +228,7 @@ def _doubles(same: Sequence[Found]) -> Iterator[Trouble]:
             str(other.path.name) for other in same if other is not one and other.spec.name == one.spec.name
         )
         why = f"says that it is {one.spec.name!r}, and so does {others}. Neither is used: rename one."
-        yield Trouble(name=one.spec.name, text=str(Unusable(one.path, why)))
+        yield Trouble(name=one.spec.name, text=str(Unusable(one.path, why)), whose=one.place.whose)
 
 
 def _listed(names: Sequence[str]) -> str:

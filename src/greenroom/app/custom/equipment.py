@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from greenroom.app.custom.callbacks import find_callbacks, given_callbacks
 from greenroom.app.custom.giving import given_by
 from greenroom.app.custom.packages import of_packages
-from greenroom.app.hands.callbacks import Callbacks, find_callbacks, given_callbacks
+from greenroom.app.hands.callbacks import Callbacks
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.hands.modules import Broken, load_module
@@ -57,7 +58,7 @@ def _tools(scripts: Iterable[Script], whose: str) -> tuple[list[ToolExecutor], l
 
 
 def _given(script: Script, source: str) -> list[ToolExecutor]:
-    module = load_module(script.path, script.source)
+    module = load_module(script.path, script.beside)
     try:
         return given_by(module, source)
     except WorldFault as fault:
@@ -92,7 +93,7 @@ def _callbacks(root: Path, folders: Iterable[Path], trusted: Trusted) -> Equipme
     brings = _brings(root, "callback", trusted)
     for one in brings.usable:
         try:
-            found += given_callbacks(one.path, one.source)
+            found += given_callbacks(one)
         except Broken as broken:
             troubles.append(str(broken))
     return Equipment(

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.abilities.tools.output.long import presented
 from greenroom.app.hands.asked import with_what
 from greenroom.app.hands.redaction import MASK, NOTHING_SECRET, Redaction, stands_in
+from greenroom.app.threads import was_left
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, encode, evolve
@@ -32,7 +33,10 @@ STANDS_IN: Final = (
     "the file as it is."
 )
 
-After = Callable[[Step, Outcome], None]
+AFTERWARDS: Final = 1.0
+"""Seconds that those have who are still hearing of a call when everything is to end."""
+
+After = Callable[[Step, Outcome], Awaitable[None]]
 
 
 class Guarded:
@@ -88,27 +92,41 @@ class Guarded:
             outcome = _failed(wrong) if wrong else await self._called(self._redaction.bench(bench))
         except Exception as error:
             told = self._redaction.text(f"{type(error).__name__}: {error}")
-            self._tell(bench.step, _failed(told))  # whoever counts calls counts this one
+            await self._tell(bench.step, _failed(told))  # whoever counts calls counts this one
             if self._redaction.finds(str(error)):
                 raise WorldFault(told) from None
             raise
         outcome = self._redaction.outcome(_presentable(outcome, bench.step, self.card.shown))
-        self._tell(bench.step, outcome)
+        await self._tell(bench.step, outcome)
         return outcome
 
-    def _tell(self, step: Step, outcome: Outcome) -> None:
+    async def _tell(self, step: Step, outcome: Outcome) -> None:
+        """The call was made: whoever is cancelled while others hear of it loses nothing of what it came to."""
+        if not self._after:
+            return
+        telling, me = asyncio.ensure_future(self._told(step, outcome)), asyncio.current_task()
+        try:
+            await asyncio.shield(telling)
+        except asyncio.CancelledError:
+            if me is None or not me.cancelling():
+                raise
+            me.uncancel()
+            await asyncio.wait({telling}, timeout=AFTERWARDS)
+            telling.cancel()
+
+    async def _told(self, step: Step, outcome: Outcome) -> None:
         for after in self._after:
-            after(step, outcome)
+            await after(step, outcome)
 
     async def _called(self, bench: Bench) -> Outcome:
         limit = self.card.seconds or None
         try:
             async with asyncio.timeout(limit):
                 return await self._tool.run(bench)
-        except TimeoutError:
+        except TimeoutError as late:
             if limit is None:
                 raise
-            told = f"{self.name} did not come to an end within {limit} seconds and was stopped."
+            told = f"{self.name} did not come to an end within {limit} seconds {_given_up(late)}"
             if self.card.effect == "effectful":
                 return Outcome(state="uncertain", error=f"{told} It is not known what it has done.")
             return _failed(told)
@@ -171,6 +189,12 @@ def _decided(ruling: Ruling, step: Step, given: Data) -> Mapping[str, object]:
         "digest": digest_of(step.work.executor, given),
         "grant": ruling.grant,
     }
+
+
+def _given_up(late: TimeoutError) -> str:
+    if was_left(late):
+        return "and cannot be stopped: it may go on, and nobody waits for it any more."
+    return "and was stopped."
 
 
 def _failed(error: str) -> Outcome:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Final
 
 from greenroom.core.base.errors import WorldFault
+
+ODD: Final = "surrogateescape"
+"""How names of files that are no text become bytes."""
 
 
 class Broken(WorldFault):
@@ -22,15 +27,15 @@ class Broken(WorldFault):
         self.path = path
 
 
-def load_module(path: Path, source: bytes | None = None) -> ModuleType:
+def load_module(path: Path, beside: Mapping[str, bytes]) -> ModuleType:
     """The module of a file; `Broken` when it cannot be run. Files of the same name do not meet.
 
-    It is run once, as long as it stays the same. With `source` exactly that is run, whatever the file says by now.
-    Compiled code that lies beside it is never run: nobody has read that. It can import its neighbours
-    (`from . import …`).
+    `beside` is what was read in its folder, its own text too, by where it lies there. Exactly that is run, whatever
+    the files say by now, and it is all that can be imported from beside it (`from . import …`), now or later.
+    It is run once, as long as all of it stays the same.
     """
-    text = _read(path) if source is None else source
-    name = f"{_package(path.parent)}.{path.stem.replace('.', '_')}_{_short(str(path).encode() + text)}"
+    text = beside[path.name]
+    name = f"{_package(path.parent, beside)}.{path.stem.replace('.', '_')}_{_short(path.name.encode(errors=ODD))}"
     if name in sys.modules:
         return sys.modules[name]
     module = importlib.util.module_from_spec(_spec(name, path, text))
@@ -46,6 +51,34 @@ def load_module(path: Path, source: bytes | None = None) -> ModuleType:
     return module
 
 
+def _run(module: ModuleType) -> None:
+    spec = module.__spec__
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(module)
+
+
+def _package(folder: Path, beside: Mapping[str, bytes]) -> str:
+    """The package of all that was read in a folder. No file makes it, and other bytes make another one."""
+    whole = hashlib.sha256(f"{folder}\0".encode(errors=ODD))
+    for place, text in sorted(beside.items()):
+        whole.update(f"{place}\0{len(text)}\0".encode(errors=ODD) + text)
+    name = f"greenroom_files_{whole.hexdigest()[:32]}"
+    if name not in sys.modules:
+        package = sys.modules[name] = ModuleType(name)
+        package.__path__ = []  # nothing of it is looked for on the disk
+        _NEIGHBOURS.packages[name] = (folder, dict(beside))
+        if _NEIGHBOURS not in sys.meta_path:
+            sys.meta_path.insert(0, _NEIGHBOURS)
+    return name
+
+
+def _short(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+# ------------------------------------------------------------------------------------------------------ neighbours
+
+
 class _AsRead(SourceFileLoader):
     """Runs what was read."""
 
@@ -54,41 +87,45 @@ class _AsRead(SourceFileLoader):
         self._source = source
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compiled here and now."""
+        """Compiled here and now. Compiled code that lies beside it is never run: nobody has read that."""
         return self.source_to_code(self._source, self.path)
 
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Broken(path, f"cannot be read: {error.strerror}") from None
+    def get_data(self, path: str) -> bytes:
+        """What was read, for who asks for the text of a module."""
+        return self._source if path == self.path else super().get_data(path)
 
 
-def _spec(name: str, path: Path, source: bytes) -> ModuleSpec:
-    spec = importlib.util.spec_from_file_location(name, path, loader=_AsRead(name, path, source))
+class _Neighbours(MetaPathFinder):
+    """Finds what files import from beside them: only what was read, in the folders that were read."""
+
+    def __init__(self) -> None:
+        self.packages: dict[str, tuple[Path, dict[str, bytes]]] = {}
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        """The module or the package of this name."""
+        package, _, rest = fullname.partition(".")
+        if package not in self.packages or not rest:
+            return None
+        folder, files = self.packages[package]
+        place = rest.replace(".", "/")
+        for file in (f"{place}/__init__.py", f"{place}.py"):
+            if file in files:
+                return _spec(fullname, folder / file, files[file], package=file.endswith("/__init__.py"))
+        if any(file.startswith(f"{place}/") for file in files):
+            return ModuleSpec(fullname, None, is_package=True)
+        return None
+
+
+_NEIGHBOURS: Final = _Neighbours()
+
+
+def _spec(name: str, path: Path, source: bytes, *, package: bool = False) -> ModuleSpec:
+    places: list[str] | None = [] if package else None
+    loader = _AsRead(name, path, source)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader, submodule_search_locations=places)
     if spec is None:
         raise Broken(path, "is no Python file")
     return spec
-
-
-def _run(module: ModuleType) -> None:
-    spec = module.__spec__
-    if spec is not None and spec.loader is not None:
-        spec.loader.exec_module(module)
-
-
-def _package(folder: Path) -> str:
-    """The package of all files of a folder; no file makes it."""
-    name = f"greenroom_files_{_short(str(folder).encode())}"
-    if name not in sys.modules:
-        package = sys.modules[name] = ModuleType(name)
-        package.__path__ = [str(folder)]
-    return name
-
-
-def _short(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 @contextmanager

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from greenroom.abilities.permission.paths import ANY, ROOT, literal
 from greenroom.abilities.permission.policy import rules_policy
+from greenroom.abilities.permission.rulebook import Layer
 from greenroom.abilities.permission.rules import Rule
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.keys import NAME as KEYS
@@ -27,7 +29,18 @@ def policy_for(
     that nobody is asked about them unless a rule or the tool itself wants it.
     """
     known = [*(f"allow tool {name}" for name in brought), *_persons_own(), *_careful(root)]
-    return rules_policy({"built-in": known, "user": own, "granted": agreed, "project": project}, str(root))
+    rules: dict[Layer, Sequence[str]] = {"built-in": known, "user": own, "granted": agreed, "project": project}
+    return rules_policy(rules, str(root), _links(root))
+
+
+def _links(root: Path) -> Callable[[str], bool]:
+    """Whether a path leads out of the workspace by a link, as it lies there now."""
+    top = Path(os.path.realpath(root))
+
+    def leads_out(path: str) -> bool:
+        return not Path(os.path.realpath(top / path)).is_relative_to(top)
+
+    return leads_out
 
 
 def _careful(root: Path) -> list[str]:

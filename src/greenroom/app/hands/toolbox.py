@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import BUILT_IN, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import BUILT_IN, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
 
 ALWAYS = ("read_output",)
@@ -37,12 +37,8 @@ class Toolbox:
     def __init__(self, tools: Iterable[ToolExecutor] = (), notes: Sequence[str] = ()) -> None:
         self.notes = tuple(notes)
         self._tools: dict[str, ToolExecutor] = {}
-        self.doubles: list[ToolCard] = []
         for tool in tools:
-            if tool.name in self._tools:
-                self.doubles.append(tool.card)
-            else:
-                self._tools[tool.name] = tool
+            self._tools.setdefault(tool.name, tool)
 
     def __iter__(self) -> Iterator[ToolExecutor]:
         return iter(self._tools.values())

@@ -66,5 +66,6 @@ def _agreed(world: World, step: Step, terms: Terms) -> bool:
 
 
 def _why(terms: Terms) -> str:
-    asked = terms.question.rstrip(". ")
+    """The call itself, which stands on the lines below the question, is known to who made it."""
+    asked = terms.question.partition("\n")[0].rstrip(". ")
     return f"{asked}, and {NOBODY}" if asked else NOBODY

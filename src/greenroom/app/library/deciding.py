@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from greenroom.app.hands.guarded import wish
 from greenroom.app.runtime import Runtime
+from greenroom.app.threads import aside
 from greenroom.core.base.errors import Refused, WorldFault
-from greenroom.core.base.ids import ApprovalId
+from greenroom.core.base.ids import ApprovalId, TeamId
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.world import World
@@ -81,6 +83,7 @@ class Deciding:
         self._approve = approve
         self._keep = keep
         self._asking: dict[ApprovalId, asyncio.Task[None]] = {}
+        self._writing: set[asyncio.Task[None]] = set()
         self._failed = asyncio.Event()
 
     def follow(self, commit: Commit) -> None:
@@ -124,7 +127,7 @@ class Deciding:
         self._approve = None
         for asking in self._asking.values():
             asking.cancel()
-        await asyncio.gather(*self._asking.values(), return_exceptions=True)
+        await asyncio.gather(*self._asking.values(), *self._writing, return_exceptions=True)
 
     @property
     def _error(self) -> BaseException | None:
@@ -137,12 +140,28 @@ class Deciding:
 
     async def _ask(self, approve: Approve, world: World, approval: Approval) -> None:
         word = answer_of(approval, await _said(approve, _question(world, approval)))
+        writing = asyncio.create_task(self._answer(world.team.team_id, word, approval.grant))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        await asyncio.shield(writing)
+
+    async def _answer(self, team: TeamId, word: AnswerApproval, grant: str) -> None:
+        """Others may decide too, at the command line for one. Whose word comes first counts: the asking is then
+        cancelled, which must not take back what is being written; and the word of the second one is refused, so
+        nothing of it is kept either."""
+        try:
+            await self._runtime.ask(team, word)
+        except Refused:
+            return
         if word.scope == "always":
-            self._keep(approval.grant)
-        # Others may decide too, at the command line for one. Whose word comes first counts: this task is then
-        # cancelled, which must not take back what is being written; and the word of the second one is refused.
-        with suppress(Refused):
-            await asyncio.shield(self._runtime.ask(world.team.team_id, word))
+            self._kept(grant)
+
+    def _kept(self, grant: str) -> None:
+        """The call is agreed to, whatever becomes of the rest."""
+        try:
+            self._keep(grant)
+        except WorldFault as fault:
+            logging.getLogger(__name__).warning("What was agreed to for good holds for this run only. %s", fault)
 
 
 def answer_of(approval: Approval, word: Word) -> AnswerApproval:
@@ -186,7 +205,7 @@ async def _said(approve: Approve, asked: Asked) -> Word:
     if inspect.iscoroutinefunction(approve):
         answer: object = await approve(asked)
     else:
-        answer = await asyncio.to_thread(approve, asked)
+        answer = (await aside(partial(approve, asked))).result()
         if inspect.isawaitable(answer):
             answer = await cast("Awaitable[object]", answer)
     if not isinstance(answer, bool | str | Answer):

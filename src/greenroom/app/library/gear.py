@@ -74,4 +74,7 @@ def _groups(given: Sequence[object]) -> tuple[Group, ...]:
     for one in given:
         if one not in known:
             raise WorldFault(f"There is no group of tools {one!r}. {meant(str(one), known)}")
+        if one == "mcp":
+            why = "A program cannot use MCP servers yet: the library has the built-in tools and your functions."
+            raise WorldFault(f"{why} Leave 'mcp' out of `groups`.")
     return cast("tuple[Group, ...]", tuple(given))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from greenroom.abilities.permission.rules import parse_all
@@ -55,8 +55,8 @@ class Workplace:
     """A folder, or none; `rules` are the program's, and count as those of the person who runs it."""
 
     def __init__(self, workspace: str | Path | None, rules: Sequence[str] = ()) -> None:
-        self.root = None if workspace is None else _folder(Path(workspace))
-        self._rules = tuple(map(str, parse_all(several(rules, "rules", of="a house"))))
+        self.root = None if workspace is None else _folder(workspace)
+        self._rules = tuple(map(str, parse_all(_lines(rules))))
         self._house: Sequence[ToolExecutor] = tuple(toolbox_of(self.root)) if self.root is not None else (ReadOutput(),)
 
     def cast(self, agents: Mapping[str, Blueprint[Any]]) -> Cast:
@@ -125,8 +125,19 @@ class _Own:
         """Nothing runs that does not end with its step."""
 
 
-def _folder(path: Path) -> Path:
-    with suppress(OSError):
+def _lines(rules: object) -> Sequence[str]:
+    given = several(rules, "rules", of="a house")
+    odd = next((one for one in given if not isinstance(one, str)), None)
+    if odd is not None:
+        raise WorldFault(f"{odd!r} cannot be a rule. Write a line, such as 'allow command npm test'.")
+    return given
+
+
+def _folder(workspace: object) -> Path:
+    if not isinstance(workspace, str | PurePath):
+        raise WorldFault(f"{workspace!r} cannot be a workspace. Give the path of a folder: `Greenroom(workspace='.')`.")
+    path = Path(workspace)
+    with suppress(OSError, ValueError):
         if path.is_dir():
             return path.resolve()
     raise WorldFault(f"{str(path)!r} cannot be a workspace: it is no folder. Make it first, or name another one.")

@@ -41,7 +41,8 @@ class Found:
     @property
     def brought(self) -> Brought:
         """What a person agrees to before a project's server is started."""
-        return Brought(kind="server", name=self.server.name, shown=self.server.shown, digest=self.server.digest)
+        shown = self.server.shown if self.own else self.server.laid_open
+        return Brought(kind="server", name=self.server.name, shown=shown, digest=self.server.digest)
 
 
 @record

@@ -5,18 +5,17 @@ It is what the person has agreed to. A server whose settings are others than at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from greenroom.adapters.mcp.offers import Listed
+from greenroom.adapters.mcp.offers import Listed, Offer, offers
 from greenroom.adapters.mcp.pins import Pin, pins
 from greenroom.app.servers.here import Found
+from greenroom.app.settings.changing import change
 from greenroom.app.settings.home import config_folder
-from greenroom.app.settings.keys import locked, replace
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import encode, record
 
@@ -41,6 +40,11 @@ class Known:
     def agreed(self) -> Mapping[str, Pin]:
         """What a person has agreed to."""
         return pins(self.listed)
+
+    @property
+    def offered(self) -> tuple[Offer, ...]:
+        """What of it agents get."""
+        return offers(self.name, self.listed)[0]
 
 
 @record
@@ -70,14 +74,12 @@ class Listings:
         new = Known(where=found.where, name=name, digest=digest, listed=listed)
         if len(encode(new)) > MOST:
             raise WorldFault(f"The MCP server {name!r} says more than {MOST // 1_000_000} MB about its tools.")
-        with alone(self.path.parent):
-            self._write((*(one for one in self._read() if not _is(one, found)), new))
+        change(self.path, lambda: _written((*(one for one in self._read() if not _is(one, found)), new)))
 
     def forget(self, found: Found) -> None:
         """It is not wanted any more."""
         if self.latest(found) is not None:
-            with alone(self.path.parent):
-                self._write(tuple(one for one in self._read() if not _is(one, found)))
+            change(self.path, lambda: _written(one for one in self._read() if not _is(one, found)))
 
     def _read(self) -> tuple[Known, ...]:
         try:
@@ -91,24 +93,14 @@ class Listings:
         except (msgspec.DecodeError, RecursionError) as error:
             raise WorldFault(f"{self.path} is not as it was written ({error}). {AGAIN}") from None
 
-    def _write(self, servers: tuple[Known, ...]) -> None:
-        replace(self.path, encode(_Kept(servers=servers)).decode())
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Nobody else of us writes in this folder meanwhile; `WorldFault` where nothing can be written."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked(folder):
-            yield
-    except OSError as error:
-        raise WorldFault(f"In {folder} nothing can be written: {error.strerror or error}.") from None
-
 
 def own_listings() -> Listings:
     """The person's file. $GREENROOM_CONFIG does not move it: what lies beside that file may be a stranger's."""
     return Listings(config_folder() / NAME)
+
+
+def _written(servers: Iterable[Known]) -> str:
+    return encode(_Kept(servers=tuple(servers))).decode()
 
 
 def _is(known: Known, found: Found) -> bool:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.first_settings import HEAD
-from greenroom.app.servers.listings import alone
-from greenroom.app.settings.keys import quoted, replace
+from greenroom.app.settings.changing import change
+from greenroom.app.settings.keys import quoted
 from greenroom.app.settings.reading import dotted, read_toml
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
@@ -34,7 +34,8 @@ def refuse_name(name: str) -> None:
 
 
 class OwnFile:
-    """The file, which may not be there yet."""
+    """The file, which may not be there yet. Only its owner reads it once it was changed: a server's `env` may hold
+    secrets."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,22 +46,16 @@ class OwnFile:
 
     def add(self, name: str, table: Data) -> None:
         """Put a server at the end."""
-        with alone(self.path.parent):
-            self._write(with_server(self._text(), name, table, str(self.path)))
+        change(self.path, lambda: with_server(self._text(), name, table, str(self.path)))
 
     def remove(self, name: str) -> None:
         """Take a server out."""
-        with alone(self.path.parent):
-            self._write(without_server(self._text(), name, str(self.path)))
+        change(self.path, lambda: without_server(self._text(), name, str(self.path)))
 
     def _text(self) -> str:
         if read_toml(self.path) is None:
             return f"{HEAD.format(where='')}version = 1\n"
         return self.path.read_bytes().decode()
-
-    def _write(self, text: str) -> None:
-        """Only its owner reads it from now on: a server's `env` may hold secrets. A link stays a link."""
-        replace(self.path.resolve(), text)
 
 
 def with_server(text: str, name: str, table: Data, source: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 SHARED: Final = """\
-# Only settings, agents, tools and callbacks are shared.
+# Only settings, agents, tools, callbacks and rules are shared.
 *
 !.gitignore
 !config.toml
@@ -16,6 +16,7 @@ SHARED: Final = """\
 !tools/*.py
 !callbacks/
 !callbacks/*.py
+!permissions
 """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -10,15 +9,14 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from greenroom.app.settings.changing import change, refuse_writable
 from greenroom.app.settings.home import config_folder
-from greenroom.app.settings.keys import locked, replace
 from greenroom.app.trust.brought import Brought
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
 
 NAME: Final = "trust.json"
 VERSION: Final = 1
-OTHERS: Final = 0o022
 KEPT: Final = 20
 """Forms of one thing that stay agreed to: whoever goes from branch to branch is not asked each time."""
 
@@ -87,16 +85,14 @@ class Ledger:
         self._change(root, drop)
         return len({(one.kind, one.name) for one in gone})
 
-    def _change(self, root: Path, change: Callable[[tuple[Agreed, ...]], tuple[Agreed, ...]]) -> None:
-        try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with locked(self.path.parent):
-                page = self._read()
-                pages = {**page.agreed, _key(root): change(page.agreed.get(_key(root), ()))}
-                page = evolve(page, agreed={name: yes for name, yes in pages.items() if yes})
-                replace(self.path, msgspec.json.format(msgspec.json.encode(page)).decode() + "\n")
-        except OSError as error:
-            raise WorldFault(f"{self.path} cannot be written: {error.strerror}. Nothing was agreed to.") from None
+    def _change(self, root: Path, changes: Callable[[tuple[Agreed, ...]], tuple[Agreed, ...]]) -> None:
+        def made() -> str:
+            page = self._read()
+            pages = {**page.agreed, _key(root): changes(page.agreed.get(_key(root), ()))}
+            page = evolve(page, agreed={name: yes for name, yes in pages.items() if yes})
+            return msgspec.json.format(msgspec.json.encode(page)).decode() + "\n"
+
+        change(self.path, made)
 
     def _read(self) -> Page:
         try:
@@ -106,9 +102,7 @@ class Ledger:
             return Page()
         except OSError as error:
             raise _unreadable(self.path, error.strerror or str(error)) from None
-        if mode & OTHERS:
-            told = f"chmod 600 {shlex.quote(str(self.path))}"
-            raise WorldFault(f"{self.path} says what you trust, and others can write it. Look at it, then type: {told}")
+        refuse_writable(self.path, mode, "what you trust")
         try:
             page = msgspec.json.decode(content, type=Page)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -23,8 +23,9 @@ def brought_by(root: Path, more: Iterable[Brought] = ()) -> tuple[Brought, ...]:
 
 
 def troubles_in(root: Path) -> tuple[str, ...]:
-    """What is wrong with folders of tools and callbacks that could not be looked at."""
-    return tuple(trouble for kind in FOLDERS for trouble in project_scripts(root, kind).troubles)
+    """What of it could not be looked at, and why: agents, tools and callbacks."""
+    agents = (one.text for one in find_agents(root).troubles if one.whose == "project")
+    return (*agents, *(trouble for kind in FOLDERS for trouble in project_scripts(root, kind).troubles))
 
 
 def of_agent(one: Found, root: Path) -> Brought:

@@ -25,17 +25,26 @@ MOST: Final = 500
 LONGEST: Final = 1_000_000
 """Bytes of one file."""
 
+COMPILED: Final = "is compiled code, which nobody can read and nothing here runs"
 NAMED: Final = 12
 """Names of a file that are told."""
 
 
 @record
 class Script:
-    """A file, and what stood in it. `digest` is empty for a person's own."""
+    """A file, and what stood in it and in all that it can import from `beside` it, by where that lies in the folder.
+
+    `digest` is empty for a person's own.
+    """
 
     path: Path
-    source: bytes
+    beside: Mapping[str, bytes]
     digest: str = ""
+
+    @property
+    def source(self) -> bytes:
+        """What stood in it."""
+        return self.beside[self.path.name]
 
 
 @record
@@ -48,38 +57,49 @@ class Scripts:
 
 def own_scripts(folder: Path) -> Scripts:
     """Those of a folder of the person's own: its `.py` files, but for names that begin with `_`."""
-    found: list[Script] = []
+    beside: dict[str, bytes] = {}
     troubles: list[str] = []
-    for path in _tops(folder):
-        try:
-            found.append(Script(path=path, source=_bytes(path)))
-        except Broken as broken:
-            troubles.append(str(broken))
-    return Scripts(found=tuple(found), troubles=tuple(troubles))
+    tops = _tops(folder)
+    try:
+        for path in (*tops, *_packages(folder)):
+            _read_into(beside, troubles, path, folder)
+    except Broken as broken:
+        return Scripts(troubles=(str(broken),))
+    found = tuple(Script(path=one, beside=beside) for one in tops if one.name in beside)
+    return Scripts(found=found, troubles=tuple(troubles))
+
+
+def _read_into(beside: dict[str, bytes], troubles: list[str], path: Path, folder: Path) -> None:
+    try:
+        beside[path.relative_to(folder).as_posix()] = _bytes(path)
+    except Broken as broken:
+        troubles.append(str(broken))
 
 
 def project_scripts(root: Path, kind: Kind) -> Scripts:
     """Those that a workspace brings. All lie in it, wherever links lead; a place like /tmp brings none.
 
-    A digest is of the file and of everything in the folder that it could import.
+    A digest is of the file and of everything in the folder that an import could find. Of that, only what a person can
+    read is ever run.
     """
     folder = root / FOLDER / FOLDERS[kind]
     if for_everybody(root) or not folder.is_dir():
         return Scripts()
     try:
-        beside = {path: _bytes(path) for path in _importable(folder, root)}
+        every = {path.relative_to(folder).as_posix(): _bytes(path) for path in _importable(folder, root)}
     except Broken as broken:
         return Scripts(troubles=(str(broken),))
-    every = hashlib.sha256()
-    for path, source in beside.items():
-        every.update(f"{path.relative_to(folder).as_posix()}\0{len(source)}\0".encode() + source)
-    return Scripts(
-        found=tuple(
-            Script(path=path, source=beside[path], digest=_digest(kind, path.name, every.hexdigest()))
-            for path in _tops(folder)
-            if path in beside
-        )
+    whole = hashlib.sha256()
+    for place, text in every.items():
+        whole.update(f"{place}\0{len(text)}\0".encode("utf-8", "surrogateescape") + text)
+    beside = {place: text for place, text in every.items() if place.endswith(".py")}
+    found = (
+        Script(path=path, beside=beside, digest=_digest(kind, path.name, whole.hexdigest()))
+        for path in _tops(folder)
+        if path.name in beside
     )
+    compiled = (str(Broken(folder / place, COMPILED)) for place in every if place not in beside)
+    return Scripts(found=tuple(found), troubles=tuple(compiled))
 
 
 def brought(script: Script, kind: Kind, root: Path) -> Brought:
@@ -110,6 +130,29 @@ def _importable(folder: Path, root: Path) -> list[Path]:
         if not path.resolve().is_relative_to(top):
             raise Broken(path, "is a link that leads out of the workspace")
     return sorted(found)
+
+
+def _packages(folder: Path) -> Iterator[Path]:
+    """What lies beside the files of a person's own folder: its other files, and packages with all below them."""
+    seen: set[Path] = set()
+    count = 0
+    for place, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = sorted(one for one in folders if _is_package(Path(place, one), seen))
+        for one in files:
+            if one.endswith(".py") and (place != str(folder) or one.startswith("_")):
+                count += 1
+                yield Path(place, one)
+        if count > MOST:
+            raise Broken(folder, f"holds more than {MOST} files")
+
+
+def _is_package(folder: Path, seen: set[Path]) -> bool:
+    """Whether anything in it can be imported; a link that leads to where we have been is none."""
+    real = folder.resolve()
+    if not folder.name.isidentifier() or real in seen:
+        return False
+    seen.add(real)
+    return any(folder.glob("*.py")) or any(folder.glob("*/__init__.py"))
 
 
 def _walked(folder: Path) -> Iterator[Path]:

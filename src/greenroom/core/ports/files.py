@@ -58,10 +58,12 @@ class Entry:
 
 @record
 class Walk:
-    """What a walk has found, by path. `whole` is false when there was more than was asked for."""
+    """What a walk has found, by path. `whole` is false when there was more than was asked for, `cut` says that it was
+    ended before it had seen everything: there is too much."""
 
     entries: tuple[Entry, ...]
     whole: bool = True
+    cut: bool = False
 
 
 class Files(Protocol):

@@ -175,6 +175,10 @@ class Log(Protocol):
         """The events at these versions, by version."""
         ...
 
+    async def newest(self, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
+        """The newest event of this type whose data have this text in this field. The store looks, from the end on."""
+        ...
+
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
         """One archive row."""
         ...

@@ -35,7 +35,8 @@ class Target:
 @dataclass(frozen=True, kw_only=True)
 class ToolCard:
     """`spec` is what a model is told. `seconds` is how long a call may take (0: as long as it likes), `shown` how many
-    bytes of its result are read at once; `source` says where it comes from."""
+    bytes of its result are read at once; `source` says where it comes from. `ends_own` says of a tool of the house
+    that it does no more than end what agents of the team have begun, which needs nobody's yes."""
 
     spec: ToolSpec
     group: Group
@@ -43,6 +44,7 @@ class ToolCard:
     seconds: int = 0
     shown: int = SHOWN
     source: str = BUILT_IN
+    ends_own: bool = False
 
 
 class ToolExecutor(Executor, Protocol):

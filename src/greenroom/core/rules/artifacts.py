@@ -92,6 +92,9 @@ def _misfit(intent: WriteArtifact) -> Verdict:
         if not text.strip() or text != text.strip() or len(text) > LONGEST or not text.isprintable():
             why = f"The {name} of an artifact is one line of {LONGEST} characters at most, not {text[:LONGEST]!r}."
             return Rejected(code="bad_artifact", why=why, hint="Take something like 'task_plan' or 'main.py'.")
+    if ".." in intent.artifact_id.split("/") or intent.artifact_id.startswith("/") or "\\" in intent.artifact_id:
+        why = f"An artifact is no file and has no path: {intent.artifact_id!r} cannot be its id."
+        return Rejected(code="bad_artifact", why=why, hint="Take something like 'task_plan' or 'main.py'.")
     if intent.size > LARGEST:
         why = f"The artifact {intent.artifact_id!r} would have {intent.size:,} bytes; {LARGEST:,} are allowed."
         return Rejected(code="artifact_too_large", why=why, hint="Cut it, or make several of it.")

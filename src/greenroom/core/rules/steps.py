@@ -286,8 +286,8 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
     if terms.verdict in ("allow", "notify"):
         return True
     if terms.verdict == "deny":
-        error = f"Not permitted: {terms.rule or 'the policy says no'}."
-        drop_step(draft, step, "failed", error=error, effect=terms.effect)
+        why = terms.rule.rstrip(". ") or "the policy says no"
+        drop_step(draft, step, "failed", error=f"Not permitted: {why}.", effect=terms.effect)
         return False
     approval = draft.world.approvals.get(step.approval) if step.approval else None
     if approval is not None:

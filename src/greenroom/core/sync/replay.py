@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 
 from greenroom.core.base.errors import Refused, Rejected, StoreFault
+from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.codec import (
     decode_event,
@@ -109,6 +110,16 @@ async def ended_steps(log: Log, stream: str, last: int, since: int) -> Sequence[
         found[:0] = [remembered(begin, end, at) for begin, end, at in page if isinstance(begin, StepQueued)]
         last = ends[0][1].previous
     return found
+
+
+async def ended_step(log: Log, stream: str, name: StepId) -> Step | None:
+    """One ended step of a team, wherever in it; None when none of that name has ended. Nothing is replayed."""
+    stored = await log.newest(stream, StepEnded.__name__, "step_id", name)
+    end = decode_event(stored) if stored is not None else None
+    if stored is None or not isinstance(end, StepEnded):
+        return None
+    begins = [decode_event(one) for one in await log.pick(stream, [end.queued])]
+    return next((remembered(one, end, stored.version) for one in begins if isinstance(one, StepQueued)), None)
 
 
 async def all_steps(log: Log, stream: str) -> AsyncIterator[Step]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -73,6 +74,22 @@ class BesideConformance(StoreCase):
         assert [event.version for event in await log.pick(STREAM, [7, 3, 1200, 5000])] == [3, 7, 1200]
         assert len(await log.pick(STREAM, range(1, 1201))) == 1200
         assert list(await log.pick(STREAM, [])) == []
+
+    async def test_the_newest_event_that_says_something_is_found(self, log: Store, lease: Lease) -> None:
+        said = [("Said", "a"), ("Said", "b"), ("Said", "a"), ("Heard", "a"), ("Said", 'a\u00e9 "x')]
+        events = [NewEvent(at=1, type=kind, data=json.dumps({"word": word}).encode()) for kind, word in said]
+        append = Append(stream=STREAM, expected_version=0, epoch=lease.epoch, batch="said", events=events)
+        await log.append(append)
+        await log.create("team-2", 2)
+
+        async def version(type_: str, field: str, value: str, stream: str = STREAM) -> int:
+            found = await log.newest(stream, type_, field, value)
+            return found.version if found is not None else 0
+
+        assert [await version("Said", "word", word) for word in ("a", "b", 'a\u00e9 "x')] == [3, 2, 5]
+        assert await version("Heard", "word", "a") == 4
+        assert [await version("Heard", "word", "b"), await version("Said", "name", "a")] == [0, 0]
+        assert await version("Said", "word", "a", "team-2") == 0
 
     async def test_one_event_moves_one_record(self, log: Store, lease: Lease) -> None:
         with pytest.raises(Bug):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools.commands.background import AT_ONCE
 from greenroom.abilities.tools.commands.toolkit import command_tools
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.commands import Ended
 from greenroom.testing.conformance.running import TOKEN, marked, until_gone, until_marked, until_there
 from tests.abilities.tools.calling import Caller, caller
@@ -145,3 +148,14 @@ def test_looking_is_reading_and_stopping_is_a_command() -> None:
     assert (look.card.group, look.card.effect, look.card.spec.pure) == ("read", "pure", True)
     assert (stop.card.group, stop.card.effect, stop.card.spec.pure) == ("command", "keyed", False)
     assert [one.value for tool in (look, stop) for one in tool.targets({})] == ["command_output", "stop_command"]
+
+
+def test_ending_what_was_begun_here_is_not_asked_about_unless_a_rule_wants_it() -> None:
+    _, _, stop = command_tools(Said(Ended(how="exited", code=0)))
+    targets = stop.targets({"handle": "ann#1"})
+    ruling = rules_policy({}, "/w").decide(AgentId("ann"), stop.card, targets)
+    assert (ruling.verdict, ruling.rule) == ("allow", "built-in: what was begun here")
+    strict = rules_policy({"user": ["ask tool stop_command"]}, "/w")
+    assert strict.decide(AgentId("ann"), stop.card, targets).verdict == "ask"
+    foreign = replace(stop.card, source="mcp:x")
+    assert rules_policy({}, "/w").decide(AgentId("ann"), foreign, targets).verdict == "ask", "nobody else is believed"

@@ -66,7 +66,7 @@ async def test_a_rewrite_in_text_makes_a_file(tmp_path: Path) -> None:
     async with team(model, TEXT, reader=TextReader(), tools=file_tools(LocalFiles(tmp_path))) as here:
         await here.ask()
     assert (tmp_path / "new/a.py").read_text() == "print(1)\n"
-    assert "new/a.py: new, 1 lines, 9 bytes written." in heard(model, 1)
+    assert "new/a.py: new, 1 line, 9 bytes written." in heard(model, 1)
 
 
 @pytest.mark.req("AG-69")

@@ -60,8 +60,8 @@ async def test_an_empty_file_is_said_to_be_empty(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason", "why"),
     [
-        ({"file": "a.py", "start_line": 4}, "arguments", "There are no lines 4-3 in 'a.py': it has 3."),
-        ({"file": "a.py", "start_line": 3, "end_line": 2}, "arguments", "There are no lines 3-2"),
+        ({"file": "a.py", "start_line": 4}, "arguments", "There is no line 4 in 'a.py': it has 3 lines."),
+        ({"file": "a.py", "start_line": 3, "end_line": 2}, "arguments", "start_line 3 comes after end_line 2."),
         ({"file": "a.py", "start_line": 0}, "arguments", "'start_line' is at least 1, not 0"),
         ({"file": "a.py", "start_line": "first"}, "arguments", "'start_line' is no whole number: 'first'"),
         ({"file": "a.py", "line": 3}, "arguments", "there is no 'line'. There are: end_line, file, start_line."),
@@ -111,3 +111,20 @@ async def test_every_card_says_when_when_not_and_gives_an_example(desk: Desk) ->
         assert "Example: {" in tool.description
         assert "Not for" in tool.description
         assert (tool.card.effect == "keyed") == (tool.card.group == "edit")
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ({"start_line": 3, "end_line": 2}, "start_line 3 comes after end_line 2. 'a' has 4 lines."),
+        ({"start_line": 9, "end_line": 2}, "start_line 9 comes after end_line 2. 'a' has 4 lines."),
+        ({"start_line": 9, "end_line": 12}, "There is no line 9 in 'a': it has 4 lines."),
+        ({"start_line": 9}, "There is no line 9 in 'a': it has 4 lines."),
+    ],
+)
+async def test_lines_that_there_are_not_are_said_as_they_were_asked_for(
+    desk: Desk, lines: dict[str, int], why: str
+) -> None:
+    desk.put("a", "1\n2\n3\n4\n")
+    outcome = await desk.call("read_code", file="a", **lines)
+    assert (outcome.state, outcome.error) == ("failed", why)

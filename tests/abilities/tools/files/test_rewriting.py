@@ -158,3 +158,16 @@ async def test_what_cannot_be_written_is_refused_with_the_reason(
     assert outcome.state == "failed"
     assert why in outcome.error
     assert sorted(one.name for one in desk.root.rglob("*")) in (["folder"], ["folder", "sub"])
+
+
+@pytest.mark.parametrize("file", ["aaa/", "new/folder/ "])
+async def test_what_names_a_folder_is_not_written_as_a_file(desk: Desk, file: str) -> None:
+    outcome = await desk.call("rewrite", file=file, content="x")
+    assert outcome.state == "failed"
+    assert f"{file!r} names a folder, not a file." in outcome.error
+    assert list(desk.root.iterdir()) == []
+
+
+async def test_one_line_is_one_line(desk: Desk) -> None:
+    assert "a: new, 1 line, 1 byte written." in await desk.works("rewrite", file="a", content="x")
+    assert "b: new, 2 lines, 1,004 bytes written." in await desk.works("rewrite", file="b", content=f"{'x' * 1002}\n\n")

@@ -9,6 +9,7 @@ import pytest
 
 from greenroom.abilities.tools.files import hunting, searching
 from greenroom.abilities.tools.files.toolbox import file_tools
+from greenroom.adapters.files import walking
 from tests.abilities.tools.files.desk import Desk
 
 
@@ -173,3 +174,17 @@ async def test_hidden_files_are_neither_listed_nor_searched(project: Desk) -> No
     assert "src/app.py" not in await project.works("list_files")
     assert "src/app.py" not in await project.works("search_files", pattern="load")
     assert "docs/guide.md" in await project.works("search_files", pattern="load")
+
+
+async def test_a_tree_that_is_too_large_is_looked_at_in_part_and_that_is_said(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walking, "ENTRIES", 20)
+    for number in range(40):
+        desk.put(f"folder{number:02}/wanted.txt", "wanted\n")
+    listed = await desk.works("list_files", glob="nothing*")
+    assert listed.startswith("0 files. What .gitignore names is left out. Not everything was looked at:")
+    assert "there is too much in this folder. Name one below it." in listed
+    found = await desk.works("search_files", pattern="wanted")
+    assert "; not everything was looked at, there is too much in this folder: name one below it." in found
+    assert "Not everything" not in await desk.works("list_files", folder="folder01")

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from greenroom.abilities.permission.policy import rules_policy
+from greenroom.abilities.tools.memory import retrieve_memory
 from greenroom.abilities.tools.memory.short_term import ShortTerm
 from greenroom.abilities.tools.memory.toolkit import memory_tools
 from greenroom.app.hands.guarded import Guarded
@@ -118,6 +119,14 @@ async def test_more_than_was_asked_for_is_said(ann: Caller) -> None:
     assert "3 older ones fit too" in await ann.output("retrieve_memory", limit=2)
 
 
+async def test_however_many_are_asked_for_there_is_a_most(ann: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieve_memory, "MOST", 3)
+    await ann.output("save_memory", memories=[{"content": f"m{number}", "tags": [f"t{number}"]} for number in range(5)])
+    found = await ann.output("retrieve_memory", limit=1_000)
+    assert "2 older ones fit too" in found
+    assert found.count("· tags:") == 3
+
+
 @pytest.mark.req("AG-86")
 async def test_a_memory_is_corrected_and_others_are_merged(ann: Caller) -> None:
     await ann.output("save_memory", memories=[ANY, OTHER])
@@ -159,7 +168,10 @@ async def test_stores_of_other_types_are_chosen_by_type(both: Caller) -> None:
     assert "pytest" not in await both.output("retrieve_memory", memory_types=["short_term"])
     assert "slow" not in await both.output("retrieve_memory", memory_types=["project_long_term"])
     assert (await both.output("retrieve_memory")).count("· tags:") == 2
-    assert (await both.output("clear_memory", memory_types=["project_long_term"])).startswith("Cleared 1 memory")
+    why = await error(both, "clear_memory", memory_types=["project_long_term"])
+    assert why.startswith("That would clear every memory of project_long_term.")
+    cleared = await both.output("clear_memory", memory_types=["project_long_term"], all=True)
+    assert cleared.startswith("Cleared 1 memory")
     assert "slow" in await both.output("retrieve_memory")
 
 

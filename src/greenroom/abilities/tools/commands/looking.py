@@ -102,7 +102,7 @@ class StopCommand:
     def __init__(self, background: Background) -> None:
         self._background = background
         spec = _spec(self.name, self.description, {"handle": HANDLE}, pure=False)
-        self.card = ToolCard(spec=spec, group="command", effect="keyed")
+        self.card = ToolCard(spec=spec, group="command", effect="keyed", ends_own=True)
 
     def targets(self, _: Data) -> tuple[Target, ...]:
         """Only what this team has begun."""

@@ -20,6 +20,8 @@ ROOM: Final = SHOWN - 1000
 HIDDEN: Final = 10_000
 """Files that are looked at beyond those that are shown, since some of them may be hidden."""
 
+CUT: Final = " Not everything was looked at: there is too much in this folder. Name one below it."
+
 
 class ListFiles(FileTool):
     """Pure."""
@@ -65,9 +67,11 @@ class ListFiles(FileTool):
             return failed(fault)
         found = [one for one in walk.entries if not self._hides(one.path)]
         rows = _rows(found[:limit])
-        more = "" if walk.whole and len(rows) == len(found) else _more(len(found) if walk.whole else 0)
+        every = walk.whole or (walk.cut and len(found) <= limit)
+        more = "" if every and len(rows) == len(found) else _more(len(found) if walk.whole else 0)
         where = f" in {folder!r}" if folder else ""
-        head = f"{len(rows)} files{where}{more}. What .gitignore names is left out."
+        cut = CUT if walk.cut else ""
+        head = f"{len(rows)} files{where}{more}. What .gitignore names is left out.{cut}"
         return Outcome(result={"output": "\n".join((head, *rows)), "count": len(rows)})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from greenroom.abilities.tools.files.arguments import Arguments
 from greenroom.abilities.tools.files.diffs import summed_up
 from greenroom.abilities.tools.files.edits import Edit, Misfit, done, fitted, read_edits
-from greenroom.abilities.tools.files.texts import Flat, decoded
+from greenroom.abilities.tools.files.texts import Flat, counted, decoded
 from greenroom.abilities.tools.files.tool import FileTool, failed, given
 from greenroom.abilities.tools.files.writing import Job, Made, Writing
 from greenroom.core.base.errors import ModelFault
@@ -117,5 +117,5 @@ def patched(file: str, edits: Sequence[Edit], raw: bytes | None) -> Made:
     content = text.encoded(done(flat, spans), file)
     diff = summed_up(flat.text, spans)
     changes = "1 change" if len(spans) == 1 else f"{len(spans)} changes"
-    head = f"{file}: {changes}, +{diff.added} −{diff.removed} lines, {len(content):,} bytes written."
+    head = f"{file}: {changes}, +{diff.added} −{diff.removed} lines, {counted(len(content), 'byte')} written."
     return Made(content=content, told=f"{head}\n{diff.text}")

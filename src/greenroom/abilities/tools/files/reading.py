@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from greenroom.abilities.tools.files.arguments import Arguments
-from greenroom.abilities.tools.files.texts import decoded, flat
+from greenroom.abilities.tools.files.texts import counted, decoded, flat
 from greenroom.abilities.tools.files.tool import FileTool, failed, given
 from greenroom.abilities.tools.files.writing import LIMIT
 from greenroom.core.base.errors import ModelFault
@@ -73,12 +73,15 @@ def numbered(raw: bytes, file: str, real: str, arguments: Arguments) -> Data:
     if lines[-1] == "":
         lines.pop()
     first = arguments.number("start_line", 1, 1, FARTHEST)
-    last = arguments.number("end_line", len(lines), 1, max(len(lines), 1))
+    end = arguments.number("end_line", max(len(lines), first), 1, FARTHEST)
+    last = min(end, len(lines))
     seen: dict[str, object] = {"path": real, "digest": digest_of(raw), "total": len(lines)}
     if not lines:
         return {"output": f"{file}: the file is empty.", "files": [seen]}
-    if not first <= last <= len(lines):
-        raise ModelFault(f"There are no lines {first}-{last} in {file!r}: it has {len(lines)}.")
+    if first > end:
+        raise ModelFault(f"start_line {first} comes after end_line {end}. {file!r} has {counted(len(lines), 'line')}.")
+    if first > last:
+        raise ModelFault(f"There is no line {first} in {file!r}: it has {counted(len(lines), 'line')}.")
     rows, cut = _rows(lines, first, last)
     stop = first + len(rows) - 1
     if not cut:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from greenroom.abilities.tools.files.diffs import compared
-from greenroom.abilities.tools.files.texts import Flat, Text, decoded, flat
+from greenroom.abilities.tools.files.texts import Flat, Text, counted, decoded, flat
 from greenroom.abilities.tools.files.tool import FileTool, failed, given
 from greenroom.abilities.tools.files.writing import Job, Made, Writing
 from greenroom.core.base.errors import ModelFault
@@ -54,7 +54,7 @@ def rewritten(file: str, content: str, raw: bytes | None) -> Made:
     if raw is None:
         made = Text(content="").encoded(content, file)
         lines = Flat(content).lines
-        return Made(content=made, told=f"{file}: new, {lines} lines, {len(made):,} bytes written.")
+        return Made(content=made, told=f"{file}: new, {counted(lines, 'line')}, {counted(len(made), 'byte')} written.")
     text = decoded(raw, file)
     old = Flat(text.content)
     new = flat(content) if old.text.count("\n") else content
@@ -64,5 +64,5 @@ def rewritten(file: str, content: str, raw: bytes | None) -> Made:
     if made == raw:
         return Made(content=made, told=f"{file}: it has this content already. Nothing was written.")
     diff = compared(old.text, flat(content))
-    head = f"{file}: rewritten, +{diff.added} −{diff.removed} lines, {len(made):,} bytes written."
+    head = f"{file}: rewritten, +{diff.added} −{diff.removed} lines, {counted(len(made), 'byte')} written."
     return Made(content=made, told=f"{head}\n{diff.text}")

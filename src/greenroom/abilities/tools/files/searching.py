@@ -13,7 +13,7 @@ from greenroom.abilities.tools.files.tool import FileTool, failed, given
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.files import FileFault, Files
+from greenroom.core.ports.files import FileFault, Files, Walk
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import SHOWN, ToolCard
 
@@ -96,7 +96,7 @@ class SearchFiles(FileTool):
             return failed(fault)
         paths = [one.path for one in walk.entries if one.kind == "file" and not self._hides(one.path)]
         search = Search(self._files, hunt, query)
-        await search.run(paths, walk.whole)
+        await search.run(paths, walk)
         return search.outcome()
 
 
@@ -112,9 +112,11 @@ class Search:
         self._unread = 0
         self._slow = ""
 
-    async def run(self, paths: Sequence[str], whole: bool) -> None:
+    async def run(self, paths: Sequence[str], walk: Walk) -> None:
         """Look through them until there is enough or the time is over."""
-        if not whole:
+        if walk.cut:
+            self._notes.append("not everything was looked at, there is too much in this folder: name one below it")
+        elif not walk.whole:
             self._notes.append("there are more files than were looked through")
         for start in range(0, len(paths), TOGETHER):
             group = paths[start : start + TOGETHER]

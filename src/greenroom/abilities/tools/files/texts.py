@@ -21,6 +21,11 @@ MARKS: Final = (
 CRLF: Final = re.compile(r"\r\n")
 
 
+def counted(number: int, what: str) -> str:
+    """So many of something, in words: 1 line, 1,200 bytes."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 class Unreadable(ModelFault):
     """A file that is no text, or none that we can write back as it was."""
 

@@ -72,6 +72,7 @@ class Writing:
     async def run(self, jobs: Sequence[Job]) -> Outcome:
         """Do them all, or none, or go on where a crash has interrupted it."""
         try:
+            _refuse_folders(jobs)
             said = {one.key: one for one in self._bench.step.prepared if one.kind == KIND}
             return await (self._again(jobs, said) if said else self._first(jobs))
         except Torn as torn:
@@ -205,3 +206,9 @@ def _finished(changes: Sequence[Change], done: Sequence[Prepared] = (), *, whole
 
 def _entry(said: Prepared, *, whole: bool) -> Data:
     return {"path": said.key, "before": said.before, "digest": said.after, "whole": whole}
+
+
+def _refuse_folders(jobs: Sequence[Job]) -> None:
+    folder = next((job.file for job in jobs if job.file.rstrip().endswith("/")), None)
+    if folder is not None:
+        raise ModelFault(f"{folder!r} names a folder, not a file. Leave the slash away, or name a file in it.")

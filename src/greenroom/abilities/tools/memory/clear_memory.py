@@ -22,7 +22,7 @@ from greenroom.core.state.memory import Memory
 DESCRIPTION: Final = (
     "Clear memories for all agents of the team, by type, tag or id. Use it to tidy up before a task ends: what is "
     "wrong, outdated or only of use while it ran. Not for what you only want to correct: save_memory with its id "
-    "replaces it. Everything is cleared only with all: true. "
+    "replaces it. Without tags and ids it needs all: true. "
     'Example: {"memory_types": ["short_term"], "tags": ["draft"]}'
 )
 
@@ -65,8 +65,10 @@ class ClearMemory(MemoryTool):
         """Clear them, and say how many that were."""
         asked = given(Asked, bench.step)
         stores = self._stores.chosen(asked.memory_types)
-        if asked.wanted == Wanted() and not asked.all and len(stores) == len(self._stores.types):
-            raise ModelFault("That would clear every memory. Name tags or ids, or say all: true. Nothing was cleared.")
+        if asked.wanted == Wanted() and not asked.all:
+            which = ", ".join(store.type for store in stores)
+            why = f"That would clear every memory of {which}. Name tags or ids, or say all: true. Nothing was cleared."
+            raise ModelFault(why)
         going = await found(stores, bench, asked.wanted)
         if not going:
             every = await found(stores, bench, Wanted())

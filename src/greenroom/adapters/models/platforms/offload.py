@@ -42,19 +42,17 @@ async def shorten_history(
     return SUMMED_UP.format(summary=summary)
 
 
-async def show_output(
-    platform: BasePlatform, call: str, output: str, *, prompt: str = SUM_UP, tell: Callable[[str], None] = _nobody
-) -> str:
+async def show_output(platform: BasePlatform, call: str, output: str) -> str:
     """Begin anew with a tool's output as a file: a summary, which call it was and how to go on, to be said next.
 
     Empty when the file cannot be shown: then nothing is forgotten. `call` is how the tool was called, in words.
     """
     if not platform.can_upload:
         return ""
-    summary = await _summary(platform, prompt)  # asked before the file waits: it is for the next message
+    summary = await _summary(platform, SUM_UP)  # asked before the file waits: it is for the next message
     if not await _shown(platform, "output.txt", output):
         return ""
-    _clear(platform, tell)
+    platform.context.clear()
     return f"{SUMMED_UP.format(summary=summary)}\n\n{OUTPUT.format(call=call, name='output.txt')}"
 
 

@@ -173,6 +173,10 @@ class SqliteLog:
         """The events at these versions, by version."""
         return await self._readers.ask(partial(queries.pick, stream=stream, versions=versions))
 
+    async def newest(self, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
+        """The newest event of this type whose data have this text in this field."""
+        return await self._readers.ask(partial(queries.newest, stream=stream, type_=type_, field=field, value=value))
+
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
         """One archive row."""
         return await self._readers.ask(partial(queries.find, stream=stream, kind=kind, key=key))

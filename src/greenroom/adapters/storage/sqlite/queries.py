@@ -101,6 +101,17 @@ def pick(db: sqlite3.Connection, stream: str, versions: Sequence[int]) -> Sequen
     return sorted(found)
 
 
+def newest(db: sqlite3.Connection, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
+    """The newest event of a type that says this. No index: one on steps would cost each commit more than it saves."""
+    base = stream_id(db, stream) << 40
+    row = db.execute(
+        f"{EVENT} WHERE id > ? AND id <= ? AND type = ? AND json_extract(CAST(data AS TEXT), '$.' || ?) = ? "
+        "ORDER BY id DESC LIMIT 1",
+        (base, base + NEWEST, type_, field, value),
+    ).fetchone()
+    return None if row is None else stored(*row)
+
+
 def find(db: sqlite3.Connection, stream: str, kind: str, key: str) -> ArchiveRow | None:
     """The newest archive row of this key."""
     base = stream_id(db, stream) << 40

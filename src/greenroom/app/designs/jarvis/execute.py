@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Protocol, TypeAlias, cast
+from collections.abc import Awaitable, Sequence
+from typing import Final, Protocol, cast
 
+from greenroom.app.hands.telling import Callback, Telling
 from greenroom.app.library.deciding import Confirm
 from greenroom.app.library.shapes import as_text
 from greenroom.core.base.errors import WorldFault
 
 NOTHING: Final = (False, "")
 """What comes of a reply that no handler takes."""
-
-After: TypeAlias = Callable[[Mapping[str, object]], object]
 
 
 class OutputHandler(Protocol):
@@ -40,7 +39,7 @@ async def execute_tool_call(
     *,
     execute_tool_confirm: bool = False,
     confirm_callback: Confirm | None = None,
-    after: Sequence[After] = (),
+    after: Sequence[Callback] = (),
 ) -> tuple[bool, str]:
     """(need_return, tool_prompt) of a reply: what the one handler that can handle it makes of it.
 
@@ -59,11 +58,7 @@ async def execute_tool_call(
         logging.getLogger(__name__).debug("%s failed", able[0].name(), exc_info=True)
         need_return, prompt = False, f"{able[0].name()} failed: {type(error).__name__}: {error}"
     told = {"handler": able[0].name(), "response": response, "need_return": need_return, "output": prompt}
-    for one in after:
-        try:
-            one(told)
-        except Exception:
-            logging.getLogger(__name__).exception("A callback failed after %s", able[0].name())
+    await Telling(after).tell(told, able[0].name())
     return need_return, prompt
 
 

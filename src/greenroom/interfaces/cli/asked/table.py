@@ -25,13 +25,17 @@ GROUPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One command. How it is typed is the function of its name in `syntax.<section>`, what it does in its `module`."""
+    """One command. How it is typed is the function of its name in `syntax.<section>`, what it does in its `module`.
+
+    The words of a `verbatim` one may begin with a dash.
+    """
 
     section: str
     name: str
     module: str
     access: Access
     help: str
+    verbatim: bool = False
 
     @property
     def function(self) -> str:
@@ -68,8 +72,8 @@ ENTRIES: Final = (
     Entry("allow", "tools run", "by_hand", "make", "Call a tool yourself."),
     Entry("allow", "trust", "trust", "none", "See what this workspace brings, and agree to it."),
     Entry("allow", "permissions list", "permissions", "none", "The rules that you have agreed to."),
-    Entry("allow", "permissions add", "permissions", "none", "Agree to a rule for good."),
-    Entry("allow", "permissions remove", "permissions", "none", "Agree to a rule no more."),
+    Entry("allow", "permissions add", "permissions", "none", "Agree to a rule for good.", verbatim=True),
+    Entry("allow", "permissions remove", "permissions", "none", "Agree to a rule no more.", verbatim=True),
     Entry("allow", "mcp add", "mcp_add", "none", "Look at an MCP server and add it to yours."),
     Entry("allow", "mcp list", "mcp", "none", "The MCP servers here, and whose each is."),
     Entry("allow", "mcp remove", "mcp_add", "none", "Remove one of your MCP servers."),

@@ -161,6 +161,8 @@ async def agents_new(desk: Desk, order: AgentsNew) -> Exit:
     """Write it and say what comes next."""
     tools = tuple(name for one in order.tools.split(",") if (name := one.strip()))
     wish = Wish(name=order.name, description=order.description, model=order.model, tools=tools, user=order.user)
+    if not order.user:
+        own_ledger().standing(workspace_root(current_folder()))  # nothing is written that could not be agreed to
     path = write_agent(current_folder(), wish)
     if not order.user:
         _agree_to(order.name)

@@ -18,7 +18,7 @@ from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.deciding import kept, waiting
+from greenroom.interfaces.cli.runs.deciding import asked_by, kept, waiting
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -78,7 +78,7 @@ async def _asked(door: Door, team: TeamId) -> list[Approval]:
 
 def _row(head: str, team: TeamId, one: Approval) -> list[Text]:
     label = Text(head, style="bold cyan").append(team[len(head) :], style="not bold dim")
-    asked = Text(harmless(one.question))
+    asked = Text(harmless(asked_by(one)))
     if one.grant:
         asked.append(harmless(f"\nalways: {one.grant}"), style="dim")
     return row(label, asked, ago(one.asked_at))

@@ -69,6 +69,8 @@ def _object(text: str) -> Data:
 
 def _argument(tool: str, known: Mapping[str, object], given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
+    if given.lstrip().startswith("{"):
+        raise _bad(f"{given!r} names no parameter of {tool}.", f"An object goes behind --json: --json '{given}'.")
     if not sign or name not in known:
         there = ", ".join(known) or "none"
         raise _bad(f"{given!r} names no parameter of {tool}.", f"Write NAME=VALUE. There are: {there}.")

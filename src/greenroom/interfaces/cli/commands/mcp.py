@@ -15,7 +15,14 @@ from greenroom.core.base.records import record
 from greenroom.interfaces.cli.asked.allowing import McpCheck, McpList
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
-from greenroom.interfaces.cli.display.servers import counted, show_changes, show_tools, tools_told
+from greenroom.interfaces.cli.display.servers import (
+    counted,
+    left_out_told,
+    show_changes,
+    show_left_out,
+    show_tools,
+    tools_told,
+)
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.running import command
@@ -53,7 +60,7 @@ async def mcp_list(desk: Desk, _: McpList) -> Exit:
 
 def _fields(here: Around, found: Found) -> dict[str, object]:
     known = here.listings.of(found)
-    state = counted(len(known.listed)) if known is not None else "not looked at"
+    state = counted(len(known.offered)) if known is not None else "not looked at"
     if not here.trusts(found):
         state = "not agreed to"
     if not found.server.enabled:
@@ -63,7 +70,7 @@ def _fields(here: Around, found: Found) -> dict[str, object]:
         "whose": "yours" if found.own else "the project's",
         "what": masked(found.server),
         "state": state,
-        "tools": None if known is None else len(known.listed),
+        "tools": None if known is None else len(known.offered),
     }
 
 
@@ -132,12 +139,14 @@ def _say(desk: Desk, name: str, seen: Seen, *, first: bool) -> None:
         differ = "1 tool differs" if changes == 1 else f"{changes} tools differ"
         desk.out.show(Text(f"! {harmless(name)}: {differ} from what you agreed to", style="yellow"))
         show_changes(desk.out, seen)
+        show_left_out(desk.progress, seen)
         return
     desk.out.show(Text(f"✓ {harmless(name)}", style="green"))
     if first:
         show_tools(desk.out, desk.progress, seen)
     else:
         desk.out.show(f"  It speaks MCP {seen.version} and has {counted(len(seen.catalogue.offered))}, as you agreed.")
+        show_left_out(desk.progress, seen)
 
 
 def _agrees(desk: Desk) -> bool:
@@ -155,7 +164,8 @@ def _checked_fields(one: Checked) -> dict[str, object]:
     if one.seen is None:
         return {**told, "fault": one.fault}
     changes = [{"name": change.name, "how": change.how, "diff": change.diff} for change in one.seen.catalogue.changes]
-    return {**told, "version": one.seen.version, "tools": tools_told(one.seen), "changes": changes}
+    told |= {"version": one.seen.version, "tools": tools_told(one.seen), "left_out": left_out_told(one.seen)}
+    return {**told, "changes": changes}
 
 
 def _say_faults(desk: Desk, faults: tuple[str, ...]) -> None:

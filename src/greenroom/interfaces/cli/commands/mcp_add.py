@@ -12,7 +12,7 @@ from greenroom.app.servers.wanted import Wanted
 from greenroom.app.settings.layers import user_file
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.interfaces.cli.asked.allowing import McpAdd, McpRemove
-from greenroom.interfaces.cli.display.servers import show_tools, tools_told
+from greenroom.interfaces.cli.display.servers import left_out_told, show_tools, tools_told
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.servers import Around, around
@@ -57,7 +57,7 @@ def _told(desk: Desk, order: McpAdd, here: Around, file: OwnFile, seen: Seen | N
         return desk.out.result("added", Exit.DONE, file=str(file.path), works=False)
     show_tools(desk.out, desk.progress, seen)
     desk.progress.note("\nAn agent has them whose file says `groups: [mcp]`, or names them under `tools`.")
-    told = {"version": seen.version, "tools": tools_told(seen)}
+    told = {"version": seen.version, "tools": tools_told(seen), "left_out": left_out_told(seen)}
     return desk.out.result("added", Exit.DONE, file=str(file.path), works=True, **told)
 
 

@@ -1,4 +1,4 @@
-"""A terminal that shows nothing of what is typed while somebody else speaks: it comes when the prompt does."""
+"""What is typed while somebody else speaks: it is not shown before the prompt comes, and never answers a question."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from typing import Final
 
 LOCAL: Final = 3
 """Where the attributes of a terminal have what is about echoing."""
+
+
+def forget_typed() -> None:
+    """Before a question: what was typed when nobody had asked it yet is no answer to it."""
+    with suppress(termios.error, OSError, ValueError):  # stdin is no terminal
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 @contextmanager

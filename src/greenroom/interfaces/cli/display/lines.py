@@ -12,6 +12,7 @@ from greenroom.app.talks.typed.lines import unfinished
 from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.unseen import seen
+from greenroom.interfaces.cli.display.echo import forget_typed
 
 PIECE: Final = 65_536
 MOST: Final = 1_000_000
@@ -52,6 +53,7 @@ class PlainLines:
 
     async def agrees(self, tip: str, *, default: bool) -> bool:
         """A yes or a no; nobody there means the default."""
+        self._fresh()
         self._say(yes_or_no(tip, default=default))
         line = await self._next(asyncio.Event())
         word = _decoded(line).strip().lower() if isinstance(line, bytes) else ""
@@ -59,9 +61,15 @@ class PlainLines:
 
     async def replies(self, tip: str) -> str | None:
         """A line."""
+        self._fresh()
         self._say(tip)
         line = await self._next(asyncio.Event())
         return _decoded(line) if isinstance(line, bytes) else None
+
+    def _fresh(self) -> None:
+        """What a person typed before they were asked is no answer; lines of a file have no other order than theirs."""
+        if self.attended:
+            forget_typed()
 
     def stop(self) -> None:
         """Ctrl-C."""

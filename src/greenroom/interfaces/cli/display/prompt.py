@@ -12,6 +12,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_input
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.styles import Style
@@ -20,6 +21,7 @@ from greenroom.app.talks.typed.handlers import COMMANDS
 from greenroom.app.talks.typed.lines import unfinished
 from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
 from greenroom.core.base.unseen import seen
+from greenroom.interfaces.cli.display.echo import forget_typed
 from greenroom.interfaces.cli.display.lines import yes_or_no
 
 CONTINUED = "· "
@@ -72,6 +74,7 @@ class Prompt:
 
     async def agrees(self, tip: str, *, default: bool) -> bool:
         """A yes or a no; Ctrl-C and Ctrl-D are a no."""
+        self._forget_typed()
         try:
             word = await _ask(self._question, yes_or_no(tip, default=default))
         except (KeyboardInterrupt, EOFError):
@@ -80,10 +83,15 @@ class Prompt:
 
     async def replies(self, tip: str) -> str | None:
         """A line; Ctrl-C and Ctrl-D are none."""
+        self._forget_typed()
         try:
             return await _ask(self._question, tip)
         except (KeyboardInterrupt, EOFError):
             return None
+
+    def _forget_typed(self) -> None:
+        clear_typeahead(self._question.input)
+        forget_typed()
 
     def stop(self) -> None:
         """A Ctrl-C that came as a signal."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import typer
 
 from greenroom.core.base.unseen import seen
+from greenroom.interfaces.cli.display.echo import forget_typed
 
 
 class Gone(Exception):
@@ -49,6 +50,7 @@ class Person:
     def line(self, question: str) -> str:
         """A line, whatever is on it."""
         with listening():
+            forget_typed()
             typer.echo(seen(question), err=True, nl=False)
             line = sys.stdin.readline()
         if not line:

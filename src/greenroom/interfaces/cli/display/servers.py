@@ -21,13 +21,23 @@ def tools_told(seen: Seen) -> list[dict[str, object]]:
     return [{"name": one.name, "description": one.description} for one in seen.catalogue.offered.values()]
 
 
+def left_out_told(seen: Seen) -> list[dict[str, object]]:
+    """What is left out, for a program."""
+    return [{"name": one.name, "why": one.why} for one in seen.catalogue.left_out]
+
+
 def show_tools(out: Output, progress: Progress, seen: Seen) -> None:
-    """Its tools for people, and what was left out."""
+    """Its tools for people, and what is left out."""
     offered = seen.catalogue.offered.values()
     rows = [row(one.name, shorten(harmless(" ".join(one.description.split())), LINE)) for one in offered]
     out.show(f"It speaks MCP {seen.version} and has {counted(len(rows))}.")
     if rows:
         out.show(Fitted(TOOLS, rows))
+    show_left_out(progress, seen)
+
+
+def show_left_out(progress: Progress, seen: Seen) -> None:
+    """What no agent gets, and why."""
     for left in seen.catalogue.left_out:
         progress.note(f"Left out: {harmless(left.name)}. {harmless(left.why)}", style="yellow")
 

@@ -8,6 +8,7 @@ from typing import Final
 from rich.text import Text
 
 from greenroom.app.talks.history import typed_in
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Live, ToolPrinted
 from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
 from greenroom.core.state.step import Step
@@ -21,6 +22,7 @@ from greenroom.interfaces.cli.display.telling import Line, Teller
 from greenroom.interfaces.cli.display.words import shorten, step_words
 
 SPEAKS: Final = ("converse", "summarize")
+FILTER: Final = "filter_tools"
 THINKING: Final = "thinking"
 DOING: Final = {"compact": "summing up what was said", "summarize": "writing the report"}
 OUTPUT: Final = 100
@@ -85,7 +87,9 @@ class Talk(Lines):
         self._wait(_doing(step))
 
     def ended(self, step: Step) -> None:
-        """A call, with the first line of what came of it."""
+        """A call, with the first line of what came of it; which of many tools an agent has for its task."""
+        if step.work.executor == FILTER and step.result is not None:
+            self.note(f"· {_chosen(step.result)}", style="dim")
         if step.work.type == "tool" and step.error != "not run":
             output = step.error or str((step.result or {}).get("output", ""))
             first = next((line for line in output.splitlines() if line.strip()), "done")
@@ -192,6 +196,14 @@ class Talk(Lines):
 def _speaks(step: Step) -> bool:
     """Whether its words are for the person: not what one agent tells another, nor what is summed up for itself."""
     return step.work.executor in SPEAKS and step.answers is None
+
+
+def _chosen(result: Data) -> str:
+    """Of a choice among many tools, how many were chosen."""
+    chosen, total = result.get("chosen"), result.get("total")
+    if not isinstance(chosen, list | tuple) or not chosen:
+        return f"No tools were selected: all {total} stay."
+    return f"{len(chosen)} relevant {'tool' if len(chosen) == 1 else 'tools'} selected, of {total}."
 
 
 def _doing(step: Step) -> str:

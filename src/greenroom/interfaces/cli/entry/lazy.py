@@ -15,6 +15,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.interfaces.cli.asked.setup import shared
 from greenroom.interfaces.cli.asked.table import ENTRIES, GROUPS, SECTIONS, Entry
 from greenroom.interfaces.cli.entry.lenient import LenientCommand, lenient
+from greenroom.interfaces.cli.entry.verbatim import VerbatimCommand
 from greenroom.interfaces.cli.loading import load
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class LazyCommand(TyperCommand):
     def real(self) -> Command:
         """The real command, with its own options and the shared ones."""
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(self.name, cls=LenientCommand, context_settings=SETTINGS)(load_command(self._entry))
+        kind = VerbatimCommand if self._entry.verbatim else LenientCommand
+        app.command(self.name, cls=kind, context_settings=SETTINGS)(load_command(self._entry))
         command = get_command(app)
         command.params.extend(options())
         return command

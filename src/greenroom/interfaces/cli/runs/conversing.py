@@ -251,22 +251,29 @@ class Conversation:
         """Ask the person what an agent wants to know before it does something; False when there is nothing to say."""
         asked = await self._chat.questions()
         for one in asked:
-            await self._answered(one)
+            if not await self._answered(one):
+                self._talk.note("Nothing is decided. Enter asks again; what you write comes first.", style="bold")
+                return False
         return bool(asked)
 
-    async def _answered(self, approval: Approval) -> None:
-        """Ask until an answer means something. What was agreed to for another question may answer this one too."""
+    async def _answered(self, approval: Approval) -> bool:
+        """Ask until an answer means something; False when somebody does not want to be asked now. What was agreed to
+        for another question may answer this one too."""
         while approval.approval_id in {one.approval_id for one in await self._chat.questions()}:
-            answer = answered(approval, await self._reply(approval))
+            reply = await self._reply(approval)
+            if reply is None:
+                return False
+            answer = answered(approval, reply)
             if answer is None:
                 self._talk.note("That is none of the answers.", style="yellow")
                 continue
             note = kept(await self._chat.world(), approval, answer)
             await self._chat.answer(answer)
             self._talk.note(note, style="dim")
+        return True
 
     async def _reply(self, approval: Approval) -> str | None:
-        if approval.words or (approval.grant and self._person.chooses):
+        if approval.words or self._person.chooses:
             return await self._person.replies(question(approval))
         return "yes" if await self._person.agrees(approval.question, default=False) else "no"
 

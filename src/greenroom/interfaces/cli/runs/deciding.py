@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+from greenroom.core.base.unseen import seen
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.world import World
@@ -34,22 +35,27 @@ def waiting(world: World) -> list[Approval]:
     return sorted(pending, key=lambda one: (one.asked_at, one.approval_id))
 
 
+def asked_by(approval: Approval) -> str:
+    """A question as a person reads it. What an agent says itself is marked as its words, line by line: no model can
+    make them look like a question of the house."""
+    if not approval.words:
+        return approval.question
+    return f"{approval.agent_id} asks: " + "\n  | ".join(seen(approval.question).splitlines())
+
+
 def question(approval: Approval) -> str:
     """What is asked, and how it can be answered."""
     if approval.words:
-        return f"{approval.question}\n(Ctrl-D: no answer) "
+        return f"{asked_by(approval)}\n(Ctrl-D: not now) "
     if not approval.grant:
         return f"{approval.question}\n[y] yes  [n] no: "
     rules = approval.grant.replace("\n", "; ")
     return f"{approval.question}\n[y] once  [r] this run  [a] always: {rules}  [n] no: "
 
 
-def answered(approval: Approval, line: str | None) -> AnswerApproval | None:
-    """What a line means; None when it means nothing. Nobody there (None) is a no."""
-    name = approval.approval_id
-    if line is None:
-        return AnswerApproval(approval_id=name, answer="denied")
-    said = line.strip()
+def answered(approval: Approval, line: str) -> AnswerApproval | None:
+    """What a line means; None when it means nothing."""
+    name, said = approval.approval_id, line.strip()
     if approval.words:
         return AnswerApproval(approval_id=name, answer="approved", reason=said) if said else None
     word, _, reason = said.partition(" ")
@@ -66,7 +72,8 @@ def kept(world: World, approval: Approval, answer: AnswerApproval) -> str:
     if answer.answer != "approved" or answer.scope != "always":
         return ""
     file = cast("Callable[[], _RulesFile]", load("runs.hands", "persons_rules"))()
-    workspace = Path(world.team.workspace) if world.team.workspace else None
+    if not world.team.workspace:
+        return "It has no workspace for which that could be kept, so it holds for this run."
     for rule in (answer.grant or approval.grant).splitlines():
-        file.add(rule, workspace)
+        file.add(rule, Path(world.team.workspace))
     return "Kept: `greenroom permissions` lists what you have agreed to."

@@ -1,0 +1,65 @@
+"""A function in a thread of its own, which keeps nobody from ending: not a run, and not the process either."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal, Self
+
+
+class LeftBehind(Exception):
+    """Nobody waits for a function any more, and it has not ended. Nobody can end a thread."""
+
+
+class Ended:
+    """How a function has ended. A future cannot hold every exception, and one that it cannot hold would never end."""
+
+    def __init__(self) -> None:
+        self.value: object = None
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> Literal[True]:
+        self.error = error
+        return True
+
+    def result(self) -> object:
+        """What it returned. What it raised is raised, as an exception that a coroutine can raise."""
+        if self.error is None:
+            return self.value
+        if isinstance(self.error, Exception) and not isinstance(self.error, StopIteration):
+            raise self.error
+        raise RuntimeError(f"{type(self.error).__name__}: {self.error}") from self.error
+
+
+def aside(function: Callable[[], object]) -> asyncio.Future[Ended]:
+    """Begin it at once. A pool's threads are waited for when a process ends; this one is not."""
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[Ended] = loop.create_future()
+
+    def run() -> None:
+        with Ended() as ended:
+            ended.value = function()
+        with suppress(RuntimeError):  # the loop is closed: nobody is there to hear of it
+            loop.call_soon_threadsafe(_settle, over, ended)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name="greenroom aside", daemon=True).start()
+    return over
+
+
+def was_left(error: BaseException | None) -> bool:
+    """Whether a call was given up whose function goes on."""
+    while error is not None and not isinstance(error, LeftBehind):
+        error = error.__cause__
+    return error is not None
+
+
+def _settle(over: asyncio.Future[Ended], ended: Ended) -> None:
+    if not over.done():
+        over.set_result(ended)
