@@ -141,7 +141,9 @@ command=${1:-help}
 case $command in
 demo | ask | run | chat | tell | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
 config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
-    sync --no-dev --inexact && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
+    extra='' # what was brought once stays, for whatever is run later
+    [ "$command" != mcp ] || extra='--extra mcp'
+    sync --no-dev --inexact $extra && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
 test) keep_bytecode && sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
 check) sync && check ;;
 prove)

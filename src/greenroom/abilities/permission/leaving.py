@@ -1,7 +1,7 @@
-"""Which programs leave the machine or publish something, and which certainly stay: what is on neither list runs code.
+"""Which programs leave the machine or publish something. What is not on the list runs code, and may do so as well.
 
-Lists of what is dangerous are never whole. So where nothing else keeps commands from the network, only what is known to
-stay is taken to stay; where walls do, the list of those that leave is what is left to be asked about.
+Lists of what is dangerous are never whole, nor are lists of what is harmless. So where nothing else keeps commands from
+the network, each is taken to leave; where walls do, this list is what is left to be asked about.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.permission.programs import INTERPRETERS, WRAPPERS, program, useful_prefix
-from greenroom.abilities.permission.readonly import NotReadOnly, read_files
 from greenroom.abilities.permission.shell.script import Command
 
 
@@ -58,11 +57,6 @@ SUBS: Final[Mapping[str, frozenset[str]]] = {
 }
 """By program, what makes it talk to somebody."""
 
-STAYS: Final = _set("cd mkdir cp mv rm rmdir touch ln chmod tee sleep export unset exit return set umask wait kill")
-GIT_STAYS: Final = _set(
-    "add commit status diff log show branch checkout switch restore stash merge rebase tag reset rev-parse init mv rm "
-    "cherry-pick revert apply blame grep describe shortlog reflog worktree ls-files cat-file"
-)
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://", re.IGNORECASE)
 _HOST: Final = re.compile(r"https?://((?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+(?::[0-9]+)?)(?:[/?#].*)?")
 _HARMLESS: Final = re.compile(r"-[qsSfLvu]+|--(?:quiet|silent|show-error|fail|location|verbose|set-upstream)")
@@ -79,23 +73,6 @@ def leaves(command: Command) -> bool:
         return True
     name = program(words[0])
     return (name in WRAPPERS or name in INTERPRETERS) and _mentions(words[1:])
-
-
-def stays(command: Command) -> bool:
-    """Whether it is certain that it talks to nobody, and runs nothing that somebody else has written."""
-    words = command.words[command.assigned :]
-    if not words:
-        return True
-    name = words[0].text
-    if not words[0].plain or leaves(command):
-        return False
-    if name in STAYS or (name == "git" and len(words) > 1 and words[1].text in GIT_STAYS):
-        return True
-    try:
-        read_files(words)
-    except NotReadOnly:
-        return False
-    return True
 
 
 def places(command: Command) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ BUILT_IN: Final = (
     "deny path **/.git/** write",
     "deny path **/.greenroom/** write",
 )
-"""What governs us is not ours to change. Everything else of the house's own is in `judging` and `readonly`."""
+"""What governs us is not ours to change. Everything else of the house's own is in `judging`."""
 
 MOST_TARGETS: Final = 200
 MOST_GRANTS: Final = 3

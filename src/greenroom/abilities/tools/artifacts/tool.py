@@ -1,47 +1,25 @@
-"""What the tools for artifacts share: a card, which artifact is meant, its content, and how a version is written."""
+"""What the tools for artifacts share: which artifact is meant, its content, and how a version is written."""
 
 from __future__ import annotations
 
+from greenroom.abilities.tools.carded import CardedTool
 from greenroom.abilities.tools.files.arguments import Arguments
 from greenroom.abilities.tools.files.writing import Made
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import ArtifactId
-from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.rules.artifacts import refusal
 from greenroom.core.rules.intents import WriteArtifact
 from greenroom.core.state.artifact import Artifact, told
 from greenroom.core.state.origin import Labels, label, merged
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World, artifact_key
+from greenroom.core.state.world import artifact_key
 
 NAMES = frozenset({"create_artifact", "update_artifact", "rewrite_artifact", "read_artifact"})
 
 
-class ArtifactTool:
+class ArtifactTool(CardedTool):
     """A tool for the artifacts of the task that its agent works on. Pure: what it changes is in the log only."""
-
-    type: StepType = "tool"
-    card: ToolCard
-
-    @property
-    def name(self) -> str:
-        """What a step calls it by."""
-        return self.card.spec.name
-
-    @property
-    def description(self) -> str:
-        """When to use it."""
-        return self.card.spec.description
-
-    def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing outside."""
-        return (Target(kind="tool", value=self.name),)
-
-    def terms(self, _: World, __: Step) -> Terms:
-        """Run again freely: of an attempt that was cut off nothing is written."""
-        return Terms(effect=self.card.effect)
 
 
 def given(bench: Bench, *known: str) -> Arguments:

@@ -1,37 +1,13 @@
-"""What the tools for memories share: they touch nothing outside, and are called by nobody who has to be asked."""
+"""What the tools for memories share: the stores that they work with."""
 
 from __future__ import annotations
 
+from greenroom.abilities.tools.carded import CardedTool
 from greenroom.abilities.tools.memory.stores import Stores
-from greenroom.core.base.records import Data
-from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
 
 
-class MemoryTool:
-    """A tool for the memories of a team."""
-
-    type: StepType = "tool"
-    card: ToolCard
+class MemoryTool(CardedTool):
+    """A tool for the memories of a team. It can be run again freely, unless a store has files or the like."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
-
-    @property
-    def name(self) -> str:
-        """What a step calls it by."""
-        return self.card.spec.name
-
-    @property
-    def description(self) -> str:
-        """When to use it."""
-        return self.card.spec.description
-
-    def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing outside."""
-        return (Target(kind="tool", value=self.name),)
-
-    def terms(self, _: World, __: Step) -> Terms:
-        """Run again freely, unless a store has files or the like."""
-        return Terms(effect=self.card.effect)
