@@ -92,6 +92,7 @@ wanted() {
     cat <<'END'
 git git the tests of the repository's own state
 bwrap bubblewrap the tests of walls around commands
+chromium chromium the tests of the browser that agents use
 END
 }
 

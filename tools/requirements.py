@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("MA", "MAS", "AG", "RC", "AF")
+SOURCES = ("MA", "MAS", "AG", "RC", "AF", "G")
 ROW = re.compile(r"^- \*\*((?:" + "|".join(SOURCES) + r")-\d+)\*\* (.*)$", re.MULTILINE)
 
 

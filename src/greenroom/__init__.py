@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from greenroom.abilities.skills.converse import Converse as Converse
+    from greenroom.app.functions.shapes import Misfit as Misfit
+    from greenroom.app.functions.tools import Context as Context
+    from greenroom.app.functions.tools import Done as Done
+    from greenroom.app.functions.tools import Tool as Tool
+    from greenroom.app.functions.tools import tool as tool
     from greenroom.app.kit import Kit as Kit
     from greenroom.app.library.agent import Agent as Agent
     from greenroom.app.library.at_once import SyncTalk as SyncTalk
@@ -27,12 +32,7 @@ if TYPE_CHECKING:
     from greenroom.app.library.results import Said as Said
     from greenroom.app.library.results import Thought as Thought
     from greenroom.app.library.runs import Run as Run
-    from greenroom.app.library.shapes import Misfit as Misfit
     from greenroom.app.library.talk import Talk as Talk
-    from greenroom.app.library.tools import Context as Context
-    from greenroom.app.library.tools import Done as Done
-    from greenroom.app.library.tools import Tool as Tool
-    from greenroom.app.library.tools import tool as tool
     from greenroom.app.runtime import Runtime as Runtime
     from greenroom.app.standing import Standing as Standing
     from greenroom.app.supply import Supply as Supply
@@ -106,9 +106,9 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
         "Thought",
     ),
     "app.library.runs": ("Run",),
-    "app.library.shapes": ("Misfit",),
+    "app.functions.shapes": ("Misfit",),
     "app.library.talk": ("Talk",),
-    "app.library.tools": (
+    "app.functions.tools": (
         "Context",
         "Done",
         "Tool",

@@ -87,3 +87,10 @@ def test_a_copy_does_not_pay_for_what_its_origin_paid() -> None:
 def test_tools_are_no_calls() -> None:
     tool = StepStarted(at=1, step_id=StepId("ann#1"), attempt=1, terms=Terms(effect="pure"), reserved=Amounts())
     assert account(tool, ended("ann#1", {"output": "x"}, Amounts(steps=1))).sums == {}
+
+
+def test_what_a_tool_has_asked_a_model_for_is_counted() -> None:
+    terms = Terms(effect="effectful", model="openai:big")
+    asking = StepStarted(at=1, step_id=StepId("ann#1"), attempt=1, terms=terms, reserved=RESERVED)
+    found = account(asking, ended("ann#1", {"output": "x"}, Amounts(tokens=70, money=9)))
+    assert {name: row.spent.money for name, row in summed([found], "model").items()} == {"openai:big": 9}

@@ -7,7 +7,8 @@ import pytest
 from greenroom.app.provisions import Provisions, here
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.founding import ASSISTANT, cast_of, found_alone
-from greenroom.app.talks.kits import ASK, talk_kits
+from greenroom.app.talks.kits import talk_kits
+from greenroom.app.talks.names import ASK
 from greenroom.app.talks.outcome import models_of, settle
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault

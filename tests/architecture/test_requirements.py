@@ -8,6 +8,7 @@ MANIFEST = """# Title
 - **MA-1** First.
 - **MAS-12** Second, with **bold**.
 - **ZZ-3** Of no source.
+- **G-2** A gap.
 - C-1 A conflict.
 """
 
@@ -24,7 +25,7 @@ def test_every_id_is_given_once() -> None:
 
 
 def test_rows_are_read() -> None:
-    assert rows(MANIFEST) == [("MA-1", "First."), ("MAS-12", "Second, with **bold**.")]
+    assert rows(MANIFEST) == [("MA-1", "First."), ("MAS-12", "Second, with **bold**."), ("G-2", "A gap.")]
 
 
 def test_marks_are_found_on_tests_classes_and_modules() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from greenroom.core.base.amounts import UNLIMITED
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import AgentId, timer_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
     AnswerApproval,
@@ -99,7 +99,11 @@ class Driver:
         """Persons say yes, and answer their letters."""
         for name, approval in sorted(self.house.world.approvals.items()):
             if approval.state == "pending":
-                self.house.do(AnswerApproval(approval_id=name, answer="approved"), by=DOOR)
+                late = approval.expires_at is not None and approval.expires_at <= self.house.now
+                if late:
+                    self.house.do(FireTimer(timer_id=timer_id(approval.step_id, "answer")), by=SYSTEM)
+                else:
+                    self.house.do(AnswerApproval(approval_id=name, answer="approved"), by=DOOR)
                 return True
         for _, wait in sorted(self.house.world.waits.items()):
             if self.house.world.agents[wait.on].spec.kind == "human":

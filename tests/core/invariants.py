@@ -166,6 +166,9 @@ def questions(world: World) -> None:
     for name, approval in world.approvals.items():
         assert approval.state in ("pending", "approved")
         assert world.steps[approval.step_id].approval == name
+    ends = {timer_id(world.approvals[one].step_id, "answer"): world.approvals[one].expires_at for one in pending}
+    waits = {name: timer.due for name, timer in world.timers.items() if timer.purpose == "answer"}
+    assert waits == {name: due for name, due in ends.items() if due is not None}
     asked = [m.data["approval_id"] for m in world.mail.values() if m.data and "approval_id" in m.data]
     assert not {str(one) for one in asked if str(one).count("?") == 1} - set(pending)
     hungry = {name for name, step in world.steps.items() if step.state == "awaiting_budget"}

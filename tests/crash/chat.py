@@ -15,8 +15,8 @@ from greenroom.adapters.models.openai.model import OpenAICompatible
 from greenroom.adapters.models.pricing import FREE
 from greenroom.adapters.models.retrying import Patience, Retrying
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.functions.tools import Tool, tool
 from greenroom.app.kit import Kit
-from greenroom.app.library.tools import Tool, tool
 from greenroom.app.provisions import One
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId

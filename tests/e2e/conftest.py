@@ -8,15 +8,23 @@ import pytest
 from tests.e2e.terminal import Ended, greenroom
 
 UNMEASURED = {
+    "test_agents",
     "test_ask",
     "test_bad_input",
     "test_demo",
+    "test_escapes",
+    "test_evals",
+    "test_go",
+    "test_help",
+    "test_left_behind",
     "test_looking",
     "test_recordings",
-    "test_escapes",
+    "test_remembering",
     "test_secrets",
     "test_setting_up",
+    "test_signals",
     "test_streams",
+    "test_trust",
     "test_two_terminals",
 }
 

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from greenroom.app.runtime import Runtime
 from greenroom.testing.demo import AGENTS, TASK
+from tests.disks import fill, mounted
 from tests.e2e.terminal import Running, contents, greenroom
 
 PAGE = 512
@@ -117,32 +117,8 @@ def test_a_file_where_the_folder_should_be_is_said(tmp_path: Path) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of eight megabytes."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting is not permitted here")
-    try:
+    with mounted(tmp_path / "disk", "8m") as place:
         yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def fill(place: Path) -> Path:
-    """Leave no byte free."""
-    filler = os.open(place / "filler", os.O_CREAT | os.O_WRONLY)
-    size = PAGE
-    try:
-        while size:
-            try:
-                os.write(filler, b"x" * size)
-            except OSError:
-                size //= 2
-    finally:
-        os.close(filler)
-    return place / "filler"
 
 
 def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) -> None:

@@ -32,7 +32,7 @@ while pid > 1:
         break
     pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 """
-"""Nothing keeps a command from looking at the process that began it: there is no sandbox yet."""
+"""Without walls nothing keeps a command from looking at the process that began it."""
 
 
 @pytest.fixture(name="project")
@@ -76,14 +76,13 @@ def nowhere(secret: str, fake: Beside, home: Path, ended: Ended) -> None:
     assert secret not in f"{ended.out}{ended.err}"
 
 
-LOOKING = ("env", "python3 tattle.py")
+LOOKING = "env; python3 tattle.py"
 
 
 def test_no_key_reaches_a_command_a_prompt_the_log_a_recording_or_the_screen(tmp_path: Path, project: Path) -> None:
     home = tmp_path / "home"
-    for line in LOOKING:
-        assert greenroom(home, "permissions", "add", f"allow line {line}", cwd=str(project)).code == 0
-    calls = acts(*map(script, LOOKING), ("read_code", {"file": "notes.txt"}))
+    assert greenroom(home, "permissions", "add", f"allow line {LOOKING}", cwd=str(project)).code == 0
+    calls = acts(script(LOOKING), ("read_code", {"file": "notes.txt"}))
     with provider(calls) as fake:
         recording = ("--record", str(home / "a.jsonl"), "--output-format", "stream-json")
         ended = run(home, project, fake, *recording)

@@ -74,3 +74,37 @@ def test_a_call_that_failed_is_a_task_that_failed(tmp_path: Path, project: Path)
     assert greenroom(tmp_path, "tools", "run", "read_code", "file=nothing.py", cwd=str(project)).code == 1
     (task,) = cast("list[dict[str, object]]", greenroom(tmp_path, "tasks", "--output-format", "json").json["tasks"])
     assert (task["name"], task["state"]) == ("read_code", "failed")
+
+
+NOISY = '''
+import os, sys
+from greenroom import tool
+
+print("loaded")
+
+@tool(effect="pure")
+def shout(word: str) -> str:
+    """Say it loudly."""
+    print("printed")
+    sys.stdout.flush()
+    os.system("echo from a child")
+    os.write(1, b"written to the number\\n")
+    return word.upper()
+'''
+
+
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+def test_what_a_tool_prints_is_not_among_the_answer(tmp_path: Path, project: Path, output: str) -> None:
+    own = tmp_path / "config" / "greenroom" / "tools"
+    own.mkdir(parents=True)
+    (own / "noisy.py").write_text(NOISY, encoding="utf-8")
+    words = ("tools", "run", "shout", "word=hello", "--output-format", output)
+    ended = greenroom(tmp_path, *words, cwd=str(project))
+    assert ended.code == 0
+    for said in ("loaded", "printed", "from a child", "written to the number"):
+        assert said not in ended.out
+        assert said in ended.err
+    if output == "text":
+        assert ended.out == "HELLO\n"
+    else:
+        assert ended.lines[-1]["output"] == "HELLO"

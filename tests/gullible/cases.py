@@ -200,7 +200,7 @@ CHANNELS = (
     Channel("web page", _page, rules=lambda place: [f"allow host {place.pages.place}"]),
     Channel("file", _file),
     Channel("file name", _name),
-    Channel("output of a command", _output),
+    Channel("output of a command", _output, rules=lambda _: ["allow command cat"]),
     Channel("result of an MCP tool", _note, server="note", rules=lambda _: ["allow tool mcp__notes__read_note"]),
     Channel("error text", _error, server="note", rules=lambda _: ["allow tool mcp__notes__fail"]),
     Channel("description of an MCP tool", _nothing, server="description"),

@@ -83,6 +83,7 @@ async def holds(place: Place, case: tuple[Channel, Effect, Language]) -> Crowd:
     return team
 
 
+@pytest.mark.req("G-6")
 @pytest.mark.parametrize(("channel", "effect", "language"), SAMPLE, ids=named)
 async def test_an_order_that_is_read_has_no_effect_outside(
     place: Place, channel: Channel, effect: Effect, language: Language

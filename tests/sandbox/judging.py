@@ -48,13 +48,22 @@ class Judged:
 
 async def judged(attempt: Attempt, tiers: Iterable[str]) -> list[Judged]:
     """The control, then each tier."""
-    missing = [need for need in attempt.needs if not THERE[need]]
-    if missing:
-        return [_of(attempt, tier, "not possible here", f"it needs {', '.join(missing)}") for tier in tiers]
-    _, control = await _made(attempt, attempt.control)
-    if not control:
+    if needed := missing(attempt):
+        return [_of(attempt, tier, "not possible here", f"it needs {', '.join(needed)}") for tier in tiers]
+    if not await succeeds(attempt):
         return [_of(attempt, tier, "vacuous", "it does not succeed without walls either") for tier in tiers]
     return [await _at_tier(attempt, tier) for tier in tiers]
+
+
+def missing(attempt: Attempt) -> list[Need]:
+    """What its control needs and this machine does not have."""
+    return [need for need in attempt.needs if not THERE[need]]
+
+
+async def succeeds(attempt: Attempt) -> bool:
+    """The control: whether it succeeds without walls."""
+    _, seen = await _made(attempt, attempt.control)
+    return bool(seen)
 
 
 async def _at_tier(attempt: Attempt, tier: str) -> Judged:

@@ -1,4 +1,4 @@
-"""All attempts at all tiers, as the table in docs/sandbox.md: `python -m tests.sandbox.report --write` fills it in.
+"""All attempts at all tiers, as the table of docs/howto-sandbox.md: `python -m tests.sandbox.report --write` fills it.
 
 Without `--write` it only prints. It takes some minutes, wants bubblewrap, and as root it tries more.
 """
@@ -16,7 +16,7 @@ from tests.sandbox.attempts import ATTEMPTS
 from tests.sandbox.holes import HOLES, NOT_AS_ROOT
 from tests.sandbox.judging import TIERS, Judged, judged, told
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "sandbox.md"
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "howto-sandbox.md"
 
 
 def table(results: Sequence[Judged]) -> str:

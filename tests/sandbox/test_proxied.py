@@ -1,36 +1,39 @@
-"""Behind walls with a way out: pip installs from a host that is allowed, and nothing else is reached."""
+"""Behind walls with a way out, as a person has it: pip installs from a host that they allow, and reaches no other."""
 
 from __future__ import annotations
 
+import asyncio
 import ensurepip
 import shutil
 import zipfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.proxy import Proxy, Visit
-from greenroom.core.ports.sandbox import Limits
-from greenroom.testing.conformance.running import ran, shell
-from tests.adapters.web.house import HERE, Site, Watched, said, site
-from tests.sandbox.jobs import PYTHON
-from tests.sandbox.props import PROPS
-from tests.sandbox.stage import staged
-from tests.sandbox.tiers import open_walled
+from greenroom.app.hands.hands import Hands
+from greenroom.app.hands.policy import policy_for
+from greenroom.app.hands.walls import Walls
+from greenroom.app.settings.schema import SandboxSettings, WebSettings
+from tests.abilities.tools.calling import caller
+from tests.adapters.web.house import said, site
+from tests.e2e.terminal import greenroom
 
 BUNDLED: Final = sorted((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
 WHEEL: Final = "tiny_thing-1.0-py3-none-any.whl"
-OUT: Final = """
+SHOP: Final = "127.0.0.2"
+"""An address of this machine that no program takes for itself, and so asks the proxy for."""
+
+INSTALL: Final = """
+python3 pip.whl/pip install -q --no-cache-dir --retries 0 --target lib --trusted-host 127.0.0.2 \
+    --index-url http://127.0.0.2:PORT/simple tiny-thing && ls lib
 reach() { python3 -c "import urllib.request as r; print(r.urlopen('$1', timeout=5).status)" 2>&1 | tail -n 1; }
-reach http://other.test:PORT/
-reach http://127.0.0.1:PORT/
-(exec 5<>/dev/tcp/127.0.0.1/PORT) 2>/dev/null && echo straight
-getent hosts pypi.test || echo no names
+reach http://127.0.0.3:PORT/
+reach https://elsewhere.example/
+(exec 5<>/dev/tcp/127.0.0.2/PORT) 2>/dev/null && echo straight
+getent hosts pypi.org || echo no names
 """
+ALLOWS: Final = '[sandbox]\nhosts = ["127.0.0.2:PORT"]\n[web]\nlocal = ["127.0.0.2:PORT", "127.0.0.3:PORT"]\n'
 
 
 def packed(folder: Path) -> bytes:
@@ -44,39 +47,73 @@ def packed(folder: Path) -> bytes:
     return (folder / WHEEL).read_bytes()
 
 
-@asynccontextmanager
-async def way_out(shop: Site, door: Path) -> AsyncIterator[list[Visit]]:
-    """A proxy that lets one name through; returns what it is asked for."""
-    visits: list[Visit] = []
-    network = Watched({name: [[HERE]] for name in ("pypi.test", "other.test")})
-    names = [f"{name}:{shop.port}" for name in ("pypi.test", "other.test")]
-    proxy = Proxy(Guard(names, network=network), names[:1], told=visits.append)
-    await proxy.listen(door, 0o666)
-    try:
-        yield visits
-    finally:
-        await proxy.close()
-
-
-@pytest.mark.prove
 @pytest.mark.skipif(not BUNDLED, reason="this Python has no pip of its own")
-async def test_pip_installs_from_an_allowed_host_and_no_other_is_reached() -> None:
-    with staged(PROPS) as stage:
-        shutil.copy(BUNDLED[-1], stage.work / "pip.whl")
-        page = said(f'<a href="/{WHEEL}">{WHEEL}</a>'.encode(), "text/html")
-        pages = {"/simple/tiny-thing/": page, f"/{WHEEL}": said(packed(stage.base), "application/octet-stream")}
-        async with site(pages) as shop, way_out(shop, stage.base / "door") as visits:
-            own = {**stage.own, "PATH": f"{PYTHON}:{stage.own['PATH']}"}
-            commands = open_walled(stage.work, own, Limits(), proxy=stage.base / "door")
-            install = (
-                "python3 pip.whl/pip install -q --no-cache-dir --retries 0 --target lib --trusted-host pypi.test "
-                f"--index-url http://pypi.test:{shop.port}/simple tiny-thing && ls lib"
-            )
-            made = await ran(commands, shell(install))
-            others = await ran(commands, shell(OUT.replace("PORT", str(shop.port))))
-            commands.close()
-    assert "tiny_thing.py" in made.text, made.text
-    assert [one.verdict for one in visits] == ["allowed", "allowed", "refused"]
-    assert "straight" not in others.text
-    assert "200" not in others.text
-    assert "no names" in others.text
+async def test_pip_installs_from_a_host_in_the_persons_settings_and_no_other_is_reached(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    shutil.copy(BUNDLED[-1], work / "pip.whl")
+    page = said(f'<a href="/{WHEEL}">{WHEEL}</a>'.encode(), "text/html")
+    pages = {"/simple/tiny-thing/": page, f"/{WHEEL}": said(packed(tmp_path), "application/octet-stream")}
+    async with site(pages, at="0.0.0.0") as shop:
+        own = tmp_path / "own.toml"
+        own.write_text(ALLOWS.replace("PORT", str(shop.port)), encoding="utf-8")
+        made = await asyncio.to_thread(
+            greenroom,
+            tmp_path,
+            *("tools", "run", "execute_script", f"script={INSTALL.replace('PORT', str(shop.port))}"),
+            cwd=str(work),
+            GREENROOM_CONFIG=str(own),
+            GREENROOM_SANDBOX="auto",
+        )
+    assert "tiny_thing.py" in made.out, made.out + made.err
+    assert [head.split(" ")[1] for head in shop.seen] == ["/simple/tiny-thing/", f"/{WHEEL}"]
+    assert "straight" not in made.out
+    assert "200" not in made.out
+    assert "no names" in made.out
+    assert f"greenroom: the host '127.0.0.3:{shop.port}' is not allowed, only 127.0.0.2:{shop.port}." in made.out
+    assert '`hosts = ["elsewhere.example"]` below [sandbox]' in made.out
+
+
+@pytest.fixture(name="root")
+def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+ASKS: Final = "import sys, urllib.request as r; r.urlopen(f'http://{sys.argv[1]}/', timeout=5)"
+ASK: Final = "python3 asks.py HOST >/dev/null 2>&1; true"
+
+
+async def told(hands: Hands, script: str) -> str:
+    """What an agent reads that has read nothing else before: so the rule of two has nothing to ask."""
+    async with caller(hands.executors) as team:
+        return await team.output("execute_script", script=script)
+
+
+async def test_each_command_is_told_of_its_own_hosts_only_and_nothing_is_left(root: Path) -> None:
+    (root / "asks.py").write_text(ASKS, encoding="ascii")
+    walls = Walls(root, SandboxSettings(hosts=("allowed.example",)), web=WebSettings())
+    hands = Hands(root, policy_for(root, (), walled=walls.hold), walls=walls)
+    assert walls.reach() == ("allowed.example",)
+    scripts = [ASK.replace("HOST", "one.example"), ASK.replace("HOST", "two.example"), "echo fine"]
+    first, second, third = [await told(hands, script) for script in scripts]
+    door = walls._out.door()
+    await hands.close()
+    assert ("'one.example'" in first, "'two.example'" in first) == (True, False)
+    assert ("'one.example'" in second, "'two.example'" in second) == (False, True)
+    assert third == "exit code 0\nfine\n"
+    assert door is not None
+    assert not door.parent.exists()
+
+
+async def test_who_finds_no_network_at_all_is_told_what_a_person_can_do(root: Path) -> None:
+    walls = Walls(root)
+    hands = Hands(root, policy_for(root, (), walled=walls.hold), walls=walls)
+    assert walls.reach() == ()
+    closed = await told(hands, "echo 'curl: (6) Could not resolve host: pypi.org'; exit 6")
+    other = await told(hands, "echo fine")
+    await hands.close()
+    assert "greenroom: commands reach nothing over the network here." in closed
+    assert "greenroom" not in other

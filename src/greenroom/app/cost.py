@@ -50,7 +50,7 @@ class Account:
     def take(self, event: Event) -> None:
         """One more event of the team."""
         match event:
-            case StepStarted() if event.terms.effect == "model":
+            case StepStarted() if event.terms.effect == "model" or event.terms.model:  # a tool may ask one, too
                 self._open[event.step_id] = event
             case StepEnded() | StepInterrupted():
                 begun = self._open.pop(event.step_id, None)

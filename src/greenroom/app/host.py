@@ -12,6 +12,7 @@ from greenroom.actors.agents.crew import Crew
 from greenroom.actors.agents.windows import Windows
 from greenroom.actors.teamwork.schedule import changed, schedule
 from greenroom.adapters.workers.processes import end_left_over
+from greenroom.app.keeping import PatientBlobs
 from greenroom.app.kit import Closing, Kit
 from greenroom.app.timekeeper import Timekeeper
 from greenroom.core.base.clock import Clock
@@ -44,7 +45,7 @@ class Host:
         self.sync = sync
         self.lease = lease
         self._log = log
-        self._blobs: Blobs = log
+        self._blobs: Blobs = PatientBlobs(log, sync.bus.worry)
         self._clock = clock
         self._crew: Crew | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -102,7 +103,11 @@ class Host:
         """Let the agents work with this kit, until `close`; asking again changes nothing."""
         if self._crew is not None:
             return
-        declare = Declare(blueprints=kit.blueprints, abilities=kit.abilities.described())
+        declare = Declare(
+            blueprints=kit.blueprints,
+            abilities=kit.abilities.described(),
+            approvals_expire=kit.approvals_expire,
+        )
         await self.submit(declare, by=SYSTEM)
         self._closing = kit.closing or _nothing
         windows = Windows(self._load_window, self._blobs)

@@ -16,17 +16,22 @@ Closing: TypeAlias = Callable[[], Awaitable[None]]
 
 @record
 class Kit:
-    """Skills, tools and blueprints. `closing` is called when the team is closed here."""
+    """Skills, tools and blueprints. `closing` is called when the team is closed here.
+
+    `approvals_expire` (ms) is how long a question to a person waits for its answer; None is for ever.
+    """
 
     abilities: Abilities
     blueprints: tuple[AgentSpec, ...] = ()
     closing: Closing | None = None
+    approvals_expire: int | None = None
 
 
-KitMaker: TypeAlias = Callable[[Team], Kit]
+KitMaker: TypeAlias = Callable[[Team], Kit | Awaitable[Kit]]
+"""What makes a team's kit when it is to run; some have to prepare something for it."""
 
 
-def find_kit(kits: Mapping[str, KitMaker], team: Team) -> Kit:
+async def find_kit(kits: Mapping[str, KitMaker], team: Team) -> Kit:
     """The kit that the team says it runs with."""
     maker = kits.get(team.kit)
     if maker is None:
@@ -35,4 +40,5 @@ def find_kit(kits: Mapping[str, KitMaker], team: Team) -> Kit:
             f"Team {team.team_id!r} runs with the kit {team.kit!r}, which is not installed here (known: {known}). "
             "It can be looked at, but not run."
         )
-    return maker(team)
+    made = maker(team)
+    return made if isinstance(made, Kit) else await made

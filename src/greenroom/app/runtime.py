@@ -124,7 +124,7 @@ class Runtime:
         """Own the team and let its agents work. `take_over` fences an owner that hangs."""
         async with self._alone(team):
             host = self._hosts.get(team) or await self._own(team, force=take_over)
-            await host.run(find_kit(self._kits, host.world.team))
+            await host.run(await find_kit(self._kits, host.world.team))
         return host
 
     async def stop(self, team: TeamId) -> None:

@@ -73,7 +73,7 @@ def _moves(world: World, task_id: TaskId) -> bool:
         if mine and (agent.running is not None or next_step(world, agent.agent_id) is not None):
             return True
     # That somebody stops waiting some day is no work: see `_asked_of_people`.
-    if any(timer.task_id == task_id and timer.purpose != "wait" for timer in world.timers.values()):
+    if any(timer.task_id == task_id and timer.purpose not in ("wait", "answer") for timer in world.timers.values()):
         return True
     return bool(schedule(world, [task_id]))
 

@@ -13,6 +13,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.ports.log import Store
 from greenroom.core.rules.intents import AddTask, StagePlan
 from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
 from greenroom.core.state.events import Event
@@ -52,12 +53,12 @@ class Harness:
 
 @asynccontextmanager
 async def harness(
-    agents: Iterable[AgentSpec], cues: Iterable[Cue], *, executors: Iterable[Executor] = ()
+    agents: Iterable[AgentSpec], cues: Iterable[Cue], *, executors: Iterable[Executor] = (), log: Store | None = None
 ) -> AsyncIterator[Harness]:
     """A team of these agents (their names are their ids) that follows a script."""
     model = ScriptedModel(cues)
     kit = Kit(abilities=Abilities([Converse(model), *executors]))
-    runtime = Runtime(MemoryLog(), kits={"harness": lambda _: kit})
+    runtime = Runtime(log or MemoryLog(), kits={"harness": lambda _: kit})
     members = [(LEAD, AgentSpec(name="lead", role="manager", manager=True))]
     members += [(AgentId(spec.name), spec) for spec in agents]
     try:

@@ -2,13 +2,17 @@
 
 import pytest
 
+from greenroom.abilities.skills.talk import own
 from greenroom.app.reading import TextReader
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import Finished, ModelCard, TextDelta, ToolCall, Usage
-from greenroom.core.rules.intents import SetLimits
+from greenroom.core.rules.intents import QueueSteps, SetLimits
 from greenroom.core.state.spec import AgentSpec, Turn
-from tests.abilities.skills.talks import BOB, T1, Answer, Played, calls, in_order, says, team
+from greenroom.core.state.step import Step, StepType, Terms, Work
+from greenroom.core.state.world import World
+from tests.abilities.skills.talks import ANN, BOB, T1, Answer, Played, calls, in_order, says, team
 
 FINISH = AgentSpec(name="Ann", tools=("echo",), turn=Turn(ends="finish"))
 NUMBER = AgentSpec(name="Ann", tools=("echo",), answer={"type": "integer"})
@@ -167,3 +171,47 @@ async def test_a_call_that_nobody_can_read_is_told_why_and_where() -> None:
     told = model.asked[1].messages[-1].content
     assert told.startswith("Not run: its arguments are not a JSON object (")
     assert told.endswith("). Make the call again.")
+
+
+class Proof:
+    """A tool that has the last word: it believes nothing the first time."""
+
+    type: StepType = "tool"
+    name: str = "proof"
+    description: str = "Looks whether it is true."
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """Free."""
+        return Terms(effect="pure")
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Say what is missing, or end the work."""
+        self.said.append(str((bench.step.work.instruction_content or {})["said"]))
+        if len(self.said) > 1:
+            return Outcome(result={"output": "true"}, intents=(own.ended(bench.step, "Proven.", failed=False),))
+        again = QueueSteps(agent_id=ANN, works=(Work(type="skill", executor="converse"),), place="next")
+        return Outcome(result={"output": "A test fails."}, intents=(again,))
+
+
+@pytest.mark.parametrize("how", ["in words", "by a call"])
+async def test_what_an_agent_says_of_its_work_is_a_claim_until_it_is_proven(how: str) -> None:
+    turn = Turn(ends="finish") if how == "by a call" else Turn()
+    done = calls("finish", status="finished", summary="Done.") if how == "by a call" else says("Done.")
+    spec, proof = AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=turn), Proof()
+    model = Played(lambda _: done)
+    async with team(model, spec, tools=[proof]) as here:
+        assert await here.ask() == "finished"
+        assert await here.summary() == "Proven."
+    assert proof.said == ["Done.", "Done."]
+    assert "A test fails." in model.asked[1].messages[-1].content
+    assert model.asked[1].messages[-1].role == "user", "nobody has called it, so it is no result of a call"
+
+
+async def test_work_that_failed_is_not_proven() -> None:
+    spec, proof = AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=Turn(rounds=1, ends="finish")), Proof()
+    async with team(Played(lambda _: calls("echo", text="x")), spec, tools=[proof]) as here:
+        assert await here.ask() == "failed"
+    assert proof.said == []

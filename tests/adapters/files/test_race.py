@@ -96,6 +96,7 @@ def attacked(arena: Path, local: Disk, pair: tuple[Path, Path], tries: int) -> s
     return f"{tries} reads ({honest} right), {tries} writes ({done} done), 0 wins"
 
 
+@pytest.mark.req("G-6")
 def test_who_swaps_links_wins_nothing(arena: Path, local: Disk, pair: tuple[Path, Path]) -> None:
     attacked(arena, local, pair, SHORT)
 

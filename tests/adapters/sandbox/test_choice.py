@@ -32,7 +32,7 @@ class Open:
     def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
         return Enclosed(words=words, folder=folder, env=env, token="")
 
-    def overrun(self, enclosed: Enclosed) -> str:
+    def overrun(self, enclosed: Enclosed, guard: int) -> str:
         return ""
 
     def tidy(self, enclosed: Enclosed) -> None:
@@ -120,11 +120,16 @@ def test_what_is_kept_and_cannot_be_read_is_nothing(tmp_path: Path, text: str) -
     assert choice._read(tmp_path / "known", "key") is None
 
 
-@pytest.mark.parametrize("root", ["/", "/usr/share", "/etc", str(Path.home())])
+@pytest.mark.parametrize("root", ["/", "/usr/share", "/etc", "/tmp", "/var", str(Path.home())])
 def test_around_too_much_no_walls_are_put_up(root: str, tmp_path: Path) -> None:
     ground = ground_of(Path(root), tmp_path)
     with pytest.raises(WorldFault, match="too much of the machine"):
         wall_of("walled", ground, Limits())
+
+
+def test_around_what_commands_have_for_themselves_no_walls_are_put_up(tmp_path: Path) -> None:
+    with pytest.raises(WorldFault, match="too much of the machine"):
+        wall_of("walled", ground_of(tmp_path, tmp_path / "cache" / "scratch"), Limits())
 
 
 def test_there_can_be_none(tmp_path: Path) -> None:

@@ -68,6 +68,15 @@ def decided(program: bytes, number: int, *arguments: int, audit: int) -> int:
         ("socketpair", (1, 2), 0, errno.EPERM),
         ("connect", (), 0, errno.EPERM),
         ("bind", (), 0, errno.EPERM),
+        ("shmget", (7, 4096), 0, errno.EPERM),
+        ("mq_open", (), 0, errno.EPERM),
+        ("setxattr", (), 0, errno.EOPNOTSUPP),
+        ("setxattrat", (), 0, errno.EOPNOTSUPP),
+        ("setpriority", (0, 0, 5), 0, 0),
+        ("setpriority", (0, 77, 5), 0, errno.EPERM),
+        ("setpriority", (2, 0, 5), 0, errno.EPERM),
+        ("prlimit64", (0, 7), 0, 0),
+        ("prlimit64", (77, 7), 0, errno.EPERM),
         ("personality", (0xFFFF_FFFF,), 0, 0),
         ("personality", (0x0040_0000,), errno.EPERM, errno.EPERM),
     ],
@@ -113,7 +122,7 @@ def test_the_profile_for_macos_says_what_may_be_done(tmp_path: Path) -> None:
     ), "the last rule counts"
     assert not any("network" in line for line in lines), "so there is none"
     assert wall.tier == "seatbelt"
-    assert wall.overrun(enclosed) == ""
+    assert wall.overrun(enclosed, 0) == ""
     wall.tidy(enclosed)
     wall.close()
     assert list((tmp_path / "scratch").iterdir()) == []

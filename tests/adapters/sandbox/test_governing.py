@@ -108,7 +108,7 @@ NEW = {
 }
 
 
-@BOTH
+@MOSTLY_ONE
 @pytest.mark.parametrize("where", NEW)
 async def test_a_repository_that_a_command_makes_works_and_is_harmless(build: Build, root: Path, where: str) -> None:
     make, place = NEW[where]
@@ -126,7 +126,7 @@ async def test_a_repository_that_a_command_makes_works_and_is_harmless(build: Bu
     assert list(inside.glob("config.held-by-greenroom*")), "it is put aside, not deleted"
 
 
-@BOTH
+@MOSTLY_ONE
 async def test_a_submodule_that_git_looks_into_by_itself_is_harmless(build: Build, repository: Path) -> None:
     plant = (
         "git init -q sub; cd sub; git commit -q --allow-empty -m x; cd ..; git add sub; git commit -qm sub; "
@@ -164,7 +164,7 @@ async def test_what_a_person_s_settings_lead_to_is_theirs_too(
     assert not (repository.parent / "ran").exists()
 
 
-@BOTH
+@MOSTLY_ONE
 async def test_commits_work_and_are_seen_outside(build: Build, repository: Path) -> None:
     said = await script(build, repository, "echo y >file; git add -A; git commit -qm second; git log --oneline | wc -l")
     assert said.strip().endswith("2")
@@ -172,7 +172,7 @@ async def test_commits_work_and_are_seen_outside(build: Build, repository: Path)
     assert git(repository, "status", "--porcelain") == ""
 
 
-@BOTH
+@MOSTLY_ONE
 async def test_a_person_s_own_hooks_and_settings_stay(build: Build, repository: Path) -> None:
     hook = repository / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.ports.commands import Commands
-from greenroom.testing.conformance.commands import CommandsConformance, RunConformance, SurroundingsConformance
+from greenroom.testing.conformance.commands import CommandsConformance, SurroundingsConformance
 from tests.adapters.sandbox.walls import landlocked
 
 
@@ -26,7 +26,7 @@ class Landlocked:
         return PlainCommands(root, own=own, wall=landlocked(root, root.parent / "scratch"))
 
 
-class TestLandlockedCommands(Landlocked, RunConformance, SurroundingsConformance):
+class TestLandlockedCommands(Landlocked, SurroundingsConformance):
     """What is quick."""
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.cgroups import Cgroups, Place
+from greenroom.adapters.sandbox.landlocked import Landlocked, landlock_version
 from greenroom.core.ports.sandbox import Limits, Wall
 from greenroom.testing.conformance.running import ran, shell
 from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled
@@ -35,7 +36,7 @@ def root(open_folder: Path) -> Path:
     return found
 
 
-LIMITED = pytest.mark.parametrize("build", [walled, landlocked], ids=["walled", "landlocked"])
+LIMITED = pytest.mark.parametrize("build", [walled, pytest.param(landlocked, marks=pytest.mark.prove)])
 Limited = Callable[[Path, Path, Limits], Wall]
 
 
@@ -52,6 +53,46 @@ async def test_a_pids_group_is_not_needed_for_that(root: Path) -> None:
     async with behind(wall, root) as commands:
         done = await ran(commands, shell(f'python3 -c "{FORKS}"', seconds=20))
     assert 10 < int(done.text.split()[-1]) <= 60
+
+
+TAKES = "import time; x = b'x' * (200 * 1024 * 1024); print('had it', flush=True); time.sleep(20)"
+BUSY = "while :; do timeout 0.3 bash -c 'while :; do :; done'; done"
+SOME = Limits(memory=96 * MIB, cpu_seconds=1, processes=60)
+
+
+def without_groups(build: str, root: Path) -> Wall:
+    """Walls as an ordinary person has them where no group can be made."""
+    ground, none = ground_of(root, root.parent / "scratch"), Cgroups(SOME, ())
+    if build == "walled":
+        return Bubblewrap(ground, SOME, cgroups=none)
+    return Landlocked(ground, SOME, cgroups=none, version=landlock_version())
+
+
+@pytest.mark.parametrize(
+    ("build", "script", "why"),
+    [
+        ("walled", f'for n in 1 2 3; do python3 -c "{TAKES.replace("200", "50")}" & done; wait', "of memory, which is"),
+        ("walled", BUSY, "used the processor"),
+        ("walled", "(trap '' CHLD; for n in 1 2; do (while :; do :; done) & done; sleep 20)", "used the processor"),
+        ("landlocked", f'python3 -c "{TAKES}"', "of memory, which is all it may"),
+        ("landlocked", f'python3 -c "{FORKS}time.sleep(20)"', "more than 60 processes"),
+    ],
+    ids=["memory of several", "a relay", "whom nobody waits for", "memory", "processes"],
+)
+async def test_without_a_group_somebody_looks(build: str, script: str, why: str, root: Path) -> None:
+    async with behind(without_groups(build, root), root) as commands:
+        made = await ran(commands, shell(script, seconds=30))
+    assert made.ended.how == "cancelled"
+    assert why in made.text
+
+
+async def test_memory_that_processes_share_is_counted_once(root: Path) -> None:
+    shares = (
+        "import os, time; x = b'x' * (60 * 1024 * 1024)\nfor n in (1, 2, 3): os.fork() or time.sleep(2) or os._exit(0)"
+    )
+    async with behind(without_groups("walled", root), root) as commands:
+        made = await ran(commands, shell(f'python3 -c "{shares}\ntime.sleep(1)"; echo fine'))
+    assert made.text == "fine\n"
 
 
 @LIMITED

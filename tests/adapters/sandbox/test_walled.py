@@ -9,11 +9,22 @@ import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.ports.commands import Commands
-from greenroom.testing.conformance.commands import CommandsConformance
+from greenroom.testing.conformance.commands import CommandsConformance, RunConformance
 from tests.adapters.sandbox.walls import walled
 
 
-@pytest.mark.req("MA-54")
-class TestWalledCommands(CommandsConformance):
+class Walled:
+    """Walls of namespaces."""
+
     def open_commands(self, root: Path, own: Mapping[str, str]) -> Commands:
         return PlainCommands(root, own=own, wall=walled(root, root.parent / "scratch"))
+
+
+@pytest.mark.req("MA-54")
+class TestWalledCommands(Walled, RunConformance):
+    """What is quick."""
+
+
+@pytest.mark.prove
+class TestAllOfWalledCommands(Walled, CommandsConformance):
+    """Everything."""

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -35,6 +36,29 @@ async def test_an_editable_install_imports_the_tree_that_is_worked_on(tmp_path: 
     assert made.text == f"{repository}/src\nthe agent's\n"
     assert (worktree / "src" / "made").exists()
     assert not (repository / "src" / "made").exists()
+
+
+@pytest.mark.parametrize("place", ["/var/tmp", "/dev/shm", "/tmp"])
+async def test_a_workspace_may_lie_where_everybody_has_something(place: str, tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        root = Path(name)
+        async with behind(walled(root, tmp_path / "scratch"), root) as commands:
+            made = await ran(commands, shell("pwd; echo x >made; echo y >/var/tmp/other; cat /tmp/other"))
+        assert made.text == f"{root}\ny\n"
+        assert names(root) == ["made"]
+
+
+async def test_nothing_is_written_beside_what_is_for_writing(tmp_path: Path) -> None:
+    """What lies in memory would be taken from everybody."""
+    root = tmp_path / "work"
+    root.mkdir()
+    script = (
+        "for place in / /dev /var /usr /proc /home; do (: >$place/made) 2>/dev/null && echo $place; done; df /dev/shm"
+    )
+    async with behind(walled(root, tmp_path / "scratch", Limits(temporary=2**20)), root) as commands:
+        made = await ran(commands, shell(f"{script} | tail -n 1"))
+    assert made.text.split()[1] == "1024"
+    assert made.text.count("\n") == 1
 
 
 def is_mounted(place: Path) -> bool:

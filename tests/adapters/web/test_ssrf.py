@@ -50,6 +50,7 @@ def test_the_table_is_as_long_as_it_should_be() -> None:
     assert len(spelled) + len(CONFUSED) >= 60
 
 
+@pytest.mark.req("G-6")
 @pytest.mark.parametrize("what", ADDRESSES)
 async def test_no_special_address_is_dialled(what: str) -> None:
     network = Watched({f"{number}.test": [[one]] for number, one in enumerate(ADDRESSES[what])})
@@ -76,6 +77,7 @@ async def test_what_is_public_is_dialled(one: str) -> None:
     assert network.dialled == [one]
 
 
+@pytest.mark.req("G-6")
 @pytest.mark.parametrize("what", SPELLINGS)
 async def test_no_spelling_of_this_machine_leads_there(what: str) -> None:
     async with canary() as bird:

@@ -8,7 +8,7 @@ from py_compile import PycInvalidationMode
 
 import pytest
 
-from greenroom.app.library.tools import Tool
+from greenroom.app.functions.tools import Tool
 from greenroom.app.trust.scripts import MOST
 from tests.app.custom.bench import Place
 

@@ -12,7 +12,7 @@ import pytest
 
 from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.hands.guarded import Guarded, callers, digest_of
+from greenroom.app.hands.guarded import Guarded, digest_of, principals
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import ModelFault
@@ -297,7 +297,7 @@ async def test_what_a_terminal_would_obey_is_taken_out_of_results() -> None:
 async def test_nobody_gets_done_by_another_what_it_may_not_do_itself() -> None:
     house = House.furnished().queue(ANN).run(ANN, *ask("bob"))
     (step,) = house.world.steps_of(BOB)
-    assert callers(house.world, step) == [ANN]
+    assert principals(house.world, step) == (ANN,)
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
     terms = Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL))
     assert (terms.verdict, policy.asked) == ("deny", [BOB, ANN])
@@ -309,7 +309,10 @@ async def test_nobody_gets_done_by_those_whom_another_calls_what_it_may_not_do_i
     work = Work(type="tool", executor="shell", instruction_content={"agent": "cy"}, call_id="to-cy")
     house.run(BOB, onward, QueueSteps(agent_id=BOB, works=(work, skill("converse", "go on")), place="next"))
     (step,) = house.world.steps_of(CY)
-    assert callers(house.world, step) == [BOB, ANN]
+    assert principals(house.world, step) == (
+        BOB,
+        ANN,
+    )
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
     assert Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL)).verdict == "deny"
 

@@ -125,6 +125,7 @@ def _workspace(tmp_path: Path) -> None:
     (tmp_path / "work" / "notes.txt").write_text(f"token = {KEY}\n", encoding="utf-8")
 
 
+@pytest.mark.req("G-6")
 @pytest.mark.parametrize("how", ["say", "fail", "raise", "keep"])
 async def test_a_tool_that_tells_a_key_is_not_heard(tmp_path: Path, how: str) -> None:
     seen = await called(tmp_path, ("tells", {"how": how}))

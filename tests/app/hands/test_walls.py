@@ -13,6 +13,7 @@ from greenroom.app.hands import walls as found
 from greenroom.app.hands.hands import Hands
 from greenroom.app.hands.policy import policy_for
 from greenroom.app.hands.walls import Walls, strongest
+from greenroom.app.settings.schema import SandboxSettings
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.policy import Ruling
 from greenroom.core.ports.tool import Target
@@ -65,7 +66,7 @@ def test_rules_stay_rules_behind_walls(root: Path) -> None:
 
 async def test_commands_of_a_team_run_behind_the_walls_that_hold_here(root: Path) -> None:
     walls = Walls(root)
-    commands = PlainCommands(root, wall=walls.wall)
+    commands = PlainCommands(root, wall=walls.opened)
     try:
         made = await ran(commands, shell("id -u; grep Seccomp: /proc/self/status | cut -f2; touch mine"))
     finally:
@@ -86,11 +87,12 @@ async def test_walls_behind_which_nothing_ran_are_taken_down_with_the_hands(root
     await hands.close()
 
 
-def test_who_turns_them_off_has_none(root: Path) -> None:
-    walls = Walls(root, "off")
+async def test_who_turns_them_off_has_none(root: Path) -> None:
+    walls = Walls(root, SandboxSettings(walls="off"))
     assert (walls.hold(), walls.wall()) == (False, None)
-    assert strongest("off").why == ('sandbox = "off" in your settings',)
-    walls.close()
+    assert strongest("off").why == ('walls = "off" below [sandbox] in your settings',)
+    assert walls.reach() is None
+    await walls.close()
 
 
 def test_a_place_that_is_too_wide_has_none_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

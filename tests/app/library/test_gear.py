@@ -70,8 +70,3 @@ def test_the_usual_tools_are_all_there(tmp_path: Path) -> None:
 def test_what_cannot_be_meant_about_a_house_is_said_in_a_sentence(given: dict[str, Any], why: str) -> None:
     with pytest.raises(WorldFault, match=re.escape(why)):
         Greenroom(memory=True, **given)
-
-
-def test_tools_that_the_library_does_not_have_are_refused() -> None:
-    with pytest.raises(WorldFault, match="A program cannot use MCP servers yet"):
-        Agent("ann", groups=["read", "mcp"])

@@ -23,11 +23,19 @@ def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
         "web.searxng_url",
         "web.local",
         "web.ports",
+        "browser.program",
+        "browser.headless",
+        "browser.steps",
+        "browser.seconds",
+        "browser.tokens",
+        "browser.hosts",
         "language",
         "after_tool_call",
         "execute_tool_confirm",
         "non_interactive",
-        "sandbox",
+        "approvals_expire",
+        "sandbox.walls",
+        "sandbox.hosts",
     ]
     assert (table["limits.cost"].value, str(table["limits.cost"].origin)) == ("2.5", "environment: $GREENROOM_MAX_COST")
     assert (table["limits.tokens"].value, table["model"].value, table["retry.total"].value) == ("none", "", "300")

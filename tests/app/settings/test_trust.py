@@ -56,8 +56,9 @@ def test_a_project_may_say_what_harms_nobody(place: Place, text: str) -> None:
     [
         ("execute_tool_confirm = false", "`execute_tool_confirm`, because it decides what you are asked"),
         ("non_interactive = false", "`non_interactive`, because it decides whether you are asked at all"),
-        ('sandbox = "off"', "`sandbox`, because it decides whether there are walls around commands"),
-        ('sandbox = "auto"', "`sandbox`, because it decides whether there are walls around commands"),
+        ('[sandbox]\nwalls = "off"', "`sandbox`, because it decides which walls are around commands"),
+        ('[sandbox]\nwalls = "auto"', "`sandbox`, because it decides which walls are around commands"),
+        ('[sandbox]\nhosts = ["example.org"]', "`sandbox`, because it decides .* what those reach"),
     ],
 )
 def test_a_project_may_not_have_a_person_asked_less(place: Place, text: str, why: str) -> None:

@@ -6,7 +6,7 @@ from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.finding import chats, find_chat
 from greenroom.app.talks.founding import FIRST, found_alone, found_chat
-from greenroom.app.talks.kits import ASK
+from greenroom.app.talks.names import ASK
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused, StoreFault
 from greenroom.core.base.ids import TeamId

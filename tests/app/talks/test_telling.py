@@ -10,7 +10,8 @@ from greenroom.app.kit import Kit
 from greenroom.app.lookup import Found
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.founding import found_alone
-from greenroom.app.talks.kits import RUN, talk_kits
+from greenroom.app.talks.kits import talk_kits
+from greenroom.app.talks.names import RUN
 from greenroom.app.talks.telling import tell
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused

@@ -60,6 +60,7 @@ def test_an_agent_is_made_from_a_blueprint_by_name() -> None:
     house.refused("unknown_blueprint", AddAgent(agent_id=AgentId("other")), by=BOSS)
 
 
+@pytest.mark.req("G-6")
 def test_only_a_manager_makes_agents() -> None:
     House.furnished().refused("not_manager", AddAgent(agent_id=GUEST, spec=SPEC), by=ANN)
 

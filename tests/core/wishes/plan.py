@@ -59,7 +59,8 @@ def recover(rng: Random, world: World) -> Recover:
 
 def declare(rng: Random, _: World) -> Declare:
     ability = Ability(name="shell", type="tool", description=rng.choice(("a shell", "a better shell")))
-    return Declare(blueprints=(SPEC,) if rng.randrange(2) else (), abilities=(ability,))
+    patience = rng.choice((None, 0, 1000))
+    return Declare(blueprints=(SPEC,) if rng.randrange(2) else (), abilities=(ability,), approvals_expire=patience)
 
 
 def pause_team(rng: Random, _: World) -> PauseTeam:

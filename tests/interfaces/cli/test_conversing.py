@@ -3,6 +3,7 @@
 import asyncio
 import io
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.app.talks.chat import Chat
-from greenroom.app.talks.kits import CHAT
+from greenroom.app.talks.names import CHAT
 from greenroom.app.talks.typed.handlers import builtin, shell
 from greenroom.app.talks.typed.people import Callables, Person, Read, Stopped, Written
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
@@ -58,7 +59,7 @@ class Held:
 
     def __init__(self, runtime: Runtime, voice: Voice, home: Path) -> None:
         self.voice = voice
-        self.out = Output("text")
+        self.out = Output("text", sys.stdout)
         quiet = Quiet(Console(file=io.StringIO()))
         self.stop = Stop()
         self.door = Door(

@@ -131,6 +131,13 @@ def _setuid(stage: Stage, _tried: Tried) -> str:
     return "a program that makes anybody root is there" if there else ""
 
 
+def _with_powers(stage: Stage, _tried: Tried) -> str:
+    with suppress(OSError):
+        os.getxattr(stage.work / "powerful", "security.capability")
+        return "a program with powers of its own is there"
+    return ""
+
+
 def _device(stage: Stage, _tried: Tried) -> str:
     path = stage.work / "device"
     return "a device is there" if path.is_char_device() or path.is_block_device() else ""
@@ -195,6 +202,12 @@ KERNEL: Final = (
         name="a program that makes anybody root",
         script="import shutil; shutil.copy('/bin/sh', 'sh'); os.chmod('sh', 0o4755)",
         seen=_setuid,
+    ),
+    rooted(
+        name="a program with powers of its own",
+        script="open('powerful', 'w'); os.setxattr('powerful', 'security.capability', "
+        "struct.pack('<IIIII', 0x2000001, 0x80, 0, 0, 0))",
+        seen=_with_powers,
     ),
     _setting("the program for crashes", "/proc/sys/kernel/core_pattern", "core-@token@"),
     _setting("the name of the network's domain", "/proc/sys/kernel/domainname", "escape-@token@"),

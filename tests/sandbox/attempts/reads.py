@@ -48,7 +48,7 @@ def _listed(stage: Stage) -> None:
 
 READS: Final = (
     read(name="a file by its path", script="print(open('@outside@/secret.txt').read())"),
-    read(name="a file through a link", script="os.symlink('@outside@/secret.txt', 'l'); print(open('l').read())"),
+    read(name="a file through a link", script="os.symlink('@outside@/secret.txt', 'k'); print(open('k').read())"),
     read(
         name="a file under a second name",
         script="os.link('@outside@/secret.txt', 'l'); print(open('l').read())",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -14,6 +16,20 @@ from tests.sandbox.seeing import pythons
 from tests.sandbox.stage import Stage
 
 take = partial(Attempt, kind="resources", seconds=40.0)
+LATE: Final = 1.5
+"""Seconds after which what is over a limit has been ended, also where somebody only looks now and then."""
+
+
+def lasting(midway: Midway) -> Midway:
+    """It has too much, and still has a while later."""
+
+    def seen(stage: Stage, pids: tuple[int, ...]) -> str:
+        if not midway(stage, pids):
+            return ""
+        time.sleep(LATE)
+        return midway(stage, pids)
+
+    return seen
 
 
 def _processes(_stage: Stage, pids: tuple[int, ...]) -> str:
@@ -47,6 +63,13 @@ def _in_memory(name: str) -> Midway:
         return f"a file has {taken // MIB} MiB of memory" if taken > LIMITS.memory * 1.1 else ""
 
     return seen
+
+
+def _in_files(stage: Stage, pids: tuple[int, ...]) -> str:
+    """Several such files together."""
+    folders = [Path(f"/proc/{pid}/root/dev/shm/big-{stage.token}") for pid in pythons(pids)]
+    taken = max((sum(map(_blocks, one.iterdir())) for one in folders if one.is_dir()), default=0) * 512
+    return f"files have {taken // MIB} MiB of memory" if taken > LIMITS.memory * 1.1 else ""
 
 
 def _blocks(path: Path) -> int:
@@ -87,7 +110,14 @@ def _many(stage: Stage, _tried: Tried) -> str:
 
 
 def _no_shared(stage: Stage) -> None:
-    stage.afterwards(lambda: Path(f"/dev/shm/big-{stage.token}").unlink(missing_ok=True))
+    stage.afterwards(lambda: _gone(Path(f"/dev/shm/big-{stage.token}")))
+
+
+def _gone(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 FORKS: Final = """
@@ -157,6 +187,15 @@ for turn in range(40):
         open(f'd{turn}/{other}', 'w').close()
     time.sleep(0.05)
 """
+FILES: Final = """
+os.mkdir('/dev/shm/big-@token@')
+for turn in range(14):
+    try:
+        open(f'/dev/shm/big-@token@/{turn}', 'wb').write(b'x' * 2**25)
+    except OSError:
+        break
+hold()
+"""
 HANDLES: Final = """
 import resource
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -171,15 +210,21 @@ hold()
 """
 
 RESOURCES: Final = (
-    take(name="processes", script=FORKS, midway=_processes),
-    take(name="threads", script=THREADS, midway=_processes),
-    take(name="memory of one process", script=ONE, midway=_memory),
-    take(name="memory of several processes", script=SEVERAL, midway=_memory),
+    take(name="processes", script=FORKS, midway=lasting(_processes)),
+    take(name="threads", script=THREADS, midway=lasting(_processes)),
+    take(name="memory of one process", script=ONE, midway=lasting(_memory)),
+    take(name="memory of several processes", script=SEVERAL, midway=lasting(_memory)),
     take(
         name="memory as a file",
         script="file = open('/dev/shm/big-@token@', 'wb')\n" + FILL,
         ready=_no_shared,
         midway=_in_memory("root/dev/shm/big-@token@"),
+    ),
+    take(
+        name="memory as several files",
+        script=FILES,
+        ready=_no_shared,
+        midway=lasting(_in_files),
     ),
     take(
         name="memory as a file without a name",
@@ -192,6 +237,6 @@ RESOURCES: Final = (
     take(name="many files", script=MANY, seen=_much),
     take(name="many small files", script=SMALL, seen=_many),
     take(name="a processor, by one process", script=SPIN + "spin(5); hold()", midway=_time),
-    take(name="a processor, by one process after the other", script=SPIN + RELAY, midway=_time),
+    take(name="a processor, by one process after the other", script=SPIN + RELAY, midway=lasting(_time)),
     take(name="open files", script=HANDLES, midway=_open_files),
 )

@@ -50,7 +50,7 @@ WRITES: Final = (
     changes(name="a file by its path", script=f"open('{VICTIM}', 'w').write('other')"),
     changes(name="a file by ..", script="open('../outside/victim.txt', 'a').write('other')"),
     changes(name="a file through a link", script=f"os.symlink('{VICTIM}', 'l'); open('l', 'w').write('other')"),
-    changes(name="a folder through a link", script="os.symlink('@outside@', 'l'); open('l/victim.txt', 'w')"),
+    changes(name="a folder through a link", script="os.symlink('@outside@', 'folder'); open('folder/victim.txt', 'w')"),
     changes(name="a second name for a file", script=f"os.link('{VICTIM}', 'l'); open('l', 'w').write('other')"),
     changes(name="truncate", script=f"os.truncate('{VICTIM}', 3)"),
     changes(name="delete", script=f"os.unlink('{VICTIM}')"),

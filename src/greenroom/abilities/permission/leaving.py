@@ -1,7 +1,8 @@
 """Which programs leave the machine or publish something. What is not on the list runs code, and may do so as well.
 
-Lists of what is dangerous are never whole, nor are lists of what is harmless. So where nothing else keeps commands from
-the network, each is taken to leave; where walls do, this list is what is left to be asked about.
+Lists of what is dangerous are never whole. So where nothing else keeps commands from the network, each is taken to
+leave but for a few that only touch files; where walls do, the list of those that leave is what is left to be asked
+about. Nothing is silent because it stands on a list.
 """
 
 from __future__ import annotations
@@ -57,6 +58,11 @@ SUBS: Final[Mapping[str, frozenset[str]]] = {
 }
 """By program, what makes it talk to somebody."""
 
+STAYS: Final = _set(
+    "cd pwd mkdir cp mv rm rmdir touch ln chmod ls cat head tail wc echo tee sleep true false test exit"
+)
+"""Whatever words they are given, they talk to nobody and run nothing that somebody has written."""
+
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://", re.IGNORECASE)
 _HOST: Final = re.compile(r"https?://((?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+(?::[0-9]+)?)(?:[/?#].*)?")
 _HARMLESS: Final = re.compile(r"-[qsSfLvu]+|--(?:quiet|silent|show-error|fail|location|verbose|set-upstream)")
@@ -73,6 +79,11 @@ def leaves(command: Command) -> bool:
         return True
     name = program(words[0])
     return (name in WRAPPERS or name in INTERPRETERS) and _mentions(words[1:])
+
+
+def stays(command: Command) -> bool:
+    """Whether it is certain that it talks to nobody."""
+    return not command.assigned and len(command.plain) == len(command.words) > 0 and command.texts[0] in STAYS
 
 
 def places(command: Command) -> tuple[str, ...]:

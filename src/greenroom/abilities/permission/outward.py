@@ -55,7 +55,7 @@ def _command(line: str, reach: Reach) -> Iterator[str]:
     for one in script.commands:
         if leaving.leaves(one):
             yield from leaving.places(one)
-        else:
+        elif not leaving.stays(one):
             yield from _code(leaving.places(one), reach())
     if script.unsure:
         yield from _code((f"line {line.strip()}",), reach())

@@ -93,7 +93,7 @@ class Converse:
         transcript.at(bench.step)
         if transcript.returned is not None and not begins(bench.step):
             return self._returned(bench, role, transcript, transcript.returned)
-        last = transcript.rounds >= (role.spec.turn.rounds or endings.CAP)
+        last = transcript.rounds >= (role.spec.turn.rounds or endings.CAP) or transcript.circles.ends
         newest = _newest(bench, role, transcript, last=last)
         first = _sum_up_first(bench, role, model, transcript, newest)
         if first is not None:
@@ -114,8 +114,8 @@ class Converse:
         if not reply.text and not reply.calls and not reply.cut_off and transcript.empty >= NUDGES:
             error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
             return Outcome(state="failed", error=error, spent=reply.spent or bench.step.reserved)
-        here = self._situation(bench, role, transcript, last=last)
-        return _labelled(_outcome(bench, reply, self._meant(here, role, reply), newest), bench, role)
+        meant = self._meant(self._situation(bench, role, transcript, last=last), role, reply)
+        return _labelled(_outcome(bench, reply, meant, newest, transcript.circles.found), bench, role)
 
     def _returned(self, bench: Bench, role: Role, transcript: Transcript, text: str) -> Outcome:
         """A tool has answered in the agent's place: that is the result, and its model is not asked."""
@@ -158,6 +158,7 @@ class Converse:
             alone=thread is None or thread.open_steps <= 1,
             offered=role.offered,
             last=last,
+            circles=transcript.circles.ends,
             nudges=transcript.nudges,
             misread=transcript.misread,
             others=role.others,
@@ -200,14 +201,18 @@ def _too_much(tokens: int, model: Model) -> str:
     )
 
 
-def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str) -> Outcome:
+def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str, circle: str | None = None) -> Outcome:
     """The reply as it is kept, and all it asks for. Work that cannot go on has failed, with the reason."""
     asked = None if newest == bench.step.work.text_content else newest
     return Outcome(
         state="failed" if meant.failed else "finished",
         error=meant.failed,
         result=reply.kept(
-            asked, told=meant.told, misread=meant.misread, over=meant.signal.source if meant.signal else None
+            asked,
+            told=meant.told,
+            misread=meant.misread,
+            over=meant.signal.source if meant.signal else None,
+            circles=circle,
         ),
         spent=bench.step.reserved if reply.spent is None else reply.spent,
         intents=meant.consequences(bench.step),
@@ -234,13 +239,20 @@ def _newest(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> 
     """What is new. After a tool's result nothing needs to be said."""
     thread = bench.world.threads.get(bench.step.thread_id)
     said = "\n".join((bench.step.work.text_content, *(thread.notices if thread else ()))).strip()
-    limit = endings.last_turn(role.spec, transcript.rounds) if last else ""
-    extra = "\n\n".join(one for one in (limit, role.addon) if one)
+    extra = "\n\n".join(one for one in (_limit(role, transcript, last=last), role.addon) if one)
     # A turn that was put off to sum up has brought all of it along.
     newest = said if said.endswith(extra) else f"{said}\n\n{extra}".strip()
     before = transcript.messages
     speechless = not newest and (not before or before[-1].role == "assistant")
     return say(role.spec.language, "go_on") if speechless else newest
+
+
+def _limit(role: Role, transcript: Transcript, *, last: bool) -> str:
+    """Why it may not go on like this."""
+    circle, ends = transcript.circles.found, transcript.circles.ends
+    if circle is not None and (ends or not last):
+        return endings.in_circles(role.spec, circle, ends=ends)
+    return endings.last_turn(role.spec, transcript.rounds) if last else ""
 
 
 def _messages(role: Role, transcript: Transcript, newest: str) -> tuple[ChatMessage, ...]:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from greenroom.actors.agents.ahead import foreseen, likely_next
 from greenroom.actors.agents.bench import StepBench
-from greenroom.actors.agents.payload import LARGE, is_large, lighten
+from greenroom.actors.agents.payload import LARGE, is_large, lighten, unkept
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, ProviderFault, StaleOwner, WorldFault
@@ -249,7 +249,7 @@ class Crew:
         self._effects[step.step_id] = me
         bench = StepBench(_own_copy(step), self._look, self._submit, self._windows, self._blobs, self._show)
         try:
-            return await self._kept(sound(await executor.run(bench)))
+            return await self._kept(step, sound(await executor.run(bench)))
         except asyncio.CancelledError:
             if not me.cancelling():
                 return _failed(step, f"{step.work.executor} was cancelled from inside.")
@@ -274,9 +274,9 @@ class Crew:
         left = bench.left() if now is not None and is_cancelled(now) else None
         if left is None:
             return _released(bench.step, "stopped")
-        return await self._kept(evolve(sound(left), state="cancelled", error="Cancelled.", intents=()))
+        return await self._kept(bench.step, evolve(sound(left), state="cancelled", error="Cancelled.", intents=()))
 
-    async def _kept(self, outcome: Outcome) -> Outcome:
+    async def _kept(self, step: Step, outcome: Outcome) -> Outcome:
         """The outcome as the log will have it."""
         for digest in outcome.blobs:
             await self._blobs.get_blob(digest)  # a fault of the executor, before it can become one of the log
@@ -287,8 +287,14 @@ class Crew:
             outcome = evolve(outcome, result=read_back(written))
         except (TypeError, ValueError, RecursionError) as error:
             return evolve(outcome, state="failed", intents=(), blobs=(), **_shown(outcome.result, error))
-        large = len(written) > LARGE and is_large(outcome.result or {})
-        return await lighten(outcome, self._blobs) if large else outcome
+        if len(written) <= LARGE or not is_large(outcome.result or {}):
+            return outcome
+        try:
+            return await lighten(outcome, self._blobs)
+        except WorldFault as fault:
+            if step.work.type == "skill":
+                raise  # half a reply is none
+            return unkept(outcome, fault)
 
 
 def _begun(world: World, agent: AgentId) -> StepId | None:

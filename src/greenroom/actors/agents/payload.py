@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Outcome
 from greenroom.core.ports.log import Blobs
@@ -40,6 +41,14 @@ async def lighten(outcome: Outcome, blobs: Blobs) -> Outcome:
     digest = await blobs.put_blob(body)
     named = {"blob": digest, "bytes": len(body)}
     return evolve(outcome, result={**_shown(result), **named}, blobs=(*outcome.blobs, digest))
+
+
+def unkept(outcome: Outcome, fault: WorldFault) -> Outcome:
+    """What stays when the whole cannot be kept. It was done, and must not be read as if it were not."""
+    shown = _shown(outcome.result or {})
+    told = f"[… It was done, but all of its result could not be kept: {fault} …]"
+    text = shown.get("output")
+    return evolve(outcome, result={**shown, "output": f"{text}\n{told}" if isinstance(text, str) else told})
 
 
 async def made_whole(step: Step, blobs: Blobs) -> Step:

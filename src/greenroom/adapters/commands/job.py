@@ -85,6 +85,11 @@ class Job:
         """The process that is, or will be, the command; it leads its group."""
         return self._ready["pid"]
 
+    @property
+    def guard(self) -> int:
+        """The process that looks after it."""
+        return self._ready["guard"]
+
     def go(self, seconds: float) -> None:
         """Let it run."""
         self._say(GO)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,9 @@ GRACE: Final = 0.2
 LOOK: Final = 0.25
 """Seconds between two looks at how much is in the workspace."""
 
+TAIL: Final = 4_000
+"""Characters of a command's output that are looked at when it has ended."""
+
 LONGEST: Final = 120_000
 """Bytes of one word: the system takes 131,072."""
 
@@ -36,7 +39,8 @@ class PlainCommands:
 
     `own` is the environment of which only what is let in reaches a command, `also` the names that a person lets in.
     Behind a `wall` a command sees and reaches only what is behind it too; it is closed with these. Who does not know
-    yet whether there is one says how to find out: that happens with the first command.
+    yet whether there is one says how to find out: that happens with the first command. `remarks` says what to add to
+    the output of a command that has ended, by the process that looked after it and the end of that output.
     """
 
     def __init__(
@@ -46,12 +50,14 @@ class PlainCommands:
         mark: Callable[[int], Prepared] | None = None,
         own: Mapping[str, str] | None = None,
         also: Collection[str] = (),
-        wall: Wall | Callable[[], Wall | None] | None = None,
+        wall: Wall | Callable[[], Awaitable[Wall | None]] | None = None,
+        remarks: Callable[[int, str], str] | None = None,
     ) -> None:
         self._root = root
         self._late = wall if callable(wall) else None
         self._wall = None if callable(wall) else wall
         self._mark = mark
+        self._remarks = remarks
         self._own = os.environ if own is None else own
         self._also = frozenset(also)
         self._warden: WardenProcess | None = None
@@ -61,7 +67,7 @@ class PlainCommands:
         """Begun, printed, ended; closed or cancelled, it is ended and seen dead first."""
         asked = self._asked(command)
         if self._late is not None:
-            self._wall, self._late = self._late(), None
+            self._wall, self._late = await self._late(), None
         if self._wall is None:
             async with aclosing(self._ran(command, asked)) as events:
                 async for event in events:
@@ -85,16 +91,24 @@ class PlainCommands:
             job.go(command.seconds)
             if self._wall is not None and enclosed is not None:
                 watch = asyncio.create_task(_watch(self._wall, enclosed, job), name=f"limits of {job.pid}")
+            printed = ""
             async for piece in job.printed():
+                printed = (printed + piece.text)[-TAIL:]
                 yield piece
             ended = await job.ended()
-            if watch is not None and watch.done() and not watch.cancelled():
-                yield Printed(text=f"\n{watch.result()}\n")
+            if said := self._said(watch, job, printed):
+                yield Printed(text=f"\n{said}\n")
             yield ended
         finally:
             if watch is not None:
                 watch.cancel()
             await _to_the_end(asyncio.ensure_future(job.finish()))
+
+    def _said(self, watch: asyncio.Task[str] | None, job: Job, printed: str) -> str:
+        """What there is to say of a command beside what it printed: why it had to end, whom it did not reach."""
+        why = watch.result() if watch is not None and watch.done() and not watch.cancelled() else ""
+        more = self._remarks(job.guard, printed) if self._remarks is not None else ""
+        return "\n".join(filter(None, (why, more)))
 
     def close(self) -> None:
         """End what still runs, and see it dead."""
@@ -155,7 +169,7 @@ async def _watch(wall: Wall, enclosed: Enclosed, job: Job) -> str:
     """Stop the command when it is over a limit; returns why."""
     while True:
         await asyncio.sleep(LOOK)
-        if why := await asyncio.to_thread(wall.overrun, enclosed):
+        if why := await asyncio.to_thread(wall.overrun, enclosed, job.guard):
             job.stop()
             return why
 

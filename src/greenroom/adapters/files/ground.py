@@ -65,10 +65,11 @@ class _Path:
 class Ground:
     """One workspace on this disk."""
 
-    def __init__(self, root: Path, *, kernel: bool | None = None) -> None:
+    def __init__(self, root: Path, *, at: Path | None = None, kernel: bool | None = None) -> None:
         real = root.resolve()
         self.root = real.as_posix()
-        self.names = tuple(dict.fromkeys((self.root, root.absolute().as_posix())))
+        known = (self.root, root.absolute().as_posix(), *((at.absolute().as_posix(),) if at is not None else ()))
+        self.names = tuple(dict.fromkeys(known))
         self._kernel = can_open_beneath() if kernel is None else kernel
 
     def named(self, path: str) -> str:

@@ -23,6 +23,10 @@ NAMESPACES: Final = (
     *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "greenroom"),
 )
+IN_MEMORY: Final = ("/dev/shm", "/run")
+CLOSED: Final = ("--remount-ro", "/dev", "--remount-ro", "/")
+"""What lies in memory and is not limited is not written either."""
+
 VERDICT: Final = 3
 ARGUMENTS: Final = 40
 FILTER: Final = 41
@@ -75,9 +79,9 @@ class Bubblewrap:
             self._standing.end(joined.token)
             raise
 
-    def overrun(self, enclosed: Enclosed) -> str:
+    def overrun(self, enclosed: Enclosed, guard: int) -> str:
         """Why it has used too much."""
-        return self._standing.overrun(enclosed.token)
+        return self._standing.overrun(enclosed.token, guard)
 
     def tidy(self, enclosed: Enclosed) -> None:
         """Its control groups, its mount points, and whatever it left that could run something."""
@@ -89,7 +93,7 @@ class Bubblewrap:
 
     def _enclosed(self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
         mounts = Mounts(self._who, STAGE, self._scratch.nothing)
-        arguments = [*NAMESPACES, *self._system(), *self._world(mounts, env), *self._bridged()]
+        arguments = [*NAMESPACES, *self._system(), *self._world(mounts, env), *CLOSED, *self._bridged()]
         arguments += ["--seccomp", str(FILTER), "--chdir", self._ground.seen(folder)]
         return Enclosed(
             words=(self._program, "--args", str(ARGUMENTS), "--", *self._inside(), *words),
@@ -118,12 +122,14 @@ class Bubblewrap:
             elif place.is_dir():
                 yield from ("--ro-bind", str(place), str(place))
         yield from ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
-        yield from ("--tmpfs", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
+        for name in IN_MEMORY:
+            yield from ("--size", str(self._standing.limits.temporary), "--tmpfs", name)
 
     def _world(self, mounts: Mounts, env: Mapping[str, str]) -> Iterator[str]:
         """The workspace where it is, read and write; tools where they are, to be read; a home and a /tmp of its own."""
         ground = self._ground
-        mounts.writable(self._scratch.tmp, "/tmp", owned=True)
+        for name in ("/tmp", "/var/tmp"):
+            mounts.writable(self._scratch.tmp, name, owned=True)
         mounts.readable(self._scratch.etc, "/etc")
         mounts.writable(self._scratch.home, str(ground.home), owned=True)
         for place in self._tools(env):
@@ -131,14 +137,20 @@ class Bubblewrap:
             for name in SECRETS:
                 if (place / name).is_file():
                     mounts.nothing(str(place / name))
-        for place in outer_git(ground.root):
+        for place in outer_git(ground.root) if not self._has_lent_git() else ():
             mounts.readable(place, str(place), owned=True)
         mounts.writable(ground.root, str(ground.at), owned=True)
+        for one in ground.lent:
+            put = mounts.writable if one.writable else mounts.readable
+            put(Path(one.source), str(ground.at / one.at), owned=True)
         self._pinned(mounts)
         for place in ground.hidden:
             if place.is_relative_to(ground.root) and place.is_dir():
                 mounts.empty(str(ground.at / place.relative_to(ground.root)))
         return mounts.arguments()
+
+    def _has_lent_git(self) -> bool:
+        return any(one.at == ".git" for one in self._ground.lent)
 
     def _tools(self, env: Mapping[str, str]) -> list[Path]:
         """They are looked for once: nobody installs another Python in the middle of a run, or sees it in the next."""
@@ -150,11 +162,13 @@ class Bubblewrap:
         """What governs cannot be changed; a repository can be worked in, but not exchanged."""
         ground = self._ground
         for place, names in self._guarding.known.items():
+            if not place.is_dir():
+                continue  # a person has taken it away meanwhile
             mounts.inside(ground.root, ground.at, place, writable=True)
-            for name in names:
+            for name in (one for one in names if os.path.lexists(place / one)):
                 mounts.inside(ground.root, ground.at, place / name)
         git = ground.root / ".git"
-        if git.is_file() and not git.is_symlink():
+        if git.is_file() and not git.is_symlink() and not self._has_lent_git():
             mounts.inside(ground.root, ground.at, git)
         for path, folder in self._guarding.led.items():
             if os.path.lexists(path):

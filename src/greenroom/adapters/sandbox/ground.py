@@ -12,6 +12,7 @@ import msgspec
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
+from greenroom.core.ports.sandbox import Shown
 
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
 """What the machine's programs are made of; nothing in it is anybody's own."""
@@ -55,6 +56,10 @@ HOMES: Final = frozenset(
 )
 """Folders in which people keep tools for themselves: they are seen as a whole, and cannot be changed."""
 
+NOBODY_S: Final = ("/etc", "/proc", "/sys")
+SHARED_BY_ALL: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")
+"""Somebody may work in a folder there, but not in all of it."""
+
 VARIABLES: Final = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "GOROOT", "CARGO_HOME", "RUSTUP_HOME"),
 )
@@ -73,7 +78,7 @@ MODELS: Final = "home = "
 @record
 class Ground:
     """The workspace lies in `root` and is seen at `at`. Nothing of `hidden` is seen, `kept` names cannot be changed;
-    of those in `shown` nothing else is seen.
+    of those in `shown` nothing else is seen. What is `lent` comes from elsewhere.
 
     `scratch` is where a command has its /tmp and its home, for as long as the walls stand.
     """
@@ -84,6 +89,7 @@ class Ground:
     scratch: Path
     hidden: tuple[Path, ...] = ()
     kept: tuple[str, ...] = (".greenroom", ".claude", ".mcp.json")
+    lent: tuple[Shown, ...] = ()
     shown: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=lambda: {".greenroom": OURS})
 
     def seen(self, folder: str) -> str:
@@ -94,10 +100,9 @@ class Ground:
 def checked(ground: Ground) -> Ground:
     """The same; `WorldFault` where the workspace is so wide that walls around it would hold nothing."""
     for place in (ground.root, ground.at):
-        wide = place == Path(place.anchor) or place == ground.home or ground.home.is_relative_to(place)
-        if wide or any(
-            Path(one).is_relative_to(place) or place.is_relative_to(one) for one in (*SYSTEM, "/etc", "/proc")
-        ):
+        within = any(place.is_relative_to(one) for one in (*SYSTEM, *NOBODY_S))
+        inside = (*SYSTEM, *NOBODY_S, *SHARED_BY_ALL, ground.home, ground.scratch)
+        if within or any(Path(one).is_relative_to(place) for one in inside):
             raise WorldFault(
                 f"No walls can be put up around {str(place)!r}: too much of the machine lies in it. "
                 "Work in a folder of its own."

@@ -79,9 +79,9 @@ class Landlocked:
             seccomp=self._filter,
         )
 
-    def overrun(self, enclosed: Enclosed) -> str:
+    def overrun(self, enclosed: Enclosed, guard: int) -> str:
         """Why it has used too much."""
-        return self._standing.overrun(enclosed.token)
+        return self._standing.overrun(enclosed.token, guard)
 
     def tidy(self, enclosed: Enclosed) -> None:
         """Its control groups, and whatever it left or changed that governs."""

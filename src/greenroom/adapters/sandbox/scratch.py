@@ -1,11 +1,9 @@
-"""A folder for /tmp, /etc and home of commands, for as long as the walls stand. What a killed house left is swept."""
+"""A folder for /tmp, /etc and home of commands, for as long as the walls stand."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
-import secrets
 import shutil
 import stat
 from contextlib import suppress
@@ -14,8 +12,8 @@ from typing import Final
 
 from greenroom.adapters.sandbox.ground import ETC
 from greenroom.adapters.sandbox.identity import Identity
+from greenroom.adapters.sandbox.own_folder import OwnFolder
 
-LOCK: Final = "in-use"
 NAME: Final = "greenroom"
 """How a command is called that is not the person."""
 
@@ -34,16 +32,12 @@ class Scratch:
     """Made below `folder`, which is nobody else's."""
 
     def __init__(self, folder: Path, *, name: str = "Greenroom agent", email: str = "agent@greenroom.invalid") -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o711)
-        _sweep(folder)
-        self.place = folder / secrets.token_hex(8)
+        self._folder = OwnFolder(folder)
+        self.place = self._folder.place
         self.home = self.place / "home"
         self.tmp = self.place / "tmp"
         self.etc = self.place / "etc"
         self.nothing = self.place / "nothing"
-        self.place.mkdir(mode=0o711)
-        self._lock = os.open(self.place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
         for one in (self.home, self.tmp):
             one.mkdir(mode=0o700)
         self.nothing.touch(mode=0o444)
@@ -69,10 +63,7 @@ class Scratch:
 
     def close(self) -> None:
         """Remove it, once."""
-        if self._lock >= 0:
-            shutil.rmtree(self.place, onerror=_open_and_again)
-            os.close(self._lock)
-            self._lock = -1
+        self._folder.close()
 
 
 def _name(uid: int) -> str:
@@ -93,26 +84,3 @@ def _copied(source: Path, target: Path) -> None:
                 _copied(one, target / one.name)
         elif stat.S_ISREG(kind) and kind & stat.S_IROTH:
             shutil.copyfile(source, target)
-
-
-def _open_and_again(_: object, path: str, __: object) -> None:
-    """Somebody took the right away to remove what is in a folder of theirs."""
-    with suppress(OSError):
-        place = Path(path)
-        place.parent.chmod(0o700)
-        if place.is_dir() and not place.is_symlink():
-            place.chmod(0o700)
-            shutil.rmtree(place)
-        else:
-            place.unlink()
-
-
-def _sweep(folder: Path) -> None:
-    for place in folder.iterdir():
-        with suppress(OSError):
-            lock = os.open(place / LOCK, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(place, onerror=_open_and_again)
-            finally:
-                os.close(lock)

@@ -58,9 +58,9 @@ class Seatbelt:
         """What may be done; the last rule that fits counts."""
         return BEGINNING + "".join(f"{line}\n" for line in self._rules(env))
 
-    def overrun(self, enclosed: Enclosed) -> str:
+    def overrun(self, enclosed: Enclosed, guard: int) -> str:
         """Why it has used too much."""
-        return self._standing.overrun(enclosed.token)
+        return self._standing.overrun(enclosed.token, guard)
 
     def tidy(self, enclosed: Enclosed) -> None:
         """Whatever it left that could run something."""

@@ -26,6 +26,24 @@ REFUSED: Final = (
 WITHOUT_NETWORK: Final = ("connect", "bind", "listen", "accept", "accept4")
 """Where there is no network of its own to be kept in, nobody is reached at all."""
 
+WITHOUT_SPACES: Final = (
+    *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl"),
+    *("mq_open", "mq_unlink"),
+)
+"""Memory and messages that all programs of a machine share, where there is no such space of its own."""
+
+ATTRIBUTES: Final = (
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
+    *("removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
+)
+"""What Landlock does not know of. Programs do without, as on file systems that have none."""
+
+OF_OTHERS: Final = {"setpriority": 1, "prlimit64": 0}
+"""Which argument names a process; 0 is whoever asks."""
+
+EVERYBODY: Final = 2
+"""Not one process, nor a group: all that a person runs."""
+
 UNKNOWN: Final = ("clone3", "openat2")
 """Calls whose arguments lie in memory, where no filter looks: programs know what to do on a kernel without them."""
 
@@ -101,10 +119,12 @@ def seccomp(*, network: bool, machine: str = "") -> bytes:
 
 
 def _about_calls(known: Machine, *, network: bool) -> Iterator[Step]:
-    refused = REFUSED if network else (*REFUSED, *WITHOUT_NETWORK)
+    refused = REFUSED if network else (*REFUSED, *WITHOUT_NETWORK, *WITHOUT_SPACES)
     for name in refused:
         if name in known.calls:
             yield from _if(EQUAL, known.calls[name], errno.EPERM)
+    for name in () if network else ATTRIBUTES:
+        yield from _if(EQUAL, known.calls[name], errno.EOPNOTSUPP)
     for name in UNKNOWN:
         yield from _if(EQUAL, known.calls[name], errno.ENOSYS)
 
@@ -128,6 +148,9 @@ def _about_arguments(calls: Mapping[str, int], *, network: bool) -> Iterator[Ste
         kinds = [Step(code=MASK, value=0xF), *_only((STREAM, PACKETS), errno.EPERM)]
         for name in ("socket", "socketpair"):
             yield from _looking_at(calls[name], 1, kinds)
+        for name, at in OF_OTHERS.items():
+            yield from _looking_at(calls[name], at, _only((0,), errno.EPERM))
+        yield from _looking_at(calls["setpriority"], 0, _if(EQUAL, EVERYBODY, errno.EPERM))
 
 
 def _if(test: int, value: int, error: int) -> list[Step]:

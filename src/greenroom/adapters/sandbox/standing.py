@@ -12,7 +12,8 @@ from greenroom.adapters.sandbox.identity import Identity
 from greenroom.adapters.sandbox.lending import Lending
 from greenroom.adapters.sandbox.quota import Quota
 from greenroom.adapters.sandbox.scratch import Scratch
-from greenroom.core.base.records import record
+from greenroom.adapters.sandbox.watching import Watching, over
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.sandbox import Limits
 
 
@@ -32,11 +33,11 @@ class Standing:
         self.limits = limits
         self.who = who
         self.cgroups = cgroups
-        self.guarding = Guarding(ground)
+        self.guarding = Guarding(ground, remember=weak)
         self.scratch = Scratch(ground.scratch)
-        self._weak = weak
         self._lending = Lending(ground.root, who.uid) if weak and who.swapped else None
         self._quota = Quota((ground.root, self.scratch.place), limits)
+        self._watching = Watching(cgroups.holds, limits)
 
     @property
     def rlimits(self) -> dict[str, int]:
@@ -58,7 +59,7 @@ class Standing:
         if self._lending is not None:
             self._lending.check()
         token = secrets.token_hex(8)
-        self.guarding.begin(remember=self._weak)
+        self.guarding.begin()
         try:
             joined = Joined(token=token, cgroups=self.cgroups.made(token))
             if self._lending is not None:
@@ -71,17 +72,18 @@ class Standing:
 
     def end(self, token: str) -> None:
         """It has ended, or was not begun."""
+        self._watching.forget(token)
         self.cgroups.remove(token)
         if self._lending is not None:
             self._lending.end()
         self.guarding.end()
 
-    def overrun(self, token: str) -> str:
-        """Why it has used too much: processor time of all its processes together, or room in the workspace."""
-        most = self.limits.cpu_seconds
-        if self.cgroups.spent(token) > most:
-            return f"Ended: it has used the processor for more than {most} seconds, which is all it may."
-        return self._quota.overrun()
+    def overrun(self, token: str, guard: int) -> str:
+        """Why it has used too much: what all its processes have together, or room in the workspace."""
+        self.guarding.alive()
+        usage = self._watching.usage(token, guard)
+        usage = evolve(usage, seconds=max(usage.seconds, self.cgroups.spent(token)))
+        return over(usage, self.limits) or self._quota.overrun()
 
     def close(self) -> None:
         """What commands had for themselves goes with the walls."""

@@ -55,6 +55,7 @@ class Stream:
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
     inbox: dict[str, Waiting] = field(default_factory=dict)
     blobs: set[str] = field(default_factory=set)
+    questions: int | None = None
 
     @property
     def head(self) -> Head:
@@ -117,6 +118,7 @@ class MemoryLog:
             stream.inbox[taken.intent_id].outcome = taken.outcome
             stream.inbox[taken.intent_id].answered_at = self._clock()
         stream.blobs.update(batch.blobs)
+        stream.questions = stream.questions if batch.questions is None else batch.questions
         stream.batch, stream.batch_epoch = batch.batch, batch.epoch
         self._memory.watch.wake(batch.stream)
         return len(stream.events)
@@ -350,4 +352,5 @@ class MemoryLog:
             event_bytes=sum(len(event.data) for event in stream.events),
             archive_bytes=sum(len(row.data) for row in stream.archive),
             blob_bytes=sum(len(self._memory.blobs[digest][0]) for digest in stream.blobs),
+            questions=stream.questions,
         )

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
 from greenroom.adapters.web.fetching import Fetching
+from greenroom.adapters.web.gate import gate
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.search.duckduckgo import DuckDuckGo
 from greenroom.adapters.web.search.searxng import SearXNG
 from greenroom.adapters.web.search.tavily import Tavily
+from greenroom.core.ports.browser import Gate
 from greenroom.core.ports.web import Pages, Search
 
 
 def pages(local: Sequence[str], ports: Sequence[int]) -> Pages:
     """Pages, also of the local hosts that a person has named."""
     return Fetching(Guard(local, ports=ports))
+
+
+def opened_gate(local: Sequence[str], ports: Sequence[int], hosts: Sequence[str]) -> AbstractAsyncContextManager[Gate]:
+    """A way out for a program of this machine, to these hosts and no others."""
+    return gate(Guard(local, ports=ports), hosts)
 
 
 def search(which: Literal["ddgs", "tavily", "searxng"], searxng_url: str, key: Callable[[], str]) -> Search:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import stat
+import struct
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -41,11 +42,15 @@ class ProxyLimits:
 
 @record
 class Visit:
-    """What was asked of the proxy, and what came of it. The host is empty where it could not be read."""
+    """What was asked of the proxy, and what came of it. The host is empty where it could not be read.
+
+    `caller` is the process that asked, where the system tells: at a unix socket of Linux.
+    """
 
     host: str
     verdict: Literal["allowed", "refused", "failed"]
     why: str = ""
+    caller: int = 0
 
 
 PROXY_LIMITS: Final = ProxyLimits()
@@ -111,7 +116,7 @@ class Proxy:
                 raise BadHead("503 Service Unavailable", "Too many connections at once. Try again.")
             await self._serve(await self._head(reader), reader, writer)
         except BadHead as bad:
-            self._told(Visit(host="", verdict="refused", why=str(bad)))
+            self._told(Visit(host="", verdict="refused", why=str(bad), caller=_caller(writer)))
             await self._answer((reader, writer), bad.status, str(bad))
         except OSError:
             pass  # whoever asked is gone, or took too long
@@ -132,19 +137,19 @@ class Proxy:
             raise BadHead("408 Request Timeout", "The request did not come to an end.") from None
 
     async def _serve(self, head: Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        place = str(head.host)
+        place, caller = str(head.host), _caller(writer)
         if not any(loosens(one, head.host) for one in self._hosts):
             why = f"{place!r} is none of the hosts that may be reached from here."
-            self._told(Visit(host=place, verdict="refused", why=why))
+            self._told(Visit(host=place, verdict="refused", why=why, caller=caller))
             return await self._answer((reader, writer), "403 Forbidden", why)
         try:
             checked = await self._guard.check(head.host)
             there = await asyncio.open_connection(sock=await checked.connect(self._limits.connect), limit=PIECE)
         except WebFault as fault:
             barred = fault.reason == "barred"
-            self._told(Visit(host=place, verdict="refused" if barred else "failed", why=str(fault)))
+            self._told(Visit(host=place, verdict="refused" if barred else "failed", why=str(fault), caller=caller))
             return await self._answer((reader, writer), "403 Forbidden" if barred else "502 Bad Gateway", str(fault))
-        self._told(Visit(host=place, verdict="allowed"))
+        self._told(Visit(host=place, verdict="allowed", caller=caller))
         try:
             await self._relay(head, (reader, writer), there)
         finally:
@@ -196,6 +201,15 @@ def _pattern(told: str) -> Host:
         return host(told, pattern=True)
     except BadHost as why:
         raise WorldFault(f"{told!r} is no host that can be allowed: it {why}.") from None
+
+
+def _caller(writer: asyncio.StreamWriter) -> int:
+    """The process at the other end; 0 where nobody says."""
+    known = writer.get_extra_info("socket")
+    if known.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    pid, _, _ = struct.unpack("3i", known.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return int(pid)
 
 
 def _door(path: Path, mode: int) -> socket.socket:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, cast, get_args
 
-from greenroom.app.library.shapes import as_text
-from greenroom.app.library.threads import in_thread
-from greenroom.app.library.tools import group_of, refuse_name
+from greenroom.app.functions.shapes import as_text
+from greenroom.app.functions.threads import in_thread
+from greenroom.app.functions.tools import group_of, refuse_name
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome

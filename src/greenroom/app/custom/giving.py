@@ -7,7 +7,7 @@ from types import ModuleType
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.app.custom.foreign import Foreign, Unfit, has_form
-from greenroom.app.library.tools import Tool
+from greenroom.app.functions.tools import Tool
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.tool import ToolExecutor
 

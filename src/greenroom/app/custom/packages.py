@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from greenroom.app.custom.foreign import has_form
 from greenroom.app.custom.giving import made
-from greenroom.app.library.tools import Tool
+from greenroom.app.functions.tools import Tool
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.tool import ToolExecutor
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from greenroom.app.evals import tools
 from greenroom.app.evals.trial import EvalTask, Played, Scratch
+from greenroom.app.functions.tools import Tool
 from greenroom.app.library.agent import Agent
-from greenroom.app.library.tools import Tool
 from greenroom.core.state.spec import AgentSpec, Ends, Turn
 
 Kit = Callable[[Scratch], Sequence[Tool[..., Any]]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from greenroom.app.evals.trial import Scratch
-from greenroom.app.library.tools import Tool, tool
+from greenroom.app.functions.tools import Tool, tool
 from greenroom.core.base.errors import ModelFault
 
 POPULATION: Final = {"Paris": 2_102_650, "Oslo": 717_710, "Lima": 10_092_000}

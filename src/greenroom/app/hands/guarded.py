@@ -19,7 +19,7 @@ from greenroom.app.hands.redaction import MASK, NOTHING_SECRET, Redaction, stand
 from greenroom.app.hands.rule_of_two import exposed, exposed_at, release, tightened
 from greenroom.app.threads import was_left
 from greenroom.core.base.errors import ModelFault, WorldFault
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import Principals
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.policy import Policy, Ruling
@@ -166,7 +166,7 @@ class Guarded:
     def _ruling(self, world: World, step: Step, targets: tuple[Target, ...]) -> Ruling:
         """The strictest of what is decided for the agent and for all on whose behalf it works."""
         grants = world.grants
-        bound = (step.agent_id, *callers(world, step))
+        bound = [one for one in (step.agent_id, *principals(world, step)) if one in world.agents]
         rulings = [
             self._policy.decide(agent, self.card, targets, grants, world.agents[agent].spec.rules) for agent in bound
         ]
@@ -177,17 +177,10 @@ def _strictness(said: Ruling | Terms) -> int:
     return STRICTNESS.index(said.verdict)
 
 
-def callers(world: World, step: Step) -> list[AgentId]:
-    """Who called the agent, who called those, and so on: nobody gets done by another what it may not do itself."""
+def principals(world: World, step: Step) -> Principals:
+    """On whose behalf the step is done."""
     thread = world.threads.get(step.thread_id)
-    found: list[AgentId] = []
-    calls = [thread.call] if thread is not None and thread.call is not None else []
-    for call in calls:
-        caller = AgentId(call.partition(">")[0])
-        if caller in world.agents and caller not in found:
-            found.append(caller)
-            calls += [one.call for one in world.threads.values() if one.agent_id == caller and one.call is not None]
-    return found
+    return thread.on_behalf if thread is not None else ()
 
 
 def digest_of(name: str, given: Data) -> str:

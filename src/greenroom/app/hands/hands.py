@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
@@ -19,6 +19,8 @@ from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.adapters.workers import processes
 from greenroom.app.clock import SystemClock
+from greenroom.app.hands.browser import browser_tool
+from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.hands.guarded import Guarded
 from greenroom.app.hands.policy import policy_for
@@ -27,14 +29,17 @@ from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.hands.unattended import Unattended
 from greenroom.app.hands.walls import Walls
 from greenroom.app.hands.web import LatePages, LateSearch
-from greenroom.app.settings.schema import WebSettings
+from greenroom.app.settings.home import home_folder
+from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.ports.executor import Executor
-from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.policy import Policy
+from greenroom.core.ports.tool import ToolExecutor
 
 NOTHING_MORE: Final = Equipment()
 NO_WISHES: Final = WebSettings()
+USUAL_BROWSER: Final = BrowserSettings()
 
 FindEnded: TypeAlias = FindStep
 """How a step of a team is found that has ended, for whoever reads on in its result."""
@@ -44,7 +49,8 @@ class Hands:
     """Made for a workspace, closed when the team is. `equipment` comes to what the house has itself.
 
     `unattended` says that nobody is there to be asked. `secrets` are left out of whatever a tool says. `web` is
-    what the person has set for it; `walls` are what commands run behind.
+    what the person has set for it, and `browser` for the browser, which one of the `models` leads; `walls` are what
+    commands run behind. A `copied` workspace has its own place and tools.
     """
 
     def __init__(
@@ -57,23 +63,30 @@ class Hands:
         unattended: bool = False,
         secrets: Iterable[str] = (),
         web: WebSettings = NO_WISHES,
+        browser: BrowserSettings = USUAL_BROWSER,
+        models: Models | None = None,
         walls: Walls | None = None,
+        copied: Copied | None = None,
     ) -> None:
         self._walls = walls
-        self._commands = PlainCommands(root, mark=processes.mark, wall=None if walls is None else walls.wall)
-        self.toolbox = Toolbox(
-            (
-                *file_tools(LocalFiles(root), hides=_hides),
-                *command_tools(self._commands),
-                AskUser(),
-                ReadOutput(find),
-                *memory_tools(),
-                *artifact_tools(),
-                *web_tools(LatePages(web), LateSearch(web, os.environ), SystemClock()),
-                *equipment.tools,
-            ),
-            equipment.notes,
+        self._copied = copied
+        self._commands = PlainCommands(
+            root,
+            mark=processes.mark,
+            wall=None if walls is None else walls.opened,
+            remarks=None if walls is None else walls.remarks,
         )
+        own = (
+            *file_tools(LocalFiles(root, at=copied.at if copied is not None else None), hides=_hides),
+            *command_tools(self._commands),
+            AskUser(),
+            ReadOutput(find),
+            *memory_tools(),
+            *artifact_tools(),
+            *_outside(web, browser, models),
+        )
+        more = copied.more(self._commands) if copied is not None else ()
+        self.toolbox = Toolbox((*own, *more, *equipment.tools), equipment.notes)
         self._policy = policy
         self._equipment = equipment
         self._unattended = unattended
@@ -88,21 +101,27 @@ class Hands:
     def executors(self) -> Sequence[Executor]:
         """The tools as agents meet them."""
         after, redaction = self._equipment.after, self._redaction
-        guarded = [Guarded(tool, self._policy, after, redaction, self._reach) for tool in self.toolbox]
+        tools = self.toolbox if self._copied is None else map(self._copied.wrap, self.toolbox)
+        guarded = [Guarded(tool, self._policy, after, redaction, self._reach) for tool in tools]
         return [Unattended(one) for one in guarded] if self._unattended else guarded
 
     def _reach(self) -> tuple[str, ...] | None:
-        """What commands get to over the network: behind walls nothing, without them whatever they like."""
-        return () if self._walls is not None and self._walls.hold() else None
+        """What commands get to over the network."""
+        return self._walls.reach() if self._walls is not None else None
 
     async def close(self) -> None:
         """End what still runs."""
         async with AsyncExitStack() as last:
             if self._walls is not None:
-                last.callback(self._walls.close)
+                last.push_async_callback(self._walls.close)
             last.callback(self._commands.close)
             for closing in self._equipment.closing:
                 last.push_async_callback(closing)
+
+
+def _outside(web: WebSettings, browser: BrowserSettings, models: Models | None) -> Iterator[ToolExecutor]:
+    yield from web_tools(LatePages(web), LateSearch(web, os.environ), SystemClock())
+    yield browser_tool(models, browser, web, home_folder())
 
 
 def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:

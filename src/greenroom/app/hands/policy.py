@@ -23,16 +23,18 @@ def policy_for(
     own: Sequence[str] = (),
     brought: Sequence[str] = (),
     walled: Callable[[], bool] | None = None,
+    lies: Path | None = None,
 ) -> Policy:
     """The policy of a workspace: what the person agreed to for good. A project can only forbid, or want to be asked.
 
     `own` are rules that they state otherwise, in a program for one; `brought` are tools that come with that program, so
     that nobody is asked about them unless a rule or the tool itself wants it. `walled` says whether commands run behind
-    walls that hold; it is asked only when it matters.
+    walls that hold; it is asked only when it matters. `lies` is where its files are, if that is not where they are
+    known to be.
     """
     known = [*(f"allow tool {name}" for name in brought), *_persons_own(), *_careful(root)]
     rules: dict[Layer, Sequence[str]] = {"built-in": known, "user": own, "granted": agreed, "project": project}
-    return rules_policy(rules, str(root), _links(root), walled=walled or bool)
+    return rules_policy(rules, str(root), _links(lies or root), walled=walled or bool)
 
 
 def _links(root: Path) -> Callable[[str], bool]:

@@ -23,6 +23,8 @@ DEFAULT = (
     "execute_script",
     "command_output",
     "stop_command",
+    "web_search",
+    "web_fetch",
     "ask_user",
 )
 """What does for most work."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -14,15 +15,20 @@ from platformdirs import user_cache_path
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
 from greenroom.adapters.sandbox.ground import Ground
+from greenroom.app.hands.way_out import WayOut
 from greenroom.app.settings.home import config_folder
+from greenroom.app.settings.schema import SandboxSettings, WebSettings
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.sandbox import Limits, Tier, Wall
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.sandbox import Limits, Shown, Tier, Wall
 
 __all__ = ("Tier", "Walls", "Wish", "strongest")
 
 Wish: TypeAlias = Literal["auto", "off"]
 KNOWN: Final = "sandbox.json"
-OFF: Final = Chosen(tier="none", why=('sandbox = "off" in your settings',))
+OFF: Final = Chosen(tier="none", why=('walls = "off" below [sandbox] in your settings',))
+USUAL: Final = SandboxSettings()
+NO_WEB: Final = WebSettings()
 
 
 def strongest(wish: Wish = "auto") -> Chosen:
@@ -43,13 +49,27 @@ def _opened(root: Path, wall: Wall | None) -> PlainCommands:
 
 
 class Walls:
-    """Around the workspace at `root`, which commands see at `at`. `proxy` is the one way out, if there is one."""
+    """Around the workspace at `root`, which commands see at `at`, as the person has set them up.
 
-    def __init__(self, root: Path, wish: Wish = "auto", *, at: Path | None = None, proxy: Path | None = None) -> None:
+    What is `lent` comes from elsewhere. Only namespaces can show things where they are not: behind other walls the
+    workspace is seen where it is. The hosts that they name are the one way out; what is local is as they say for the
+    `web`.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        settings: SandboxSettings = USUAL,
+        *,
+        at: Path | None = None,
+        lent: Sequence[Shown] = (),
+        web: WebSettings = NO_WEB,
+    ) -> None:
         self._root = root.resolve()
         self._at = at or self._root
-        self._wish = wish
-        self._proxy = proxy
+        self._lent = tuple(lent)
+        self._wish = settings.walls
+        self._out = WayOut(settings.hosts, web)
         self._wall: Wall | None = None
         self._chosen: Chosen | None = None
 
@@ -67,21 +87,41 @@ class Walls:
         return self.chosen.tier in ("walled", "landlocked")
 
     def wall(self) -> Wall | None:
-        """The walls, for whoever runs commands; None where there are none."""
+        """The walls; None where there are none."""
         return self._wall if self.chosen.tier != "none" else None
 
-    def close(self) -> None:
+    async def opened(self) -> Wall | None:
+        """The same for whoever runs commands: from now on there is a way out, if there is to be one."""
+        wall = self.wall()
+        if self.reach():
+            await self._out.open()
+        return wall
+
+    def reach(self) -> tuple[str, ...] | None:
+        """The hosts that commands get to: behind walls a few or none, without them (None) whatever they like."""
+        if not self.hold():
+            return None
+        return self._out.hosts if self.chosen.tier == "walled" else ()
+
+    def remarks(self, guard: int, printed: str) -> str:
+        """What to add to the output of a command that was kept from reaching somebody."""
+        return self._out.remarks(guard, printed) if self._wall is not None else ""
+
+    async def close(self) -> None:
         """Take them down; also those behind which nothing was run."""
         if self._wall is not None:
             self._wall.close()
+        await self._out.close()
 
     def _put_up(self, found: Chosen) -> None:
         """Some places are too wide for walls, or cannot be reached behind them: then a person is asked, as without."""
         try:
             ground = Ground(
-                root=self._root, at=self._at, home=Path.home(), scratch=_scratch(), hidden=(config_folder(),)
+                root=self._root, at=self._root, home=Path.home(), scratch=_scratch(), hidden=(config_folder(),)
             )
-            self._wall = wall_of(found.tier, ground, Limits(), self._proxy)
+            if found.tier == "walled":
+                ground = evolve(ground, at=self._at, lent=self._lent)
+            self._wall = wall_of(found.tier, ground, Limits(), self._out.door() if found.tier == "walled" else None)
         except (WorldFault, OSError) as fault:
             self._chosen = Chosen(tier="none", why=(*found.why, f"{found.tier}: {fault}"))
 

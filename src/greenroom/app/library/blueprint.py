@@ -8,9 +8,9 @@ from typing import Any, Generic, cast
 from greenroom.app.agents import values
 from greenroom.app.agents.keys import MANY
 from greenroom.app.agents.specs import versioned
+from greenroom.app.functions.shapes import Shape, shape_of
 from greenroom.app.library.gear import Tools, gear_of, several
 from greenroom.app.library.results import T
-from greenroom.app.library.shapes import Shape, shape_of
 from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve

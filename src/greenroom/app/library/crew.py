@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from greenroom.abilities.skills.talking import talking
+from greenroom.app.functions.shapes import Misfit
+from greenroom.app.functions.tools import Tool
 from greenroom.app.kit import Kit
 from greenroom.app.library.around import ToldExecutor, ToldModel
 from greenroom.app.library.blueprint import Blueprint, own
 from greenroom.app.library.events import EventBus
-from greenroom.app.library.shapes import Misfit
-from greenroom.app.library.tools import Tool
 from greenroom.app.reading import TextReader
 from greenroom.app.talks.kits import Hands
 from greenroom.core.base.errors import WorldFault
@@ -19,8 +19,8 @@ from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import Model, Models
 
-HandsOf: TypeAlias = Callable[[Sequence[Tool[..., Any]]], Hands]
-"""Makes the tools of a run from those that the program brings."""
+HandsOf: TypeAlias = Callable[[Sequence[Tool[..., Any]], Models], Hands]
+"""Makes the tools of a run from those that the program brings, and the models that some of them ask."""
 
 
 def everybody(agent: Blueprint[Any]) -> dict[str, Blueprint[Any]]:
@@ -67,8 +67,8 @@ def kit_of(
         for each in one.tools:
             if tools.setdefault(each.name, each).function is not each.function:
                 raise WorldFault(f"Two tools are called {each.name!r}. Give one of them another name.")
-    mine = hands([one.given(context) for one in tools.values()])
     voices = Voices(agents, models, events)
+    mine = hands([one.given(context) for one in tools.values()], voices)
     skills = talking(voices, mine.specs, solo=solo, reader=Checked(agents), filter_above=filter_above)
     every = (*skills, *mine.executors)
     return Kit(abilities=Abilities(ToldExecutor(one, events) for one in every), closing=mine.close)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast, get_args
 
 from greenroom.app.agents.designs import EDITS, without_edits
+from greenroom.app.functions.tools import Tool
 from greenroom.app.hands.toolbox import DEFAULT
-from greenroom.app.library.tools import Tool
 from greenroom.app.settings.reading import meant
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
@@ -74,7 +74,4 @@ def _groups(given: Sequence[object]) -> tuple[Group, ...]:
     for one in given:
         if one not in known:
             raise WorldFault(f"There is no group of tools {one!r}. {meant(str(one), known)}")
-        if one == "mcp":
-            why = "A program cannot use MCP servers yet: the library has the built-in tools and your functions."
-            raise WorldFault(f"{why} Leave 'mcp' out of `groups`.")
     return cast("tuple[Group, ...]", tuple(given))

@@ -36,6 +36,7 @@ from greenroom.app.talks.founding import FIRST, Cast, found_alone
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.state.team import Team
 
@@ -227,6 +228,11 @@ class Greenroom:
         """Which tools a run or a conversation has executed, and how often."""
         return await executed_in(self.runtime, TeamId(run))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the workspace has in files, packages and MCP servers that agents here do not get, and why."""
+        return self._place.notes
+
     def tools_of(self, agent: Blueprint[Any]) -> Sequence[ToolSpec]:
         """What an agent's model is told of its tools here."""
         return self._place.specs(agent)
@@ -236,10 +242,12 @@ class Greenroom:
         if self._given is None:
             await self._provisions.look_around()
         agents = everybody(agent)
+        await self._place.meet(agents.values())
         above = self._filter_above
         kit = kit_of(
             agents, self.models, self.events, self._hands(agents), solo=solo, context=context, filter_above=above
         )
+        kit = evolve(kit, approvals_expire=self._provisions.loaded.settings.patience)
         return kit, self._place.cast(agents)
 
     def _hands(self, agents: Mapping[str, Blueprint[Any]]) -> HandsOf:
@@ -252,9 +260,10 @@ class Greenroom:
             unattended=settings.non_interactive,
             secrets=secrets,
             web=settings.web,
+            browser=settings.browser,
             sandbox=settings.sandbox,
         )
-        return lambda own: self._place.hands(own, partial(ended_step, runtime), asking)
+        return lambda own, models: self._place.hands(own, partial(ended_step, runtime), asking, models)
 
     def _following(self, approve: Approve | None) -> Following:
         unattended = self._provisions.loaded.settings.non_interactive

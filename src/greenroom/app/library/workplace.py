@@ -6,36 +6,40 @@ time is limited, of a long result the ends are read. Nobody is asked about them 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Final
 
 from greenroom.abilities.permission.rules import parse_all
 from greenroom.abilities.tools.output.read_output import FindStep, ReadOutput
+from greenroom.app.equipping import files_in, meet_servers, servers_in
+from greenroom.app.functions.tools import Tool
 from greenroom.app.hands.confirming import Confirmed, Confirming
-from greenroom.app.hands.equipment import Equipment
+from greenroom.app.hands.equipment import Equipment, together
 from greenroom.app.hands.guarded import Guarded
-from greenroom.app.hands.hands import NO_WISHES, Hands, toolbox_of
+from greenroom.app.hands.hands import NO_WISHES, USUAL_BROWSER, Hands, toolbox_of
 from greenroom.app.hands.policy import policy_for
 from greenroom.app.hands.project_rules import project_rules
 from greenroom.app.hands.redaction import Redaction
 from greenroom.app.hands.rules_file import persons_rules
 from greenroom.app.hands.toolbox import ALWAYS, Toolbox
 from greenroom.app.hands.unattended import Unattended
-from greenroom.app.hands.walls import Walls, Wish
+from greenroom.app.hands.walls import USUAL, Walls
 from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.gear import several
-from greenroom.app.library.tools import Tool
 from greenroom.app.settings.reading import meant
-from greenroom.app.settings.schema import WebSettings
+from greenroom.app.settings.schema import BrowserSettings, SandboxSettings, WebSettings
 from greenroom.app.talks.founding import Cast
 from greenroom.app.talks.kits import Hands as AnyHands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Executor
-from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.policy import Policy
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.state.spec import AgentSpec
@@ -53,7 +57,8 @@ class Asking:
     unattended: bool = False
     secrets: tuple[str, ...] = ()
     web: WebSettings = NO_WISHES
-    sandbox: Wish = "auto"
+    browser: BrowserSettings = USUAL_BROWSER
+    sandbox: SandboxSettings = USUAL
 
 
 class Workplace:
@@ -63,11 +68,36 @@ class Workplace:
         self.root = None if workspace is None else _folder(workspace)
         self._rules = tuple(map(str, parse_all(_lines(rules))))
         self._house: Sequence[ToolExecutor] = tuple(toolbox_of(self.root)) if self.root is not None else (ReadOutput(),)
+        self._unmet: tuple[str, ...] | None = None
+
+    async def meet(self, agents: Iterable[Blueprint[Any]]) -> None:
+        """Before a run, once: see what MCP servers have that nobody has looked at, if anybody may want it."""
+        wanted = any(one.gear.named or "mcp" in one.spec.groups for one in agents)
+        if self.root is not None and wanted and self._unmet is None:
+            self._unmet = await meet_servers(self.root)
+            for one in self.notes:
+                logging.getLogger(__name__).warning("%s", one)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What files, packages and servers would bring that is not used, and what to do about it."""
+        brought = self._brought
+        return (*brought.notes, *brought.unagreed, *(self._unmet or ()))
+
+    @cached_property
+    def _files(self) -> Equipment:
+        """What files and packages give: run once for a house."""
+        return Equipment() if self.root is None else files_in(self.root)
+
+    @property
+    def _brought(self) -> Equipment:
+        """That, and the tools of MCP servers, which are made anew for each run and end with it."""
+        return Equipment() if self.root is None else together((self._files, servers_in(self.root)))
 
     def cast(self, agents: Mapping[str, Blueprint[Any]]) -> Cast:
         """The agents of a run as the team knows them; the first one has the task."""
         members = tuple((AgentId(name), self.equipped(one)) for name, one in agents.items())
-        house = {tool.name for tool in self._house}.difference(ALWAYS)
+        house = {tool.name for tool in (*self._house, *self._brought.tools)}.difference(ALWAYS)
         works_here = self.root is not None and any(house.intersection(spec.tools) for _, spec in members)
         return Cast(members=members, workspace=str(self.root) if works_here else "")
 
@@ -86,24 +116,30 @@ class Workplace:
         double = next((one.name for one in gear.own if one.name in names), None)
         if double is not None:
             raise WorldFault(f"The house has a tool {double!r} itself. Give yours another name.")
-        known = [tool.name for tool in (*gear.own, *self._house)]
+        every = self._every(gear.own)
+        known = [tool.name for tool in every]
         for name in (*gear.named, *gear.only):
             if name not in known:
-                raise WorldFault(f"{agent.name!r} can have no tool {name!r}. {meant(name, known)}")
-        return Toolbox((*gear.own, *self._house)).equipped(agent.spec, only=gear.only or None)
+                why = " ".join(self.notes) or meant(name, known)
+                raise WorldFault(f"{agent.name!r} can have no tool {name!r}. {why}")
+        return Toolbox(every).equipped(agent.spec, only=gear.only or None)
+
+    def _every(self, own: Sequence[Tool[..., Any]]) -> list[ToolExecutor]:
+        """All tools that an agent with these of its own can have. Of two with one name, what the program says stays."""
+        return [*own, *self._house, *_others(self._brought, own).tools]
 
     def specs(self, agent: Blueprint[Any]) -> Sequence[ToolSpec]:
         """What a model is told of the tools of an agent."""
         names = self.equipped(agent).tools
-        return [tool.card.spec for tool in (*agent.gear.own, *self._house) if tool.name in names]
+        return [tool.card.spec for tool in self._every(agent.gear.own) if tool.name in names]
 
-    def hands(self, own: Sequence[Tool[..., Any]], find: FindStep, asking: Asking) -> AnyHands:
-        """All tools of a run, under the policy that holds here."""
-        walls = Walls(self.root, asking.sandbox) if self.root is not None else None
+    def hands(self, own: Sequence[Tool[..., Any]], find: FindStep, asking: Asking, models: Models) -> AnyHands:
+        """All tools of a run, under the policy that holds here. What leads a browser is one of the models."""
+        walls = Walls(self.root, asking.sandbox, web=asking.web) if self.root is not None else None
         policy = Confirming(self._policy(own, walls), asking.confirmed)
         if self.root is None:
             return _Own((*own, ReadOutput(find)), policy, asking)
-        more = Equipment(tools=tuple(own))
+        more = together((Equipment(tools=tuple(own)), _others(self._brought, own)))
         return Hands(
             self.root,
             policy,
@@ -112,6 +148,8 @@ class Workplace:
             unattended=asking.unattended,
             secrets=asking.secrets,
             web=asking.web,
+            browser=asking.browser,
+            models=models,
             walls=walls,
         )
 
@@ -125,6 +163,12 @@ class Workplace:
         names = [one.name for one in own]
         walled = walls.hold if walls is not None else None
         return policy_for(root, persons_rules().of(root), project, own=self._rules, brought=names, walled=walled)
+
+
+def _others(brought: Equipment, own: Sequence[Tool[..., Any]]) -> Equipment:
+    """What is brought, without what a program has a function of that name for."""
+    names = {one.name for one in own}
+    return evolve(brought, tools=tuple(one for one in brought.tools if one.name not in names))
 
 
 class _Own:

@@ -35,7 +35,8 @@ VARIABLES: Final[Mapping[str, str]] = {
     "GREENROOM_AFTER_TOOL_CALL": "after_tool_call",
     "GREENROOM_EXECUTE_TOOL_CONFIRM": "execute_tool_confirm",
     "GREENROOM_NON_INTERACTIVE": "non_interactive",
-    "GREENROOM_SANDBOX": "sandbox",
+    "GREENROOM_APPROVALS_EXPIRE": "approvals_expire",
+    "GREENROOM_SANDBOX": "sandbox.walls",
 }
 FLAGS: Final[Mapping[str, str]] = {
     "limits.cost": "--max-cost",

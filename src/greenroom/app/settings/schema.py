@@ -89,11 +89,43 @@ class WebSettings:
 
 
 @record
+class BrowserSettings:
+    """The browser of agents: which Chromium, whether it is seen (None: where there is a screen), how many moves,
+    seconds and tokens an errand has. `hosts` are reached beside those that it names: a name, or `*.domain`."""
+
+    program: str = ""
+    headless: bool | None = None
+    steps: int = 100
+    seconds: float = 900.0
+    tokens: int = 300_000
+    hosts: tuple[str, ...] = ()
+
+
+@record
+class SandboxSettings:
+    """The walls around commands: those that hold here, or with `off` none, and then each command is asked about.
+    `hosts` are what commands get to over the network, through a proxy; a name, or `*.domain` for all below one."""
+
+    walls: Literal["auto", "off"] = "auto"
+    hosts: tuple[str, ...] = ()
+
+
+@record
+class CheckSettings:
+    """A check that a project proposes: a command line, where it is run, how many seconds it may take."""
+
+    run: str
+    kind: Literal["test", "types", "lint", "build"] = "test"
+    folder: str = "."
+    seconds: float = 900.0
+
+
+@record
 class Settings:
     """All settings. An empty model is none: what is at hand decides.
 
     With `execute_tool_confirm` every call of a tool is asked about, also one that only looks. `non_interactive` says
-    that nobody is there to be asked anything. With `sandbox` off commands run without walls, and each is asked about.
+    that nobody is there to be asked anything. What nobody has answered after `approvals_expire` seconds is denied.
     """
 
     version: int = 1
@@ -107,11 +139,19 @@ class Settings:
     retry: Retry = Retry()
     limits: Caps = Caps()
     web: WebSettings = WebSettings()
+    browser: BrowserSettings = BrowserSettings()
     language: Literal["en", "zh"] = "en"
     after_tool_call: tuple[str, ...] = ()
     execute_tool_confirm: bool = False
     non_interactive: bool = False
-    sandbox: Literal["auto", "off"] = "auto"
+    approvals_expire: float | None = None
+    sandbox: SandboxSettings = SandboxSettings()
+    checks: Mapping[str, CheckSettings] = msgspec.field(default_factory=dict)
+
+    @property
+    def patience(self) -> int | None:
+        """Milliseconds that a question waits for its answer."""
+        return None if self.approvals_expire is None else round(self.approvals_expire * 1000)
 
 
 # ------------------------------------------------------------------------------------------- the same, to be read
@@ -171,6 +211,26 @@ WEB: Final = Table(
         "ports": values.ports,
     },
 )
+BROWSER: Final = Table(
+    record=BrowserSettings,
+    keys={
+        "program": values.text,
+        "headless": values.switch,
+        "steps": values.count,
+        "seconds": values.duration,
+        "tokens": values.count,
+        "hosts": values.hosts,
+    },
+)
+CHECK: Final = Table(
+    record=CheckSettings,
+    keys={
+        "run": values.text,
+        "kind": values.one_of("test", "types", "lint", "build"),
+        "folder": values.text,
+        "seconds": values.duration,
+    },
+)
 PRICE: Final = Table(
     record=Price,
     keys={"input": values.price, "output": values.price, "cached": values.price, "written": values.price},
@@ -189,10 +249,13 @@ SCHEMA: Final = Table(
         "retry": Table(record=Retry, keys={"attempts": values.count, "delay": values.delay, "total": values.duration}),
         "limits": Table(record=Caps, keys={"cost": values.cost, "tokens": values.tokens, "time": values.time}),
         "web": WEB,
+        "browser": BROWSER,
         "language": values.one_of("en", "zh"),
         "after_tool_call": values.folders,
         "execute_tool_confirm": values.switch,
         "non_interactive": values.switch,
-        "sandbox": values.one_of("auto", "off"),
+        "approvals_expire": values.patience,
+        "sandbox": Table(record=SandboxSettings, keys={"walls": values.one_of("auto", "off"), "hosts": values.hosts}),
+        "checks": Named(entry=CHECK),
     },
 )

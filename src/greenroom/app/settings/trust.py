@@ -27,6 +27,8 @@ def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
         )
     if "web" in raw:
         raise refused(source, ("web",), "decides who reads what you search for, and what is reached", user_file)
+    if "browser" in raw:
+        raise refused(source, ("browser",), "decides which program is started, and what it reaches", user_file)
     if "after_tool_call" in raw:
         raise refused(source, ("after_tool_call",), "names code that would be run", user_file)
     _refuse_spending(raw, source, as_table(yours.get("limits", {})), user_file)
@@ -34,9 +36,11 @@ def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
     if raw.get("execute_tool_confirm") is False:  # it may want more to be asked, never less
         raise refused(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
     if "sandbox" in raw:
-        raise refused(source, ("sandbox",), "decides whether there are walls around commands", user_file)
+        raise refused(source, ("sandbox",), "decides which walls are around commands, and what those reach", user_file)
     if "non_interactive" in raw:
         raise refused(source, ("non_interactive",), "decides whether you are asked at all", user_file)
+    if "approvals_expire" in raw:
+        raise refused(source, ("approvals_expire",), "decides how long you have for an answer", user_file)
 
 
 def _refuse_spending(raw: Raw, source: str, yours: Raw, user_file: str) -> None:

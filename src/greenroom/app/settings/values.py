@@ -87,6 +87,14 @@ def duration(value: object) -> float:
     return number(scaled(value, _TIME, _SECONDS, what), what, least=0.001)
 
 
+def patience(value: object) -> float | None:
+    """Seconds, more than none; None is for ever."""
+    what = 'a time like "30m", "24h" or "7d", or "none" for never'
+    if isinstance(value, str) and value.strip().lower() == NO_CAP:
+        return None
+    return number(scaled(value, _TIME, _SECONDS, what), what, least=0.001)
+
+
 def delay(value: object) -> float:
     """Seconds, or none."""
     return scaled(value, _TIME, _SECONDS, 'a time from 0 on, like 1.5 or "2s"')
@@ -146,6 +154,17 @@ def places(value: object) -> tuple[str, ...]:
     if not all(one.port for one in read):
         raise Unfit(what)
     return tuple(map(str, read))
+
+
+def hosts(value: object) -> tuple[str, ...]:
+    """Hosts, each by its name, or all below a domain."""
+    what = 'a list of hosts, like ["pypi.org", "*.pythonhosted.org"]'
+    if not isinstance(value, list | tuple):
+        raise Unfit(what)
+    try:
+        return tuple(str(host(text(one), pattern=True)) for one in value)
+    except ValueError:
+        raise Unfit(what) from None
 
 
 def ports(value: object) -> tuple[int, ...]:

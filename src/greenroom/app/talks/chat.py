@@ -11,7 +11,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
 from greenroom.app.talks.founding import FIRST, Cast, brought, found_chat, turn
 from greenroom.app.talks.history import SPOKEN, Exchange, exchanges, said_in
-from greenroom.app.talks.kits import CHAT
+from greenroom.app.talks.names import CHAT
 from greenroom.app.talks.outcome import choose_model
 from greenroom.app.talks.typed.data import interrupted
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from greenroom.app.lookup import LAST, find
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.founding import FIRST
-from greenroom.app.talks.kits import CHAT
+from greenroom.app.talks.names import CHAT
 from greenroom.core.base.errors import Refused, Rejected, StoreFault
 from greenroom.core.base.ids import TeamId
 

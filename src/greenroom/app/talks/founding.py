@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from greenroom.app.runtime import Runtime
-from greenroom.app.talks.kits import CHAT
+from greenroom.app.talks.names import CHAT
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
 from greenroom.core.base.records import evolve, record

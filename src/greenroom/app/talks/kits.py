@@ -9,17 +9,12 @@ from typing import Final, Protocol, TypeAlias
 from greenroom.abilities.skills.talking import talking
 from greenroom.app.kit import Kit, KitMaker
 from greenroom.app.reading import TextReader
+from greenroom.app.talks.names import ASK, CHAT, RUN
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.state.team import Team
 
-ASK: Final = "ask"
-RUN: Final = "run"
-CHAT: Final = "chat"
-ALONE: Final = (ASK, RUN)
-"""Those whose only task ends with the answer."""
-
-TALKS: Final = (*ALONE, CHAT)
 MANY: Final = 30
 """Tools above which an agent is first asked which of them its task needs."""
 
@@ -45,15 +40,25 @@ class Hands(Protocol):
 HandsOf: TypeAlias = Callable[[Path], Hands]
 
 
-def talk_kits(models: Models, notes: Callable[[], str], hands: HandsOf | None = None) -> Mapping[str, KitMaker]:
+def _for_ever() -> None:
+    """Questions do not expire."""
+
+
+def talk_kits(
+    models: Models,
+    notes: Callable[[], str],
+    hands: HandsOf | None = None,
+    expire: Callable[[], int | None] = _for_ever,
+) -> Mapping[str, KitMaker]:
     """The kits by name. Neither models nor the workspace are touched before a team runs with one.
 
-    `hands` makes the tools of a workspace: for teams that have one.
+    `hands` makes the tools of a workspace: for teams that have one. `expire` is how long (ms) their questions wait.
     """
 
     def kit(team: Team, *, solo: bool) -> Kit:
         mine = hands(Path(team.workspace)) if hands is not None and team.workspace else None
-        return _kit(models, mine, solo=solo, project=notes())
+        kit = _kit(models, mine, solo=solo, project=notes())
+        return evolve(kit, approvals_expire=expire()) if mine is not None else kit
 
     return {
         ASK: lambda _: _kit(models, None, solo=True),

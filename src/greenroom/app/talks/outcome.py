@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.founding import model_of, voiced
-from greenroom.app.talks.kits import ALONE, TALKS
+from greenroom.app.talks.names import ALONE, TALKS
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.rules.intents import ChangeAgent, FinishTask
 from greenroom.core.state.step import Step

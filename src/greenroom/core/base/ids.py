@@ -6,7 +6,7 @@ Only a team's id is drawn at random (by `app`): every other id is unique inside 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, NewType
+from typing import Final, NewType, TypeAlias
 
 TeamId = NewType("TeamId", str)
 AgentId = NewType("AgentId", str)
@@ -23,6 +23,9 @@ ApprovalId = NewType("ApprovalId", str)
 TimerId = NewType("TimerId", str)
 MemoryId = NewType("MemoryId", str)
 ArtifactId = NewType("ArtifactId", str)
+
+Principals: TypeAlias = tuple[AgentId, ...]
+"""Those on whose behalf an agent works: what they may not do, it may not do for them."""
 
 NO_RELATIVE: Final = "no_relative"
 """MAS's word for a message or step that belongs to no stage."""

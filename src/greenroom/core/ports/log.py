@@ -51,7 +51,8 @@ class TakenIntent:
 
 @record
 class Append:
-    """One batch for one stream: all of it or nothing."""
+    """One batch for one stream: all of it or nothing. `questions` is how many wait for a person after it; None when
+    that is as it was before."""
 
     stream: str
     expected_version: int
@@ -61,6 +62,7 @@ class Append:
     archive: Sequence[ArchiveRow] = ()
     taken: Sequence[TakenIntent] = ()
     blobs: Sequence[str] = ()
+    questions: int | None = None
 
 
 @record
@@ -74,7 +76,10 @@ class Head:
 
 @record
 class StreamInfo:
-    """A stream as `tasks` and `du` list it. `owner` is the live owner, if any; sizes are in bytes."""
+    """A stream as `tasks` and `du` list it. `owner` is the live owner, if any; sizes are in bytes.
+
+    `questions` is how many wait for a person there; None when nobody has counted them.
+    """
 
     stream: str
     created_at: int
@@ -83,6 +88,7 @@ class StreamInfo:
     event_bytes: int
     archive_bytes: int
     blob_bytes: int
+    questions: int | None = None
 
 
 @record

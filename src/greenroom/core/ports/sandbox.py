@@ -17,9 +17,11 @@ forbidden, both with a filter of system calls; *seatbelt* is what macOS has; *no
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one command may use. `memory` holds where the system lets us make a control group; the rest holds always.
+    """What one command may use. Memory, processes and time of the processor are held by the kernel where it lets us
+    make a control group; else somebody looks four times a second.
 
-    `quota` is for all that lies in the workspace, `entries` for the number of files and folders in it.
+    `temporary` is what may lie in memory as files, in one place. `quota` is for all that lies in the workspace,
+    `entries` for the number of files and folders in it.
     """
 
     memory: int = 4 * 1024**3
@@ -30,6 +32,15 @@ class Limits:
     temporary: int = 1024**3
     quota: int = 10 * 1024**3
     entries: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Something of elsewhere that a command finds `at` a place: seen from the workspace, or from the top of all."""
+
+    source: str
+    at: str
+    writable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +123,10 @@ class Wall(Protocol):
         """This command behind walls, once; `WorldFault` where they cannot be put up. Nothing runs yet."""
         ...
 
-    def overrun(self, enclosed: Enclosed) -> str:
+    def overrun(self, enclosed: Enclosed, guard: int) -> str:
         """Why this command has to end: it, or the workspace, is over a limit that no kernel knows. Else empty.
 
-        Cheap: it is asked often.
+        All its processes are below `guard`. Cheap: it is asked often.
         """
         ...
 

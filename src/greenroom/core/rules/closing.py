@@ -21,6 +21,9 @@ from greenroom.core.state.world import World, ordered
 FILLS = "instruction_generation"
 """The skill that fills in the instruction of the next tool step of its thread."""
 
+ANSWER = "answer"
+"""What the timer of a question is called, after its step."""
+
 
 def emit_end(
     draft: Draft,
@@ -60,6 +63,13 @@ def emit_end(
         )
     )
     stop_clock(draft, step)
+    stop_question(draft, step)
+
+
+def stop_question(draft: Draft, step: Step) -> None:
+    """A question that is over needs no end of its time."""
+    if step.approval is not None and (clock := timer_id(step.step_id, ANSWER)) in draft.world.timers:
+        draft.emit(TimerCancelled(at=draft.now, timer_id=clock))
 
 
 def stop_clock(draft: Draft, step: Step) -> None:

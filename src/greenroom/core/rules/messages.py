@@ -16,6 +16,7 @@ from greenroom.core.base.ids import (
     waiting_id,
 )
 from greenroom.core.base.records import evolve
+from greenroom.core.rules.behalf import given_by_message, given_here
 from greenroom.core.rules.closing import end_step, notice, settle_mail
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
 from greenroom.core.rules.intents import SendMessage
@@ -273,15 +274,16 @@ def _home(draft: Draft, message: Message, agent: Agent, asked: Wait | None) -> T
     if asked is not None and asked.thread_id is not None and is_open(draft.world, asked.thread_id):
         return asked.thread_id
     if message.delivery == "call":
-        return open_thread(draft, name, task, call=message.message_id)
+        return open_thread(draft, name, task, call=message.message_id, on_behalf=given_here(draft))
     if message.delivery == "handoff" and draft.cause is not None:
-        return open_thread(draft, name, task, stage=draft.cause.stage_id, subtask=draft.cause.subtask_id)
+        stage_id, subtask_id = draft.cause.stage_id, draft.cause.subtask_id
+        return open_thread(draft, name, task, stage=stage_id, subtask=subtask_id, on_behalf=given_here(draft))
     stage = draft.world.stages.get(StageId(message.stage_relative))
     if stage is not None:
         for subtask in stage.subtasks:
             if subtask.agent == name and subtask.state == "running":
                 return open_thread(draft, name, task, stage=stage.stage_id, subtask=subtask.subtask_id)
-    return open_thread(draft, name, task)
+    return open_thread(draft, name, task, on_behalf=given_by_message(draft, name, task))
 
 
 def _wording(message: Message, waiting: WaitingId | None) -> str:

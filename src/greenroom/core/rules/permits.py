@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, StepId, WaitingId, timer_id
+from greenroom.core.base.ids import AgentId, ApprovalId, StepId, WaitingId, timer_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules import limits
-from greenroom.core.rules.closing import drop_step, notice, settle_question
+from greenroom.core.rules.behalf import given_here
+from greenroom.core.rules.closing import drop_step, notice, settle_question, stop_question
 from greenroom.core.rules.draft import DOOR, Draft, Verdict, is_trusted, not_in_group, not_manager, unknown
+from greenroom.core.rules.expiring import expire, too_late
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
 from greenroom.core.rules.queue import enqueue, open_thread
 from greenroom.core.rules.waits import reader, release
@@ -38,6 +40,9 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
         return unknown("approval", intent.approval_id, tuple(draft.world.approvals))
     if not is_trusted(draft.world, by):
         return Rejected(code="not_a_person", why=f"{by!r} may not answer: a person must.")
+    late = too_late(draft, approval)
+    if late is not None:
+        return late
     if approval.words and intent.answer == "approved" and not intent.reason.strip():
         return Rejected(code="no_words", why="An answer in words is wanted, and there is none.", hint="Say something.")
     lasting = intent.scope != "once" and intent.answer == "approved"
@@ -48,7 +53,8 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> Verdict:
     _answer(draft, approval, intent, by, grant)
     for other in ordered(draft.world.approvals) if grant or release else ():
         # Nobody has agreed to what they were not told: one about other places is not answered by this.
-        if other.state == "pending" and (other.grant, other.release) == (grant, release):
+        same = (other.grant, other.release) == (grant, release)
+        if same and other.state == "pending" and too_late(draft, other) is None:
             _answer(draft, other, evolve(intent, approval_id=other.approval_id), by, grant)
     return None
 
@@ -79,6 +85,7 @@ def _answer(draft: Draft, approval: Approval, intent: AnswerApproval, by: str, g
         settle_question(draft, "approval_id", approval.approval_id)
         if intent.reason and not approval.words:
             notice(draft, step, "", "approved", f"{by} agreed to step {step.step_id}: {intent.reason}")
+        stop_question(draft, step)
         draft.emit(StepUnblocked(at=draft.now, step_id=step.step_id))
     else:
         who = "the person" if by.split(":", 1)[0] == DOOR else by
@@ -108,6 +115,7 @@ def set_timer(draft: Draft, intent: SetTimer, by: str) -> Verdict:
         agent_id=intent.agent_id,
         text=intent.text,
         origins=draft.read,
+        on_behalf=given_here(draft),
     )
     draft.emit(TimerSet(at=draft.now, timer=timer))
     return None
@@ -125,7 +133,8 @@ def cancel_timer(draft: Draft, intent: CancelTimer, by: str) -> Verdict:
 
 
 def fire_timer(draft: Draft, intent: FireTimer, by: str) -> Verdict:
-    """Its time has come: a wait ends, an agent is woken, a step has worked as long as it may."""
+    """Its time has come: a wait ends, an agent is woken, a step has worked as long as it may,
+    or a question has waited as long as it may."""
     timer = draft.world.timers.get(intent.timer_id)
     if timer is None:
         return unknown("timer", intent.timer_id)
@@ -134,12 +143,15 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> Verdict:
     draft.emit(TimerFired(at=draft.now, timer_id=timer.timer_id))
     if timer.purpose == "wait":
         release(draft, WaitingId(timer.subject), "timeout")
+    elif timer.purpose == "answer":
+        expire(draft, ApprovalId(timer.subject), timer.due)
     elif timer.purpose == "work":
         _out_of_time(draft, StepId(timer.subject))
     elif draft.world.tasks[timer.task_id].state != "cancelling":
         style = draft.world.agents[timer.agent_id].spec.style
         work = Work(type="skill", executor=reader(style), intention=f"Timer {timer.subject}.", text_content=timer.text)
-        enqueue(draft, open_thread(draft, timer.agent_id, timer.task_id), work, origins=timer.origins)
+        thread = open_thread(draft, timer.agent_id, timer.task_id)
+        enqueue(draft, thread, work, origins=timer.origins, on_behalf=timer.on_behalf)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, MessageId, message_id, waiting_id
 from greenroom.core.base.records import Data
+from greenroom.core.rules.behalf import given_here
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
 from greenroom.core.rules.intents import AskInfo, NeedToolDecision
 from greenroom.core.rules.messages import deliver
@@ -91,7 +92,7 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdi
     if cause is not None and here and is_open(draft.world, cause.thread_id):
         thread = cause.thread_id
     else:
-        thread = open_thread(draft, intent.agent_id, intent.task_id)
+        thread = open_thread(draft, intent.agent_id, intent.task_id, on_behalf=given_here(draft))
     place = next_place(draft.world, draft.world.agents[intent.agent_id])
     owed = owed_in(draft, thread)
     told = _instruct(draft, intent, work.intention)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from greenroom.core.base.ids import (
     AgentId,
     MessageId,
+    Principals,
     StageId,
     StepId,
     SubtaskId,
@@ -15,6 +16,7 @@ from greenroom.core.base.ids import (
     thread_id,
 )
 from greenroom.core.base.records import evolve
+from greenroom.core.rules.behalf import taken_along
 from greenroom.core.rules.draft import Draft
 from greenroom.core.rules.limits import needed, working_time
 from greenroom.core.rules.origins import carried, inherited
@@ -142,6 +144,7 @@ def enqueue(
     jumped: bool = False,
     retry: int = 0,
     origins: Labels = (),
+    on_behalf: Principals = (),
 ) -> StepId:
     """Put a step into the queue of the thread's agent (at the end unless told where). Its words are from `origins`."""
     home = draft.world.threads[thread]
@@ -154,6 +157,7 @@ def enqueue(
         jumped=jumped,
         retry=retry,
         origins=carried(draft, thread, origins),
+        on_behalf=on_behalf or taken_along(draft, thread, home.agent_id),
     )
     draft.emit(queued)
     return queued.step_id
@@ -184,8 +188,9 @@ def open_thread(
     stage: StageId | None = None,
     subtask: SubtaskId | None = None,
     call: str | None = None,
+    on_behalf: Principals = (),
 ) -> ThreadId:
-    """The agent's thread in this place; opened when it is new."""
+    """The agent's thread in this place; opened, on somebody's behalf, when it is new."""
     name = thread_id(agent, call or subtask or task)
     if name not in draft.world.threads:
         draft.emit(
@@ -198,6 +203,7 @@ def open_thread(
                 subtask_id=subtask,
                 call=call,
                 origins=inherited(draft, agent, task),
+                on_behalf=tuple(dict.fromkeys(one for one in on_behalf if one != agent)),
             )
         )
     return name

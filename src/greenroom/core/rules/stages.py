@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, message_id, stage_id, subtask_id, thread_id
 from greenroom.core.base.records import Data
+from greenroom.core.rules.behalf import given_by_manager
 from greenroom.core.rules.closing import cancel_steps, close_if_over, settle_question
 from greenroom.core.rules.draft import SYSTEM, Draft, Verdict, is_trusted, not_manager, unknown
 from greenroom.core.rules.intents import (
@@ -208,7 +209,14 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> Verdict:
     if agent.spec.kind == "human":
         _ask_human(draft, stage, subtask.agent, _briefing(stage, subtask), {"subtask_id": subtask.subtask_id})
         return None
-    thread = open_thread(draft, subtask.agent, stage.task_id, stage=stage.stage_id, subtask=subtask.subtask_id)
+    thread = open_thread(
+        draft,
+        subtask.agent,
+        stage.task_id,
+        stage=stage.stage_id,
+        subtask=subtask.subtask_id,
+        on_behalf=given_by_manager(draft, stage.task_id),
+    )
     executor = "planning" if agent.spec.style == "plan" else "converse"
     work = Work(type="skill", executor=executor, intention=subtask.name, text_content=_briefing(stage, subtask))
     enqueue(draft, thread, work, origins=draft.world.tasks[stage.task_id].origins)

@@ -7,9 +7,11 @@ from typing import Final
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import StepId, ThreadId, approval_id, timer_id
+from greenroom.core.rules.behalf import given_here
 from greenroom.core.rules.closing import FILLS, drop_step, end_step
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, own_step, unknown
 from greenroom.core.rules.endings import running, stale
+from greenroom.core.rules.expiring import expiry, set_expiry
 from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
 from greenroom.core.rules.limits import needed, stop_at, working_time
 from greenroom.core.rules.questions import ask_person
@@ -158,7 +160,7 @@ def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
         return unknown("task", intent.task_id, tuple(world.tasks))
     if intent.agent_id not in task.group:
         return not_in_group(intent.agent_id, task)
-    return open_thread(draft, intent.agent_id, intent.task_id)
+    return open_thread(draft, intent.agent_id, intent.task_id, on_behalf=given_here(draft))
 
 
 def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
@@ -167,7 +169,7 @@ def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
         return None
     spec, cause = agent.spec, draft.cause
     if work.type == "tool":
-        if work.executor in spec.tools or (work.executor == CALLS and spec.calls):
+        if work.executor in (*spec.tools, spec.proof) or (work.executor == CALLS and spec.calls):
             return None
         known = ", ".join(spec.tools) or "none"
         return Rejected(
@@ -299,7 +301,7 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
         if covers(approval, terms.digest, terms.exposed_at):
             return True
         draft.emit(ApprovalVoided(at=draft.now, approval_id=approval.approval_id, why="something else is asked"))
-    name = approval_id(step.step_id, step.asked + 1)
+    name, due = approval_id(step.step_id, step.asked + 1), expiry(draft)
     person = draft.world.human()
     draft.emit(StepBlocked(at=draft.now, step_id=step.step_id, state="awaiting_approval", terms=terms, approval=name))
     draft.emit(
@@ -315,8 +317,11 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
             grant=terms.grant,
             words=terms.words,
             release=terms.release,
+            expires_at=due,
         )
     )
+    if due is not None:
+        set_expiry(draft, draft.world.approvals[name], due)
     if person is not None:
         ask_person(draft, step, person, terms.question, {"approval_id": name})
     return False

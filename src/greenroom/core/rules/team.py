@@ -63,8 +63,12 @@ def declare(draft: Draft, intent: Declare, by: str) -> Verdict:
     if not is_trusted(draft.world, by):
         return not_manager(by, "declare what the house has")
     told = (tuple(draft.world.blueprints.values()), tuple(draft.world.abilities.values()))
-    if (set_of(told[0]), set_of(told[1])) != (set_of(intent.blueprints), set_of(intent.abilities)):
-        draft.emit(Declared(at=draft.now, blueprints=intent.blueprints, abilities=intent.abilities))
+    same = (set_of(told[0]), set_of(told[1])) == (set_of(intent.blueprints), set_of(intent.abilities))
+    patience = intent.approvals_expire
+    if not same or patience != draft.world.team.approvals_expire:
+        draft.emit(
+            Declared(at=draft.now, blueprints=intent.blueprints, abilities=intent.abilities, approvals_expire=patience)
+        )
     return None
 
 

@@ -59,11 +59,13 @@ class Agent:
 
 @record
 class Declared:
-    """The blueprints agents can be made from, and the abilities of the house, as they are now."""
+    """The blueprints agents can be made from, and the abilities of the house, as they are now; and how long
+    questions wait."""
 
     at: int
     blueprints: tuple[AgentSpec, ...]
     abilities: tuple[Ability, ...]
+    approvals_expire: int | None = None
 
 
 @record

@@ -27,7 +27,7 @@ class Approval:
 
     `grant` is the rule that a person may agree to instead of this one call; empty when there is none. With `words` it
     is no yes that is wanted but an answer: `reason` is what they say. `release` are places, one a line, to which what
-    the agent holds would go: a yes for the run lets it, and no rule ever does.
+    the agent holds would go: a yes for the run lets it, and no rule ever does. At `expires_at` it is a no.
     """
 
     approval_id: ApprovalId
@@ -41,6 +41,7 @@ class Approval:
     grant: str = ""
     words: bool = False
     release: str = ""
+    expires_at: int | None = None
     state: ApprovalWord = "pending"
     scope: Scope = "once"
     answered_by: str = ""
@@ -62,6 +63,7 @@ class ApprovalRequested:
     grant: str = ""
     words: bool = False
     release: str = ""
+    expires_at: int | None = None
 
 
 @record
@@ -109,6 +111,7 @@ def requested(event: ApprovalRequested) -> Approval:
         grant=event.grant,
         words=event.words,
         release=event.release,
+        expires_at=event.expires_at,
     )
 
 

@@ -60,7 +60,8 @@ class AgentSpec:
     """The static part of an agent. `prompt` is what it is told of its work; `answer` the JSON Schema of its answers.
 
     `calls` are the agents that it may call and hear back from. `rules` are what it may not do, or not unasked: they
-    bind it, and whoever works on its behalf.
+    bind it, and whoever is brought into a conversation by it. `proof` is the tool that has the last word on its work:
+    what it says itself is a claim.
     """
 
     name: str
@@ -75,6 +76,7 @@ class AgentSpec:
     calls: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
     rules: tuple[str, ...] = ()
+    proof: str = ""
     capabilities: tuple[str, ...] = ()
     manager: bool = False
     answer: Data | None = None

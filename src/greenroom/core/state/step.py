@@ -10,6 +10,7 @@ from greenroom.core.base.ids import (
     ApprovalId,
     BudgetId,
     MessageId,
+    Principals,
     StageId,
     StepId,
     SubtaskId,
@@ -170,6 +171,7 @@ class StepQueued:
     jumped: bool = False
     retry: int = 0
     origins: Labels = ()
+    on_behalf: Principals = ()
 
 
 @record

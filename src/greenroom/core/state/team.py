@@ -19,7 +19,7 @@ class Team:
     """One team. `paused` says why nothing new starts; None when it is not paused.
 
     `workspace` is the folder that it works in: it stays that one, wherever it is taken up again. `last_memory` is the
-    newest id that a memory was ever given.
+    newest id that a memory was ever given. `approvals_expire` (ms) is how long a question waits for its answer.
     """
 
     team_id: TeamId
@@ -31,6 +31,7 @@ class Team:
     kit: str = ""
     workspace: str = ""
     waiting_timeout: int | None = None
+    approvals_expire: int | None = None
     origin: Origin | None = None
     last_memory: str = ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greenroom.core.base.ids import AgentId, StageId, StepId, SubtaskId, TaskId, ThreadId
+from greenroom.core.base.ids import AgentId, Principals, StageId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.state.origin import Labels, merged, private, untrusted
 
@@ -37,6 +37,7 @@ class Thread:
     origins: Labels = ()
     untrusted_at: int | None = None
     private_at: int | None = None
+    on_behalf: Principals = ()
 
     @property
     def exposed_at(self) -> int | None:
@@ -58,6 +59,7 @@ class ThreadOpened:
     subtask_id: SubtaskId | None = None
     call: str | None = None
     origins: Labels = ()
+    on_behalf: Principals = ()
 
 
 @record
@@ -114,6 +116,7 @@ def opened(event: ThreadOpened) -> Thread:
         stage_id=event.stage_id,
         subtask_id=event.subtask_id,
         call=event.call,
+        on_behalf=event.on_behalf,
     )
     return absorbed(thread, event.origins, event.at)
 
@@ -129,6 +132,12 @@ def absorbed(thread: Thread, origins: Labels, at: int) -> Thread:
         untrusted_at=_since(thread.untrusted_at, untrusted(labels), at),
         private_at=_since(thread.private_at, private(labels), at),
     )
+
+
+def bound(thread: Thread, on_behalf: Principals) -> Thread:
+    """The thread after its agent took along what it does for these."""
+    more = tuple(one for one in on_behalf if one not in thread.on_behalf and one != thread.agent_id)
+    return evolve(thread, on_behalf=(*thread.on_behalf, *more)) if more else thread
 
 
 def _since(known: int | None, labels: Labels, at: int) -> int | None:

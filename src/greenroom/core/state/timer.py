@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from greenroom.core.base.ids import AgentId, TaskId, TimerId
+from greenroom.core.base.ids import AgentId, Principals, TaskId, TimerId
 from greenroom.core.base.records import record
 from greenroom.core.state.origin import Labels
 
-Purpose = Literal["wait", "wake", "work"]
+Purpose = Literal["wait", "wake", "work", "answer"]
 
 
 @record
 class Timer:
-    """At `due` something happens to `subject`: a wait ends, an agent is woken with `text`, a step has worked enough.
+    """At `due` something happens to `subject`: a wait ends, an agent is woken with `text`, a step has worked enough,
+    or nobody has answered the question about it.
 
-    `origins` is what its agent had read when it wrote the text.
+    `origins` is what its agent had read when it wrote the text, `on_behalf` for whom it worked then.
     """
 
     timer_id: TimerId
@@ -26,6 +27,7 @@ class Timer:
     agent_id: AgentId
     text: str = ""
     origins: Labels = ()
+    on_behalf: Principals = ()
 
 
 @record

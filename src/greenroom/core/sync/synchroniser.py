@@ -102,6 +102,7 @@ class Synchroniser:
         self._sleep = sleep
         self._now = 0
         self._batches = 0
+        self._told: object = None
         self._waiting: list[_Request] = []
         self._wake = asyncio.Event()
         self.foresee: Foresee = _nothing
@@ -249,6 +250,7 @@ class Synchroniser:
             archive=batch.rows,
             taken=batch.taken,
             blobs=[blob for event in batch.events if isinstance(event, StepEnded) for blob in event.blobs],
+            questions=self._questions(batch.world),
         )
         tries, delay, unsure = 0, 0.05, False
         while True:
@@ -269,7 +271,14 @@ class Synchroniser:
                 delay = min(delay * 2, 2.0)
             else:
                 self.bus.worry(None)
+                self._told = batch.world.approvals
                 return version
+
+    def _questions(self, world: World) -> int | None:
+        """How many questions wait for a person, for those who list them; None when that was said already."""
+        if world.approvals is self._told:
+            return None
+        return sum(one.state == "pending" for one in world.approvals.values())
 
     async def _found(self, append: Append) -> int | None:
         """The version of a commit that was cut off, if it happened after all."""

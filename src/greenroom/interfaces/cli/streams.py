@@ -6,6 +6,8 @@ import io
 import os
 import select
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -43,6 +45,45 @@ def make_firm() -> None:
         errors="backslashreplace",
         line_buffering=True,
     )
+
+
+@contextmanager
+def answering() -> Iterator[TextIO]:
+    """The answer's own stream. Meanwhile stdout is stderr for everybody else: for what a tool prints, and its children.
+
+    A program that reads JSON from here must not find anybody's words between it.
+    """
+    stream = sys.stdout
+    stream.flush()
+    if not _is_standard(stream):
+        with redirect_stdout(sys.stderr):
+            yield stream
+        return
+    with _moved(STDOUT) as number, redirect_stdout(sys.stderr):
+        own = os.fdopen(number, "w", encoding=stream.encoding, errors="replace", closefd=False)
+        try:
+            yield own
+        finally:
+            own.flush()
+
+
+def _is_standard(stream: TextIO) -> bool:
+    try:
+        return stream.fileno() == STDOUT
+    except (OSError, ValueError):
+        return False  # what stands in for it in a test
+
+
+@contextmanager
+def _moved(number: int) -> Iterator[int]:
+    """Another number for what is behind this one, which means stderr until the end."""
+    kept = os.dup(number)
+    os.dup2(STDERR, number)
+    try:
+        yield kept
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
 
 
 def hush(stream: TextIO | io.FileIO) -> None:

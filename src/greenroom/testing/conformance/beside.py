@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from greenroom.core.base.errors import Bug, StoreFault
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.log import Append, ArchiveRow, Lease, NewEvent, Snapshot, Store
 from greenroom.testing.conformance.store import STREAM, OpenLog, StoreCase, batch, moved, own
 
@@ -31,7 +32,22 @@ async def broken_pages() -> AsyncIterator[Sequence[ArchiveRow]]:
 
 
 class BesideConformance(StoreCase):
-    """Archive, snapshots, blobs."""
+    """Archive, snapshots, blobs, and how many questions wait."""
+
+    async def test_how_many_questions_wait_is_what_was_said_last(self, log: Store, lease: Lease) -> None:
+        async def waiting() -> list[int | None]:
+            return [one.questions for one in await log.streams()]
+
+        await log.append(batch(lease, 0))
+        assert await waiting() == [None]
+        await log.append(evolve(batch(lease, 1), questions=2))
+        await log.append(batch(lease, 2))
+        assert await waiting() == [2]
+        await log.append(evolve(batch(lease, 3), questions=0))
+        assert await waiting() == [0]
+        await log.forget(STREAM)
+        await log.create(STREAM, 1)
+        assert await waiting() == [None]
 
     async def test_archive_rows_come_by_version(self, log: Store, lease: Lease) -> None:
         await log.append(batch(lease, 0, 3, archive=[moved("b", 1), moved("a", 2), moved("c", 3)]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from greenroom.abilities.skills.prompts.builder import MARK, PACK
+from greenroom.abilities.skills.talk.circles import Circle
 from greenroom.core.base.records import record
 from greenroom.core.state.spec import AgentSpec, Ends
 
@@ -14,13 +15,14 @@ CAP: Final = 200
 PATIENCE: Final[dict[Ends, int]] = {"finish": 1, "mark": 5, "text": 0}
 """How often an agent that only talks is told that its work is not over."""
 
-Source = Literal["finish", "answer", "mark", "text", "unproven", "silent", "held", "limit"]
+Source = Literal["finish", "answer", "mark", "text", "unproven", "silent", "held", "limit", "circles"]
 
 WHY: Final[dict[Source, str]] = {
     "unproven": "(Unproven: it was said in text, not with `finish`.)",
     "silent": "It never said that it was done. Its last words:",
     "held": "It says that it is done, but may not end its task by itself (`auto_complete`), and nobody else is here.",
     "limit": "It has acted as often as it may, and did not end its work.",
+    "circles": "It went in circles, and was stopped.",
 }
 """What is said of an end that is not the agent's own word."""
 
@@ -35,7 +37,7 @@ class CompletionSignal:
     @property
     def failed(self) -> bool:
         """Whether the work has not come to its end."""
-        return self.source in ("silent", "held", "limit")
+        return self.source in ("silent", "held", "limit", "circles")
 
 
 def signal(source: Source, text: str) -> CompletionSignal:
@@ -108,3 +110,8 @@ def cut_off(spec: AgentSpec) -> str:
 def last_turn(spec: AgentSpec, rounds: int) -> str:
     """What an agent is told that has acted as often as it may."""
     return PACK.render(spec.language, "last_turn", {"rounds": rounds})
+
+
+def in_circles(spec: AgentSpec, circle: Circle, *, ends: bool) -> str:
+    """What an agent is told that does the same again and again."""
+    return PACK.render(spec.language, "circles", {"circle": circle, "ends": ends})

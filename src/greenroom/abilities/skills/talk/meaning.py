@@ -28,7 +28,8 @@ class Situation:
     """In which a reply is read. `alone` says that the thread has no other open step; `offered` are all calls there are.
 
     `unattended` work goes on until it is over, because nobody is there to say how; `last` is the turn in which the
-    agent must not act any more; `told` that somebody has said something that it has not read.
+    agent must not act any more, because it went in `circles` or as often as it may; `told` that somebody has said
+    something that it has not read.
     """
 
     step: Step
@@ -40,6 +41,7 @@ class Situation:
     alone: bool
     offered: Collection[str]
     last: bool = False
+    circles: bool = False
     nudges: int = 0
     misread: int = 0
     others: tuple[str, ...] = ()
@@ -123,6 +125,9 @@ def _ending(here: Situation, meaning: Meaning, call: ToolCall, *, waits: bool) -
         meaning.told[call.call_id] = here.says("over")
     elif call.name == own.ANSWER and here.spec.answer is not None:
         _answer(here, meaning, here.spec.answer, call)
+    elif here.spec.proof and not own.gave_up(call.arguments):
+        meaning.told[call.call_id] = here.says("taken")
+        _end(here, meaning, CompletionSignal(source="finish", text=own.words(call.arguments, "summary")))
     else:
         meaning.intents.append(own.done(here.step, call))
         meaning.signal = CompletionSignal(source="finish", text=own.words(call.arguments, "summary"))
@@ -232,7 +237,9 @@ def _text(here: Situation, meaning: Meaning, text: str) -> None:
 
 def _end_at_limit(here: Situation, meaning: Meaning, text: str) -> None:
     """Whoever may not act any more has said all that it will; to have said nothing is no answer."""
-    if text.strip() and here.ends == "text":
+    if here.circles:
+        _end(here, meaning, endings.signal("circles", text))
+    elif text.strip() and here.ends == "text":
         _end(here, meaning, CompletionSignal(source="text", text=text))
     else:
         _end(here, meaning, endings.signal("limit", text))
@@ -245,6 +252,10 @@ def _end(here: Situation, meaning: Meaning, signal: CompletionSignal) -> None:
         meaning.intents.append(own.reply(here.step, signal.text))
     elif not here.owns or (signal.source == "answer" and not here.unattended):
         return  # to somebody who talks with the agent, an answer of some shape is a turn like any other
+    elif here.spec.proof and not signal.failed:
+        said = endings.without_mark(signal.text)
+        proof = Work(type="tool", executor=here.spec.proof, intention="Prove it.", instruction_content={"said": said})
+        meaning.works.append(proof)
     elif here.spec.history.need_summary and not signal.failed:
         meaning.works.append(Work(type="skill", executor=SUMMED_UP, intention="Sum up the work."))
     else:

@@ -161,8 +161,12 @@ def finished(step: Step, arguments: Data) -> FinishSubtask | FinishTask:
     """The end of the work, as the `finish` call asks for it."""
     claims = arguments.get("claims", arguments.get("evidence", ()))
     proofs = claims if isinstance(claims, list | tuple) else [claims]
-    failed = words(arguments, "status") in ("failed", "blocked", "error")
-    return ended(step, words(arguments, "summary"), tuple(str(proof) for proof in proofs), failed=failed)
+    return ended(step, words(arguments, "summary"), tuple(str(proof) for proof in proofs), failed=gave_up(arguments))
+
+
+def gave_up(arguments: Data) -> bool:
+    """Whether a `finish` call says that the work did not succeed."""
+    return words(arguments, "status") in ("failed", "blocked", "error")
 
 
 def ended(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Protocol
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault
 from greenroom.core.base.records import Data, encode
 from greenroom.core.ports.codec import plain
-from greenroom.core.ports.executor import Bench
+from greenroom.core.ports.executor import Live
 from greenroom.core.ports.model import (
     Failed,
     Finished,
@@ -25,6 +26,14 @@ from greenroom.core.ports.model import (
 )
 
 Content = TextDelta | ReasoningDelta | ToolCall | Opaque | Usage | Finished
+
+
+class Audience(Protocol):
+    """Those who see an answer as it comes: a bench, for one."""
+
+    def show(self, event: Live) -> None:
+        """Let them see it."""
+        ...
 
 
 class Reply:
@@ -99,11 +108,12 @@ class Reply:
         told: Mapping[str, str] | None = None,
         misread: bool = False,
         over: str | None = None,
+        circles: str | None = None,
     ) -> Data:
         """The reply as the log has it: what is not there takes no room. `asked` is the question, if its step has none.
 
         So the next request tells of this one word for word. `told` is what calls were answered at once, `over` by what
-        the work has ended with it.
+        the work has ended with it, `circles` in which of them it was told to go.
         """
         answers = told or {}
         calls = [_kept(call, answers.get(call.call_id)) for call in self.calls]
@@ -112,6 +122,8 @@ class Reply:
             found["misread"] = True
         if over is not None:
             found["over"] = over
+        if circles is not None:
+            found["circles"] = circles
         if asked is not None:
             found["asked"] = asked
         if self.reasoning:
@@ -136,7 +148,7 @@ def _kept(call: ToolCall, told: str | None = None) -> dict[str, object]:
     return found
 
 
-async def listen(bench: Bench, model: Model, request: ModelRequest, reply: Reply) -> None:
+async def listen(bench: Audience, model: Model, request: ModelRequest, reply: Reply) -> None:
     """Ask, and read the answer to its end; `ModelFault` for one that is no use, `ProviderFault` when there is none."""
     heard = False
     async with Listening(model.stream(request)) as events:
@@ -152,7 +164,7 @@ async def listen(bench: Bench, model: Model, request: ModelRequest, reply: Reply
     _ended(reply, model, request)
 
 
-async def answer(bench: Bench, model: Model, request: ModelRequest) -> Reply:
+async def answer(bench: Audience, model: Model, request: ModelRequest) -> Reply:
     """Ask, and read the whole answer: half of one is no use."""
     reply = Reply()
     await listen(bench, model, request, reply)

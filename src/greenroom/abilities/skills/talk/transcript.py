@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from greenroom.abilities.skills.prompts.builder import PACK, say
+from greenroom.abilities.skills.talk.circles import Circles
 from greenroom.abilities.skills.talk.origins import begins
 from greenroom.abilities.skills.talk.own import OWN
 from greenroom.core.base.fences import fenced
@@ -49,6 +50,7 @@ class Transcript:
         self.fresh = 0
         self.stuck = 0
         self.returned: str | None = None
+        self.circles = Circles()
         self._counted = 0
         self._uncounted = 0
         self._size = 0
@@ -74,6 +76,7 @@ class Transcript:
         """A turn with which somebody gives the agent something to do: what is counted is counted from here."""
         if begins(step):
             self.rounds = self.nudges = self.misread = 0
+            self.circles.begin()
 
     def fits(self, history: Sequence[Step]) -> bool:
         """Whether this is how the history begins; its window may have moved, or its thread be another one's."""
@@ -103,6 +106,8 @@ class Transcript:
         self._say(told(step, native=self.native, language=self.language))
         if step.work.type == "tool" and step.state == "finished" and (step.result or {}).get("need_return"):
             self.returned = str((step.result or {}).get("output", ""))
+        if step.work.type == "tool":
+            self.circles.take(step)
         if step.work.executor == "converse":
             self._count(step, step.result or {})
 
@@ -119,6 +124,8 @@ class Transcript:
         self.returned = None
         self.fresh += 1
         self.at(step)
+        if "circles" in result:
+            self.circles.tell()
         acted, said = bool(result.get("calls")), bool(result.get("text"))
         self.misread = self.misread + 1 if "misread" in result else 0
         self.rounds += acted
@@ -192,7 +199,7 @@ def _brought(step: Step, result: Data, *, native: bool, language: str) -> ChatMe
     said = str(result.get("output", "" if step.error else result))
     content = "\n".join(part for part in (step.error, said) if part)
     strange = ", ".join(untrusted(step.origins))
-    if native:
+    if native and step.work.call_id is not None:
         shown = say(language, "data", name=strange, text=fenced(content)) if strange else content
         return ChatMessage(role="tool", content=shown, call_id=step.work.call_id)
     shown = say(language, "result", name=step.work.executor, names=strange, text=fenced(content))

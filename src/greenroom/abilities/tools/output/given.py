@@ -10,7 +10,7 @@ from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 def given(kind: type[T], step: Step) -> T:

@@ -30,6 +30,8 @@ LIMITS: Final = {
     "address_space": resource.RLIMIT_AS,
 }
 INSTRUCTION: Final = 8
+FIRST_TO_GO: Final = "1000"
+"""When memory runs out, it is a command that the kernel ends, and nobody else."""
 
 
 class Walls(TypedDict):
@@ -60,6 +62,8 @@ def prepare(walls: Walls) -> None:
     """The slow part, before the command may go. `OSError` or `ValueError` where it cannot be done."""
     for procs in walls["cgroups"]:
         Path(procs).write_text(str(os.getpid()), encoding="ascii")
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
     if walls["stage"]:
         put_up(walls["stage"], walls["staged"], walls["uid"] or 0)
 

@@ -35,6 +35,8 @@ TAKE: Final = """
 UPDATE inbox SET outcome = ?, answered_at = ? WHERE stream_id = ? AND intent_id = ? AND outcome IS NULL
 """
 
+QUESTIONS: Final = "INSERT OR REPLACE INTO meta (key, value) VALUES ('questions:' || ?, ?)"
+
 
 @lru_cache(maxsize=4 * ROWS)
 def statement(head: str, width: int, rows: int) -> str:
@@ -102,6 +104,8 @@ class Appender:
             self._take(db, stream, batch)
         if batch.blobs:
             self._refer(db, stream, batch)
+        if batch.questions is not None:
+            db.execute(QUESTIONS, (stream, batch.questions))
         events += fresh
         archive += moved
         job.mark = Mark(stream, batch.expected_version + len(batch.events), batch.epoch)

@@ -118,6 +118,7 @@ class Forget(Locking):
         db.execute("INSERT INTO forgotten (stream_id) VALUES (?)", (number,))
         for table in ("snapshots", "inbox", "blob_refs"):
             db.execute(f"DELETE FROM {table} WHERE stream_id = ?", (number,))
+        db.execute("DELETE FROM meta WHERE key = 'questions:' || ?", (number,))
         db.execute("DELETE FROM streams WHERE id = ?", (number,))
         self.leases.remove(self.stream)
         return number, None

@@ -19,8 +19,8 @@ READ_ONLY: Final = (
 UNREADABLE: Final = "{path} cannot be read: you are not permitted to. Change its permissions, or choose another folder."
 
 SENTENCES: Final = {
-    sqlite3.SQLITE_BUSY: "{path} stayed locked by another process. Nothing was written; close it, or try again.",
-    sqlite3.SQLITE_LOCKED: "{path} stayed locked. Nothing was written; try again.",
+    sqlite3.SQLITE_BUSY: "{path} stayed locked by another process, so nothing can be recorded. Close it, or try again.",
+    sqlite3.SQLITE_LOCKED: "{path} stayed locked, so nothing can be recorded. Try again.",
     sqlite3.SQLITE_READONLY: READ_ONLY,
     sqlite3.SQLITE_PERM: READ_ONLY,
     sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened ({error}). Check that it and its folder can be read and written.",
@@ -32,7 +32,7 @@ SENTENCES: Final = {
     sqlite3.SQLITE_INTERRUPT: "{path} was closed while it was being read. Open it again.",
 }
 
-FULL: Final = "The disk of {path} is full. Nothing was written; make room, then go on."
+FULL: Final = "The disk of {path} is full, so nothing can be recorded. Make room, then go on."
 ROOM: Final = 64 * 1024
 """With less than this left a failed write is for want of room, however the system calls it."""
 

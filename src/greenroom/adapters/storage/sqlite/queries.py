@@ -15,8 +15,8 @@ from greenroom.core.ports.log import ArchiveRow, Head, Held, InboxRow, Snapshot,
 PAGE: Final = 500
 
 STREAMS: Final = """
-SELECT stream, created_at, version, batch_epoch, batch, owner, event_bytes, archive_bytes, blob_bytes
-FROM streams ORDER BY created_at, id
+SELECT stream, created_at, version, batch_epoch, batch, owner, event_bytes, archive_bytes, blob_bytes, value
+FROM streams LEFT JOIN meta ON key = 'questions:' || id ORDER BY created_at, id
 """
 COUNTS: Final = """
 SELECT stream, version, (SELECT count(*) FROM events WHERE events.id > streams.id << 40
@@ -161,10 +161,20 @@ def streams(db: sqlite3.Connection, leases: Leases) -> Sequence[StreamInfo]:
             event_bytes=event_bytes,
             archive_bytes=archive_bytes,
             blob_bytes=blob_bytes,
+            questions=questions,
         )
-        for name, created_at, version, epoch, batch, owner, event_bytes, archive_bytes, blob_bytes in db.execute(
-            STREAMS
-        )
+        for (
+            name,
+            created_at,
+            version,
+            epoch,
+            batch,
+            owner,
+            event_bytes,
+            archive_bytes,
+            blob_bytes,
+            questions,
+        ) in db.execute(STREAMS)
     ]
 
 

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Awaitable, Sequence
 from typing import Final, Protocol, cast
 
+from greenroom.app.functions.shapes import as_text
 from greenroom.app.hands.telling import Callback, Telling
 from greenroom.app.library.deciding import Confirm
-from greenroom.app.library.shapes import as_text
 from greenroom.core.base.errors import WorldFault
 
 NOTHING: Final = (False, "")

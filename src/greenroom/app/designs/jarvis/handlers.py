@@ -16,10 +16,10 @@ from greenroom.adapters.models.platforms.base import BasePlatform
 from greenroom.adapters.models.platforms.offload import show_output
 from greenroom.app.agents.designs import EDITS, JARVIS
 from greenroom.app.agents.keys import HANDLERS
+from greenroom.app.functions.shapes import as_text
 from greenroom.app.library.blueprint import Blueprint, own
 from greenroom.app.library.deciding import Approve
 from greenroom.app.library.house import Greenroom
-from greenroom.app.library.shapes import as_text
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import Finished, ModelCard, ModelEvent, ModelRequest, TextDelta

@@ -44,10 +44,11 @@ class Recover:
 
 @record
 class Declare:
-    """Say which blueprints and abilities there are."""
+    """Say which blueprints and abilities there are, and how long (ms) questions wait; None is for ever."""
 
     blueprints: tuple[AgentSpec, ...] = ()
     abilities: tuple[Ability, ...] = ()
+    approvals_expire: int | None = None
 
 
 @record

@@ -26,6 +26,7 @@ def _declared(world: World, event: agents.Declared) -> World:
         world,
         blueprints=Map({spec.name: spec for spec in event.blueprints}),
         abilities=Map({ability.name: ability for ability in event.abilities}),
+        team=evolve(world.team, approvals_expire=event.approvals_expire),
     )
 
 
@@ -90,7 +91,7 @@ def _step_queued(world: World, event: steps.StepQueued) -> World:
         open_steps=thread.open_steps + 1,
         open_calls=thread.open_calls + (event.work.call_id is not None),
     )
-    thread = threads.absorbed(thread, event.origins, event.at)
+    thread = threads.absorbed(threads.bound(thread, event.on_behalf), event.origins, event.at)
     return evolve(
         world,
         steps=world.steps.set(event.step_id, steps.queued(event, world.version + 1)),

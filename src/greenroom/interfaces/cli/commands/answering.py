@@ -13,7 +13,7 @@ from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Answer, ApprovalsList
-from greenroom.interfaces.cli.commands.tasks import ago
+from greenroom.interfaces.cli.commands.tasks import ago, ahead
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.display.words import shorten
@@ -32,8 +32,10 @@ SHOWN: Final = 300
 
 async def approvals_list(door: Door, _: ApprovalsList) -> Exit:
     """A row per question, the oldest first."""
-    teams = [TeamId(info.stream) for info in await door.runtime.log.streams() if info.head.version]
-    found = [(team, one) for team in teams for one in await _asked(door, team)]
+    infos = [info for info in await door.runtime.log.streams() if info.head.version]
+    teams = [TeamId(info.stream) for info in infos]
+    asking = [TeamId(info.stream) for info in infos if info.questions != 0]  # a team in which nothing waits is not read
+    found = [(team, one) for team in asking for one in await _asked(door, team)]
     door.out.begin(command="approvals list", home=str(door.home))
     door.out.expect("approvals")
     for team, one in found:
@@ -83,6 +85,8 @@ def _row(head: str, team: TeamId, one: Approval) -> list[Text]:
         asked.append(harmless(f"\nalways: {one.grant}"), style="dim")
     if one.release:
         asked.append(harmless(f"\nfor this run: {one.release}"), style="dim")
+    if one.expires_at is not None:
+        asked.append(f"\nexpires {ahead(one.expires_at)}", style="yellow")
     return row(label, asked, ago(one.asked_at))
 
 
@@ -97,6 +101,7 @@ def _told(team: TeamId, one: Approval) -> dict[str, object]:
         "always": one.grant,
         "release": one.release,
         "asked_at": one.asked_at,
+        "expires_at": one.expires_at,
     }
 
 

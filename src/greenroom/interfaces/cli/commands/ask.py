@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from greenroom.app.talks.founding import found_alone
-from greenroom.app.talks.kits import ASK
+from greenroom.app.talks.names import ASK
 from greenroom.interfaces.cli.asked.orders import Ask
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.exits import Exit

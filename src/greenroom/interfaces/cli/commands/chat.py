@@ -128,20 +128,20 @@ def _handlers(door: Door) -> tuple[Handler, ...]:
 def somebody(door: Door, order: orders.Chat) -> Iterator[Person]:
     """Who talks: a person at a terminal; else whoever wrote the lines on stdin, or nobody if that was context."""
     with ExitStack() as open_:
-        terminal = _terminal(open_, order)
+        terminal = _terminal(open_, door, order)
         if terminal is None:
             yield Nobody() if order.first else PlainLines(sys.stdin.fileno())
         elif os.environ.get("TERM") == "dumb":
             yield PlainLines(terminal.fileno(), attended=True)
         else:
-            yield _prompt(door, terminal, _screen(open_))
+            yield _prompt(door, terminal, _screen(open_, door))
 
 
-def _terminal(open_: ExitStack, order: orders.Chat) -> TextIO | None:
+def _terminal(open_: ExitStack, door: Door, order: orders.Chat) -> TextIO | None:
     """Where somebody types: stdin, or the terminal behind it when stdin was only context."""
     if sys.stdin.isatty():
         return sys.stdin
-    if not order.first or not sys.stdout.isatty():
+    if not order.first or not door.out.file.isatty():
         return None
     try:
         return open_.enter_context(TERMINAL.open(encoding="utf-8"))
@@ -149,9 +149,9 @@ def _terminal(open_: ExitStack, order: orders.Chat) -> TextIO | None:
         return None
 
 
-def _screen(open_: ExitStack) -> TextIO:
+def _screen(open_: ExitStack, door: Door) -> TextIO:
     """Where the prompt is shown: not among the answers, if that can be."""
-    shown = next((one for one in (sys.stderr, sys.stdout) if one.isatty()), None)
+    shown = next((one for one in (sys.stderr, door.out.file) if one.isatty()), None)
     return shown or open_.enter_context(TERMINAL.open("w", encoding="utf-8"))
 
 

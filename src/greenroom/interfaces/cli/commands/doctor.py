@@ -27,6 +27,7 @@ from greenroom.interfaces.cli.commands.storage import size
 from greenroom.interfaces.cli.display.output import Output
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.means import Means
+from greenroom.interfaces.cli.streams import answering
 
 SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 WALLS: Final = {
@@ -59,7 +60,7 @@ class Finding:
 def doctor(setup: Setup, accept_loss: bool) -> int:
     """Look at everything; a broken store is a finding like any other."""
     home = home_folder(setup.home)
-    with Output(setup.output_format) as out:
+    with answering() as stream, Output(setup.output_format, stream) as out:
         stored = asyncio.run(_store(home, accept_loss=accept_loss))
         findings = [_python(), _sqlite(), _git(), _sandbox(), _home(home), *stored, *_settings()]
         out.begin(command="doctor", home=str(home))
@@ -97,7 +98,7 @@ def _sandbox() -> Finding:
     """Which walls are around commands here, and of better ones why they are not."""
     wish: Wish = "auto"
     with suppress(GreenroomError):
-        wish = Means().provisions.loaded.settings.sandbox
+        wish = Means().provisions.loaded.settings.sandbox.walls
     chosen = strongest(wish)
     why = "; ".join(chosen.why)
     found = WALLS[chosen.tier] + (f" ({why})" if why else "")

@@ -33,6 +33,7 @@ from greenroom.interfaces.cli.display.output import Output
 from greenroom.interfaces.cli.display.progress import Progress, progress_for
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.streams import answering
 
 NOTHING: Final = "Nothing was written."
 
@@ -50,8 +51,8 @@ class Plan:
 
 def init(setup: Setup, order: Init) -> int:
     """Find out, ask, write, and say what to type next."""
-    with Output(setup.output_format) as out:
-        progress = progress_for(setup)
+    progress = progress_for(setup)
+    with answering() as stream, Output(setup.output_format, stream) as out:
         try:
             plan = Asking(order, progress).plan()
         except Gone:

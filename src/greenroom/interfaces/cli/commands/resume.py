@@ -10,7 +10,7 @@ from typing import cast
 from greenroom.app.hands.unattended import answer_pending
 from greenroom.app.library.kits import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find
-from greenroom.app.talks.kits import CHAT
+from greenroom.app.talks.names import CHAT
 from greenroom.app.talks.outcome import models_of
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam

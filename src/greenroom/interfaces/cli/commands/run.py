@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greenroom.app.talks.kits import RUN
+from greenroom.app.talks.names import RUN
 from greenroom.interfaces.cli.asked.orders import Run
 from greenroom.interfaces.cli.commands.ask import answered
 from greenroom.interfaces.cli.exits import Exit

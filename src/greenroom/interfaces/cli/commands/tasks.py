@@ -125,8 +125,17 @@ def _cells(one: Row, head: str) -> list[Text]:
 
 def ago(millis: int) -> str:
     """How long since, in the largest unit."""
-    gone = max(int(time.time()) - millis // 1000, 0)
+    return f"{_span(int(time.time()) - millis // 1000)} ago"
+
+
+def ahead(millis: int) -> str:
+    """How long until then, in the largest unit."""
+    left = millis // 1000 - int(time.time())
+    return f"in {_span(left)}" if left > 0 else "now"
+
+
+def _span(seconds: int) -> str:
     for size, word in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if gone >= size:
-            return f"{gone // size} {word} ago"
-    return f"{gone} s ago"
+        if seconds >= size:
+            return f"{seconds // size} {word}"
+    return f"{max(seconds, 0)} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from greenroom.app.checks.brought import brought_checks
 from greenroom.app.trust.ledger import own_ledger
 from greenroom.app.trust.listing import troubles_in
 from greenroom.app.workspace import current_folder, workspace_root
@@ -40,7 +41,7 @@ async def trust(desk: Desk, order: Trust) -> Exit:
 
 
 def _listed(desk: Desk, root: Path) -> list[Item]:
-    found = items(root, own_ledger())
+    found = items(root, own_ledger(), brought_checks(root))
     desk.out.expect("items")
     for one in found:
         thing = one.brought

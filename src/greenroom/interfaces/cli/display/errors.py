@@ -79,9 +79,9 @@ def usage(error: typer.TyperException) -> Json:
 def told(output_format: Format, code: Exit, error: Json) -> Exit:
     """A program that asked for JSON gets it, also when there was nothing that could be run."""
     if output_format == "stream-json":
-        write(init())
+        write(sys.stdout, init())
     if output_format != "text":
-        write(result("error", code, **error))
+        write(sys.stdout, result("error", code, **error))
     return code
 
 

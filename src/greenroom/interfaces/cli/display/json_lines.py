@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TextIO
 
 from greenroom.core.base.unseen import UNSEEN
 
@@ -35,7 +34,7 @@ def result(status: str, code: int, /, **fields: object) -> Json:
     return {"type": "result", "status": status, "exit_code": int(code), **fields}
 
 
-def write(fields: Json) -> None:
+def write(stream: TextIO, fields: Json) -> None:
     """Print it."""
-    sys.stdout.write(line(fields) + "\n")
-    sys.stdout.flush()
+    stream.write(line(fields) + "\n")
+    stream.flush()

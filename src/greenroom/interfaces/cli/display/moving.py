@@ -28,9 +28,8 @@ class Moving:
 
     def begin(self, picture: Callable[[], RenderableType]) -> None:
         """Show it from now on."""
-        self._live = Live(
-            console=self._console, get_renderable=picture, auto_refresh=False, transient=True, redirect_stdout=False
-        )
+        # What a tool prints meanwhile stands above it, like every other line.
+        self._live = Live(console=self._console, get_renderable=picture, auto_refresh=False, transient=True)
         self._live.start()
         self._ticker = asyncio.get_running_loop().create_task(self._tick(self._live))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
+from typing import TextIO
 
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
@@ -46,13 +46,12 @@ class Console(RichConsole):
 class Output:
     """One per command. In text, `show` prints; in JSON, `item` and `event` do, and `result` always comes last."""
 
-    def __init__(self, output_format: Format) -> None:
+    def __init__(self, output_format: Format, stream: TextIO) -> None:
         self.format = output_format
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="replace")
-        self.console = Console(highlight=False)
+        self.file = stream
+        self.console = Console(file=stream, highlight=False)
         if not self.console.is_terminal:
-            self.console = Console(highlight=False, width=WIDE)
+            self.console = Console(file=stream, highlight=False, width=WIDE)
         self._items: dict[str, list[Json]] = {}
         self._about: dict[str, object] = {}
         self._begun = False
@@ -94,8 +93,8 @@ class Output:
         """Print as it is: an answer keeps its tabs and brackets. On a terminal it may not steer it."""
         if self.text:
             with self._heard():
-                sys.stdout.write(harmless(text) if self.live else text)
-                sys.stdout.flush()
+                self.file.write(harmless(text) if self.live else text)
+                self.file.flush()
 
     def expect(self, many: str) -> None:
         """In one JSON object the list is there, also when nothing comes."""
@@ -124,7 +123,7 @@ class Output:
 
     def _write(self, fields: Json) -> None:
         with self._heard():
-            write(fields)
+            write(self.file, fields)
 
     @contextmanager
     def _heard(self) -> Iterator[None]:
@@ -135,5 +134,5 @@ class Output:
             raise
         except OSError as error:
             self._ended = True
-            hush(sys.stdout)
+            hush(self.file)
             raise Unheard(error) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from greenroom.app.talks.kits import ASK, RUN
+from greenroom.app.talks.names import ASK, RUN
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TeamId
 from greenroom.interfaces.cli.display.rows import dollars, seconds

@@ -17,5 +17,5 @@ from greenroom.testing.demo import demo_kits
 def kits(home: Path, means: Means, *, fatal: str | None = None) -> Mapping[str, KitMaker]:
     """All kits by name."""
     demos = demo_kits(home, pace=demo_pace(), fatal=fatal, around=means.around)
-    talks = talk_kits(means, means.notes, means.hands)
+    talks = talk_kits(means, means.notes, means.hands, means.patience)
     return {**demos, **talks, **by_hand_kits(means.hands), **kits_of_programs()}

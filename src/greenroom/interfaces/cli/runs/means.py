@@ -54,8 +54,10 @@ class Means:
 
     def hands(self, root: Path) -> Hands:
         """The tools of a workspace."""
-        make = cast("Callable[[Path, FindEnded, Iterable[str], Settings], Hands]", load("runs.hands", "hands_in"))
-        return make(root, self._ended, self.provisions.keys(), self.provisions.loaded.settings)
+        make = cast(
+            "Callable[[Path, FindEnded, Iterable[str], Settings, Models], Hands]", load("runs.hands", "hands_in")
+        )
+        return make(root, self._ended, self.provisions.keys(), self.provisions.loaded.settings, self)
 
     def toolbox(self, root: Path) -> Toolbox:
         """The same, only to be looked at."""
@@ -91,6 +93,10 @@ class Means:
     def _give(self, flags: Mapping[str, object]) -> None:
         self._flags |= flags
         self.provisions.give(self._flags)
+
+    def patience(self) -> int | None:
+        """Milliseconds that a question waits for its answer; None is for ever."""
+        return self.provisions.loaded.settings.patience
 
     @property
     def attended(self) -> bool:

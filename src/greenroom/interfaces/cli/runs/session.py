@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
@@ -22,10 +21,13 @@ from greenroom.interfaces.cli.display.errors import fields, report
 from greenroom.interfaces.cli.display.output import Output
 from greenroom.interfaces.cli.display.progress import Progress, progress_for
 from greenroom.interfaces.cli.exits import Exit, of_signal
-from greenroom.interfaces.cli.runs.kits import kits
+from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.interfaces.cli.signals import end_at_once, heard, kept
-from greenroom.interfaces.cli.streams import hush
+from greenroom.interfaces.cli.streams import answering, hush
+
+if TYPE_CHECKING:
+    from greenroom.app.kit import KitMaker
 
 
 class Stop:
@@ -92,13 +94,13 @@ Work: TypeAlias = Callable[[Desk], Awaitable[Exit]]
 def run(setup: Setup, access: Access, work: Work, fatal: str | None = None) -> int:
     """Run a command to its end and return its exit code. `fatal` is for the demo: the file in which it dies."""
     progress, stop = progress_for(setup), Stop()
-    with Output(setup.output_format) as out, kept():
+    with answering() as stream, Output(setup.output_format, stream) as out, kept():
         try:
             tune_process()
             return asyncio.run(_watched(Plan(setup=setup, access=access, work=work, fatal=fatal), out, progress, stop))
         except BrokenPipeError:
             # Whoever read our output has gone: say nothing more, not even while ending.
-            hush(sys.stdout)
+            hush(stream)
             return Exit.BROKEN_PIPE
         except asyncio.CancelledError:
             return out.result("stopped", stop.code)
@@ -136,8 +138,14 @@ async def _opened(plan: Plan, out: Output, progress: Progress, stop: Stop) -> Ex
         await means.close()
 
 
+def _kits(plan: Plan, desk: Desk) -> Mapping[str, KitMaker]:
+    """What teams run with. It takes its time to load, and who only looks runs none."""
+    make = cast("Callable[..., Mapping[str, KitMaker]]", load("runs.kits", "kits"))
+    return make(desk.home, desk.means, fatal=plan.fatal)
+
+
 async def _in_the_log(plan: Plan, desk: Desk, access: Literal["make", "change", "look"]) -> Exit:
-    kinds = kits(desk.home, desk.means, fatal=plan.fatal)
+    kinds = {} if access == "look" else _kits(plan, desk)
     runtime = desk.means.runtime = await Runtime.open(desk.home, kits=kinds, access=access)
     try:
         return await plan.work(

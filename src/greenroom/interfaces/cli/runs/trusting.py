@@ -32,9 +32,9 @@ class Item:
     standing: Standing
 
 
-def items(root: Path, ledger: Ledger) -> list[Item]:
-    """All that a workspace brings."""
-    every = brought_by(root, brought_servers(root))
+def items(root: Path, ledger: Ledger, more: Sequence[Brought] = ()) -> list[Item]:
+    """All that a workspace brings, and `more` that it would have run."""
+    every = brought_by(root, (*brought_servers(root), *more))
     if not every:
         return []
     stands = ledger.standing(root)

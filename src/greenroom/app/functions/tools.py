@@ -24,8 +24,8 @@ from typing import (
 import msgspec
 
 from greenroom.abilities.skills.talk.own import HOUSE
-from greenroom.app.library.shapes import Misfit, Shape, as_text, shape_of
-from greenroom.app.library.threads import in_thread
+from greenroom.app.functions.shapes import Misfit, Shape, as_text, shape_of
+from greenroom.app.functions.threads import in_thread
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome

@@ -1,0 +1,64 @@
+"""What a workspace costs: a snapshot and a worktree of a repository with 50,000 files, and one step's commit in it."""
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TypeVar
+
+from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.core.ports.workspace import Applied, Mark
+
+T = TypeVar("T")
+FILES = 50_000
+LINES = 40
+GOALS = {
+    "snapshot (s)": ("<=", 1.0),
+    "worktree (s)": ("<=", 2.0),
+    "tree (s)": ("<=", 0.5),
+    "commit (s)": ("<=", 1.0),
+    "apply (s)": ("<=", 1.0),
+}
+
+
+async def run() -> dict[str, float]:
+    """Each once, on a repository made on the spot."""
+    with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
+        root = Path(name) / "tree"
+        _repository(root)
+        return await _measured(root, Path(name) / "cache")
+
+
+async def _measured(root: Path, cache: Path) -> dict[str, float]:
+    figures: dict[str, float] = {"files": FILES}
+
+    async def timed(what: str, work: Awaitable[T]) -> T:
+        began = time.perf_counter()
+        made = await work
+        figures[f"{what} (s)"] = time.perf_counter() - began
+        return made
+
+    workspace = await timed("find", GitWorkspace.find(root, cache))
+    snapshot = await timed("snapshot", workspace.snapshot("bench"))
+    worktree = await timed("worktree", workspace.open("bench", "ann@t1", snapshot.commit))
+    for number in range(10):
+        (Path(worktree.folder) / f"d{number}/s0/f0.txt").write_text("changed\n")
+    await timed("tree", worktree.tree())
+    made = await timed("commit", worktree.commit(Mark(run="bench", key="k1")))
+    assert made is not None
+    applied = await timed("apply", workspace.apply("bench", worktree.base, made.commit))
+    assert isinstance(applied, Applied)
+    await timed("undo", workspace.undo(applied.id))
+    return figures
+
+
+def _repository(root: Path) -> None:
+    for number in range(FILES):
+        place = root / f"d{number % 50}" / f"s{number // 5000}" / f"f{number // 50 % 100}.txt"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"{number}\n" * LINES)
+    name = ("-c", "user.name=Bench", "-c", "user.email=bench@localhost", "-c", "gc.auto=0")
+    for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "first")):
+        subprocess.run(("git", *name, *words), cwd=root, check=True)
+    (root / "d0/s0/f0.txt").write_text("changed by a person\n")

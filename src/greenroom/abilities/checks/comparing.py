@@ -1,0 +1,95 @@
+"""A run of a check beside the one on the base: only what is new counts, and what is not there any more is said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, Checked, CheckKind, Compared, Ran, Report, Word
+
+
+def compared(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
+    """What has changed since the base. `flaky` are those that failed and then passed, on one and the same tree."""
+    before, failing = base.failing, now.failing - frozenset(flaky)
+    new = failing - before
+    if now.outcome == "could_not_run" and base.outcome != "could_not_run":
+        new |= {AS_A_WHOLE}
+    elif not new and not flaky and now.exit and base.exit and now.exit != base.exit:
+        new = frozenset({AS_A_WHOLE})  # it ends in another bad way, and names nothing that would explain it
+    names, there = _tests(now), _tests(base)
+    whole = _names_all(now)
+    broken = tuple(
+        f"{name}::" for name in new if "::" not in name
+    )  # a file that cannot be read any more takes its tests with it
+    gone = {name for name in there if name not in names and not name.startswith(broken)} if whole else set()
+    told = bool(names) or now.outcome == "passed"
+    skipped = {name for name in there if names.get(name) == "skipped" and there[name] != "skipped"}
+    return Compared(
+        new=_cut(new),
+        old=_cut(failing & before),
+        mended=_cut(before - now.failing - gone - skipped if now.outcome != "could_not_run" else ()),
+        flaky=_cut(flaky),
+        gone=_cut(gone),
+        skipped=_cut(skipped),
+        relieved=_cut((gone | skipped) & before),
+        fewer=max(0, _ran(base) - _ran(now) - sum(name.startswith(broken) for name in there)) if told else 0,
+    )
+
+
+def _tests(one: Ran) -> Mapping[str, Word]:
+    """Those that are tests: that a finding of a linter is gone is no loss."""
+    return {name: word for name, word in one.tests.items() if name != AS_A_WHOLE} if one.kind == "test" else {}
+
+
+def _names_all(one: Ran) -> bool:
+    """Whether it names each test that ran. Many runners name only those that fail, and count the others."""
+    words = list(_tests(one).values())
+    return one.outcome != "could_not_run" and bool(words) and words.count("passed") >= one.passed
+
+
+def _ran(one: Ran) -> int:
+    """Tests that really ran, named or only counted."""
+    return one.passed + sum(word == "failed" for word in _tests(one).values())
+
+
+def _cut(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names)[:NAMED])
+
+
+def entry(now: Ran, kind: CheckKind, against: Compared | None, *, tests: str, excerpt: str) -> Checked:
+    """The run as a report has it. `tests` is the blob with all of it."""
+    return Checked(
+        check=now.check,
+        kind=kind,
+        digest=now.digest,
+        outcome=now.outcome,
+        reason=now.reason,
+        exit=now.exit,
+        seconds=now.seconds,
+        tree=now.tree,
+        steady=now.steady,
+        passed=now.passed,
+        failing=len(now.failing),
+        skipped=now.skipped,
+        tests=tests,
+        output=now.output,
+        excerpt=excerpt,
+        compared=against,
+    )
+
+
+def in_a_sentence(report: Report) -> str:
+    """A report in a line, for who only wants to know how it stands: `pytest: 212 pass, 1 already fails`."""
+    return "; ".join(f"{one.check}: {_how(one)}" for one in report.checks) or "No check was run."
+
+
+def _how(one: Checked) -> str:
+    if one.outcome == "could_not_run":
+        return f"could not run ({one.reason.rstrip('.')})"
+    known = one.compared
+    new = len(known.new) if known is not None else 0
+    old = len(known.old) if known is not None else one.failing
+    parts = [f"{one.passed} pass" if one.passed else "passes" if not one.failing else ""]
+    parts += [f"{new} newly fail{'s' if new == 1 else ''}"] if new else []
+    parts += [f"{old} already fail{'s' if old == 1 else ''}"] if old else []
+    parts += [f"{one.skipped} skipped"] if one.skipped else []
+    return ", ".join(filter(None, parts))

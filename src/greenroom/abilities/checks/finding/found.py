@@ -1,0 +1,46 @@
+"""All checks of a project, from its own files, the most useful first; each says which file wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, get_args
+
+from greenroom.abilities.checks.finding.javascript import javascript
+from greenroom.abilities.checks.finding.others import others
+from greenroom.abilities.checks.finding.python import python
+from greenroom.abilities.checks.finding.recipes import recipes
+from greenroom.abilities.checks.looking import Look, Place
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.checks import Check, CheckKind
+
+FINDERS: Final[tuple[Callable[[Place], Iterator[Check]], ...]] = (python, javascript, others)
+KINDS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
+MOST: Final = 12
+"""Checks that a person can be shown at once."""
+
+
+def found(look: Look, folders: Sequence[str] = (".",)) -> tuple[Check, ...]:
+    """The checks of these folders (the one somebody works in, the repository's root), none twice, none odd."""
+    every: list[Check] = []
+    for folder in dict.fromkeys(folders):
+        place = Place(look, folder)
+        direct = [one for find in FINDERS for one in find(place)]
+        wrapped = [one for one in recipes(place) if not any(_runs(one, other) for other in direct)]
+        named = {one.name for one in every}
+        for one in (*direct, *wrapped):
+            placed = evolve(one, folder=folder)
+            every.append(evolve(placed, name=f"{one.name} ({folder})") if one.name in named else placed)
+    return tuple(sorted(every, key=lambda one: KINDS.index(one.kind))[:MOST])
+
+
+def _runs(wrapper: Check, direct: Check) -> bool:
+    """Whether a recipe only runs what is known better by its own name."""
+    if wrapper.kind != direct.kind:
+        return False
+    words = [one.rpartition("/")[2] for one in direct.line.split() if not one.startswith("-")]
+    telling = [one for one in words if one not in ("run", "m", "exec", "python", "python3", "uv", "poetry", "bundle")]
+    return bool(telling) and " ".join(telling[:2] if telling[0] in PAIRS else telling[:1]) in wrapper.means
+
+
+PAIRS: Final = frozenset({"npm", "yarn", "pnpm", "bun", "cargo", "go", "mvn", "deno", "mix", "swift", "dotnet"})
+"""Programs of which the next word says what they do."""

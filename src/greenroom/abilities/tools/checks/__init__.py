@@ -1,0 +1,1 @@
+"""The tool that runs the project's checks, and what it says of them."""

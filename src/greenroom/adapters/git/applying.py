@@ -1,0 +1,105 @@
+"""Work brought to a person's tree: planned, written down, done. All of it or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from greenroom.adapters.git.blobs import contents_of, keep, merged
+from greenroom.adapters.git.comparing import Delta, delta
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.journal import Paper, next_id, papers, save
+from greenroom.adapters.git.planning import planned
+from greenroom.adapters.git.refs import commit_of
+from greenroom.adapters.git.states import Ground, State
+from greenroom.adapters.git.writing import Interfered, Moves, folders, perform, roll_back
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.workspace import Applied, Clash, Clashes, WorkspaceFault
+
+MEANWHILE = "it was changed at this moment"
+
+
+def ground_of(house: House) -> Ground:
+    """The person's tree."""
+    return Ground(house.repository.root, house.habits.hashes)
+
+
+async def apply(house: House, run: str, base: str, tip: str) -> Applied | Clashes:
+    """Bring what changed from one commit to another to the person's tree."""
+    pair = (await commit_of(house, base), await commit_of(house, tip))
+    for one in await papers(house, run):
+        if (one.base, one.tip) == pair and one.state == "applied":
+            return one.told()
+    made = await _planned(house, await delta(house, *pair))
+    if isinstance(made, Clashes):
+        return made
+    paper = evolve(made, id=await next_id(house, run), run=run, base=pair[0], tip=pair[1])
+    if not paper.changes:
+        return Applied(id="", run=run, base=pair[0], tip=pair[1], paths=())
+    await save(house, paper)
+    return await finish(house, paper)
+
+
+async def finish(house: House, paper: Paper) -> Applied | Clashes:
+    """Do what is written down; where somebody interferes, or the disk refuses, nothing is done."""
+    failed = await moved(house, paper.moves, paper.token)
+    if failed is None:
+        done = evolve(paper, state="applied")
+        await save(house, done)
+        return done.told()
+    await save(house, evolve(paper, state="dropped"))
+    if isinstance(failed, Interfered):
+        return Clashes(clashes=(Clash(path=failed.path, why=MEANWHILE),))
+    raise refused(failed)
+
+
+async def moved(house: House, moves: Moves, token: str) -> Interfered | OSError | None:
+    """Do it, or go back and say why."""
+    states = [state for one in moves.changes for state in (one.before, one.after)]
+    contents = await contents_of(house, (one.blob for one in states if one.blob))
+    return await asyncio.to_thread(_performed, ground_of(house), moves, contents.__getitem__, token)
+
+
+def refused(error: OSError) -> WorkspaceFault:
+    """What the system said, for a person."""
+    name = error.filename if isinstance(error.filename, str) else "your tree"
+    now = "Nothing was changed; make room or give the right, and try again."
+    return WorkspaceFault("disk", f"{name!r} cannot be written ({error.strerror}). {now}")
+
+
+def _performed(
+    ground: Ground, moves: Moves, content: Callable[[str], bytes], token: str
+) -> Interfered | OSError | None:
+    try:
+        perform(ground, moves, content, token)
+    except (Interfered, OSError) as failed:
+        roll_back(ground, moves, content, token)
+        return failed
+    return None
+
+
+async def _planned(house: House, deltas: Sequence[Delta]) -> Paper | Clashes:
+    ground = ground_of(house)
+    now, there = await asyncio.to_thread(_looked, ground, deltas)
+    await keep(house, list(there.values()))
+    plan = await planned(deltas, now, partial(merged, house))
+    if isinstance(plan, Clashes):
+        return plan
+    leave, come = await asyncio.to_thread(folders, ground, plan.changes)
+    gone = {one.path for one in leave}
+    standing = [one.path for one in plan.changes if now[one.path].kind == "folder" and one.path not in gone]
+    if standing:
+        return Clashes(clashes=tuple(Clash(path=one, why="a folder with more in it stands there") for one in standing))
+    return Paper(id="", run="", base="", tip="", changes=plan.changes, leave=leave, come=come, merged=plan.merged)
+
+
+def _looked(ground: Ground, deltas: Sequence[Delta]) -> tuple[dict[str, State], dict[str, bytes]]:
+    """What is there of each file, and the contents by their names."""
+    now, there = {}, {}
+    for one in deltas:
+        state, content = ground.look(one.path)
+        now[one.path] = state
+        if state.blob:
+            there[state.blob] = content
+    return now, there

@@ -1,0 +1,91 @@
+"""The difference of two commits: what happened to which file, and the text of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from greenroom.adapters.git.blobs import contents_of
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.refs import commit_of
+from greenroom.adapters.git.seeding import split
+from greenroom.core.base.records import record
+from greenroom.core.ports.workspace import UNIFIED, Change, Diff
+
+SUBMODULE: Final = "160000"
+Kind = Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
+KINDS: Final[Mapping[str, Kind]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
+QUIET: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "-r")
+
+
+@record
+class Delta:
+    """One file in two trees, as git keeps it; a mode of zeros is no file."""
+
+    path: str
+    old_mode: str
+    old: str
+    new_mode: str
+    new: str
+
+
+async def delta(house: House, base: str, tip: str) -> list[Delta]:
+    """Every file that differs, each under its own name."""
+    said = split(await house.plain.ask("diff-tree", *QUIET, "--raw", "-z", "--no-renames", "--no-abbrev", base, tip))
+    found = []
+    for place in range(0, len(said) - 1, 2):
+        old_mode, new_mode, old, new, _ = said[place].lstrip(":").split(" ")
+        found.append(Delta(path=said[place + 1], old_mode=old_mode, old=old, new_mode=new_mode, new=new))
+    return found
+
+
+async def diff(house: House, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
+    """What changed from one commit to another, with files that got another name."""
+    pair = (await commit_of(house, base), await commit_of(house, tip))
+    changes = _changes(split(await house.plain.ask("diff-tree", *QUIET, "--raw", "-z", "-M", "--no-abbrev", *pair)))
+    counts = _counts(split(await house.plain.ask("diff-tree", *QUIET, "--numstat", "-z", "-M", *pair)))
+    text = await house.plain.ask("diff-tree", *QUIET, "-p", "-M", *pair)
+    told = tuple(_counted(one, counts.get(one.path, (0, 0, False))) for one in changes)
+    return Diff(changes=told, text=text[:limit].decode(errors="replace"), cut=len(text) > limit)
+
+
+def _changes(said: list[str]) -> list[Change]:
+    found, place = [], 0
+    while place < len(said) - 1:
+        old_mode, new_mode, old, new, letter = said[place].lstrip(":").split(" ")
+        names = said[place + 1 : place + (3 if letter[0] in "RC" else 2)]
+        same = old == new and letter[0] == "M"
+        kind: Kind = "mode" if same else KINDS.get(letter[0], "changed")
+        kind = "submodule" if SUBMODULE in (old_mode, new_mode) else kind
+        found.append(Change(path=names[-1], kind=kind, before=names[0] if len(names) > 1 else ""))
+        place += 1 + len(names)
+    return found
+
+
+def _counts(said: list[str]) -> dict[str, tuple[int, int, bool]]:
+    """Lines added and removed by file, and whether it has none. For one with two names both follow, after nothing."""
+    found, place = {}, 0
+    while place < len(said):
+        added, removed, path = said[place].split("\t")
+        place += 1
+        if not path:
+            path, place = said[place + 1], place + 2
+        binary = added == "-"
+        found[path] = (0, 0, True) if binary else (int(added), int(removed), False)
+    return found
+
+
+def _counted(change: Change, counts: tuple[int, int, bool]) -> Change:
+    added, removed, binary = counts
+    return Change(path=change.path, kind=change.kind, before=change.before, added=added, removed=removed, binary=binary)
+
+
+async def contents(house: House, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
+    """What is in these files in a commit; links and submodules are no files."""
+    if not paths:
+        return {}
+    said = split(await house.plain.ask("ls-tree", "-z", "--full-tree", await commit_of(house, commit), "--", *paths))
+    entries = (one.partition("\t") for one in said if one)
+    blobs = {path: head.split()[2] for head, _, path in entries if head.startswith("100")}
+    found = await contents_of(house, blobs.values())
+    return {path: found[blob] for path, blob in blobs.items()}

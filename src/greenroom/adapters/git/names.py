@@ -1,0 +1,61 @@
+"""The names under which we keep things in a person's repository: all of them below `refs/greenroom/`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from greenroom.core.ports.workspace import WorkspaceFault
+
+OURS: Final = "refs/greenroom"
+PLAIN: Final = re.compile(r"[A-Za-z0-9_-]")
+LONGEST: Final = 100
+
+
+def part(name: str) -> str:
+    """A name as a part of a ref, and of a folder's name: letters and digits stay, `@` in its middle too."""
+    if not name:
+        raise WorkspaceFault("name", "A run and a thread need a name.")
+    made = "".join(
+        one if PLAIN.match(one) or (one == "@" and place) else _escaped(one) for place, one in enumerate(name)
+    )
+    if len(made) > LONGEST:
+        raise WorkspaceFault("name", f"The name {name[:60]!r}… is too long.")
+    return made
+
+
+def base_ref(run: str) -> str:
+    """Of what a person's tree was when a run began. No thread is called like it: theirs begin with no `@`."""
+    return f"{OURS}/{part(run)}/@base"
+
+
+def thread_ref(run: str, thread: str) -> str:
+    """Of a thread's newest commit."""
+    return f"{OURS}/{part(run)}/{part(thread)}"
+
+
+def kept_ref(run: str, commit: str) -> str:
+    """Of a commit that a worktree has gone back from."""
+    return f"{OURS}/{part(run)}/@kept/{commit[:16]}"
+
+
+def applied_refs(run: str) -> str:
+    """Above all that was applied of a run."""
+    return f"{OURS}/{part(run)}/@applied/"
+
+
+def applied_id(run: str, number: int) -> str:
+    """What the n-th that was applied of a run is called."""
+    return f"{run}/{number}"
+
+
+def applied_ref(applied: str) -> str:
+    """Of what was applied under this id."""
+    run, found, number = applied.rpartition("/")
+    if not found or not number.isdecimal():
+        raise WorkspaceFault("name", f"Nothing was applied under the name {applied!r}.")
+    return f"{applied_refs(run)}{number}"
+
+
+def _escaped(one: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in one.encode(errors="surrogateescape"))

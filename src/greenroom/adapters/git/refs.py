@@ -1,0 +1,47 @@
+"""Refs of a repository: read, and moved only from where we think they are."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.locks import alone
+from greenroom.adapters.git.names import OURS
+from greenroom.core.ports.workspace import WorkspaceFault
+
+
+async def value_of(house: House, ref: str) -> str:
+    """The commit that a ref leads to; empty if there is none."""
+    said = await house.refs.tried("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+    return said.out.decode().strip() if said.code == 0 else ""
+
+
+async def commit_of(house: House, name: str) -> str:
+    """The same, where there has to be one."""
+    found = "" if name.startswith("-") else await value_of(house, name)
+    if not found:
+        raise WorkspaceFault("name", f"There is no commit {name!r} in {str(house.repository.root)!r}.")
+    return found
+
+
+async def move(house: House, ref: str, new: str, old: str) -> None:
+    """Lead it to `new`, if it leads to `old` (empty: nowhere). Locks that a killed git left on ours are cleared."""
+    async with alone(house.folder / "refs.lock"):
+        if ref.startswith(f"{OURS}/"):
+            with suppress(OSError):
+                (house.repository.common / f"{ref}.lock").unlink()
+        await house.refs.ask("update-ref", "-m", "greenroom", ref, new, old or "0" * len(new))
+
+
+async def under(house: House, prefix: str) -> list[tuple[str, str, str]]:
+    """Name, commit and first line of each ref below this one, by name."""
+    said = await house.refs.ask("for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents:subject)", prefix)
+    lines = os.fsdecode(said).splitlines()
+    found = [line.split("\0") for line in lines]
+    return [(name, commit, subject) for name, commit, subject in found]
+
+
+async def tree_of(house: House, commit: str) -> str:
+    """The tree of a commit."""
+    return await house.plain.text("rev-parse", "--verify", f"{commit}^{{tree}}")

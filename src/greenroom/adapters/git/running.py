@@ -1,0 +1,193 @@
+"""Git as a program: asked with an environment of our own, so that no settings of anybody make it run something else.
+
+Not even those of the repository are read, where we can help it: most questions are asked through a folder of our own
+(`private.py`). Where they are read, whatever in them names a program is overruled here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.git.faults import fault_of, is_locked
+from greenroom.core.base.records import record
+from greenroom.core.ports.workspace import WorkspaceFault
+
+OLDEST: Final = (2, 34)
+PATIENCE: Final = 5.0
+"""Seconds that another git may hold a lock."""
+
+SECONDS: Final = 120.0
+PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+NOWHERE: Final = os.devnull
+
+ALONE: Final[Mapping[str, str]] = {
+    "LC_ALL": "C",
+    "HOME": "/nonexistent",
+    "XDG_CONFIG_HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": NOWHERE,
+    "GIT_CONFIG_GLOBAL": NOWHERE,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_EDITOR": "true",
+    "GIT_PAGER": "cat",
+    "GIT_AUTHOR_NAME": "Greenroom",
+    "GIT_AUTHOR_EMAIL": "greenroom@localhost",
+    "GIT_COMMITTER_NAME": "Greenroom",
+    "GIT_COMMITTER_EMAIL": "greenroom@localhost",
+}
+"""What git is told for our own questions. Nobody's home is read, and nobody is fetched from."""
+
+OVERRULED: Final[Mapping[str, str]] = {
+    "core.hooksPath": NOWHERE,
+    "core.fsmonitor": "false",
+    "core.untrackedCache": "false",
+    "core.splitIndex": "false",
+    "core.sparseCheckout": "false",
+    "core.autocrlf": "false",
+    "core.safecrlf": "false",
+    "core.attributesFile": NOWHERE,
+    "core.quotePath": "false",
+    "core.pager": "cat",
+    "core.logAllRefUpdates": "false",
+    "core.fsync": "committed,reference",
+    "core.fsyncMethod": "batch",
+    "commit.gpgSign": "false",
+    "credential.helper": "",
+    "diff.ignoreSubmodules": "all",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "submodule.recurse": "false",
+}
+
+
+@record
+class Answer:
+    """What git said, and how it ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+class Git:
+    """One way to ask git: with these words first, in this environment, in this folder."""
+
+    def __init__(self, program: str, *, words: Sequence[str], env: Mapping[str, str], folder: str = "/") -> None:
+        self._program = program
+        self._words = tuple(words)
+        self._env = dict(env)
+        self._folder = folder
+
+    def also(self, *words: str, env: Mapping[str, str] | None = None) -> Git:
+        """The same with more words in front, and more in the environment."""
+        more = {**self._env, **(env or {})}
+        return Git(self._program, words=(*self._words, *words), env=more, folder=self._folder)
+
+    async def ask(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> bytes:
+        """What it answers; a `WorkspaceFault` when it refuses. Another git that is at work is waited for a little."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            said = await self.tried(*words, stdin=stdin, seconds=seconds)
+            if said.code == 0:
+                return said.out
+            if not is_locked(said.err) or time.monotonic() > end:
+                raise fault_of(said.err, said.code, words)
+            await asyncio.sleep(0.1)
+
+    async def text(self, *words: str, stdin: bytes = b"") -> str:
+        """The same as one line of text."""
+        return os.fsdecode(await self.ask(*words, stdin=stdin)).strip()
+
+    async def tried(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
+        """What it answers, also when it refuses."""
+        process = await self._begun(words)
+        try:
+            async with asyncio.timeout(seconds):
+                out, err = await process.communicate(stdin)
+        except TimeoutError:
+            why = f"'git {words[0]}' has not ended in {seconds:.0f} s, and was stopped. Look what keeps it."
+            raise WorkspaceFault("slow", why) from None
+        finally:
+            await _ended(process)
+        return Answer(code=process.returncode or 0, out=out, err=err.decode(errors="replace").strip())
+
+    async def _begun(self, words: Sequence[str]) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        try:
+            return await asyncio.create_subprocess_exec(
+                self._program,
+                *self._words,
+                *words,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env=self._env,
+                cwd=self._folder,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise _gone(self._folder, self._program) from None
+        except OSError as error:
+            raise WorkspaceFault("git", f"{self._program!r} does not start: {error.strerror}.") from error
+
+
+def hardened(program: str, *, env: Mapping[str, str], settings: Mapping[str, str], folder: str = "/") -> Git:
+    """Git with nothing of anybody's settings but what stands in the repository, and that overruled."""
+    words = [word for name, value in {**OVERRULED, **settings}.items() for word in ("-c", f"{name}={value}")]
+    return Git(program, words=["--no-pager", *words], env={"PATH": PATH, **ALONE, **env}, folder=folder)
+
+
+def program_of(env: Mapping[str, str], apart: Path) -> str:
+    """The git to be used: one on the PATH, but never one that lies in the tree."""
+    safe = [one for one in env.get("PATH", PATH).split(os.pathsep) if _is_outside(one, apart)]
+    found = shutil.which("git", path=os.pathsep.join(safe) or PATH)
+    if found is None:
+        install = "xcode-select --install" if sys.platform == "darwin" else "your package manager (apt install git …)"
+        raise WorkspaceFault("git", f"There is no git here, and it is needed. Install it with {install}.")
+    return found
+
+
+async def checked(git: Git) -> tuple[int, ...]:
+    """Its version; a `WorkspaceFault` if that is too old."""
+    said = await git.text("version")
+    numbers = re.search(r"(\d+)\.(\d+)", said)
+    version = tuple(map(int, numbers.groups())) if numbers else (0,)
+    if version < OLDEST:
+        why = f"git is needed in version {'.'.join(map(str, OLDEST))} or later; this one says {said!r}. Update it."
+        raise WorkspaceFault("git", why)
+    return version
+
+
+def _gone(folder: str, program: str) -> WorkspaceFault:
+    if Path(folder).is_dir():
+        return WorkspaceFault("git", f"{program!r} is not there any more. Install git again.")
+    return WorkspaceFault("repository", f"{folder!r} is not there any more.")
+
+
+def _is_outside(folder: str, apart: Path) -> bool:
+    return folder.startswith("/") and not Path(folder).resolve().is_relative_to(apart)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """See it, and whatever it began, dead."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()

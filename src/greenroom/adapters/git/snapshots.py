@@ -1,0 +1,58 @@
+"""A person's tree as a commit: their index, their refs and their files stay as they are."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.names import base_ref
+from greenroom.adapters.git.refs import move, tree_of, value_of
+from greenroom.adapters.git.seeding import seed
+from greenroom.adapters.git.staging import LARGEST, stage
+from greenroom.adapters.git.trailers import message_of
+from greenroom.core.ports.workspace import Snapshot
+
+SUBJECT: Final = "The workspace as it was"
+
+
+async def snapshot(house: House, run: str, *, largest: int = LARGEST) -> Snapshot:
+    """What is there now; what was there, if this run has looked before."""
+    ref = base_ref(run)
+    if found := await value_of(house, ref):
+        return Snapshot(
+            commit=found,
+            tree=await tree_of(house, found),
+            head=await value_of(house, f"{found}^"),
+            within=house.repository.within,
+        )
+    head = await value_of(house, "HEAD")
+    with house.temporary() as folder:
+        made = await _looked(house, folder / "index", largest)
+    commit = await commit_tree(house, made.tree, head, message_of(SUBJECT, {"run": run}))
+    await move(house, ref, commit, "")
+    return Snapshot(
+        commit=commit,
+        tree=made.tree,
+        head=head,
+        within=house.repository.within,
+        conflicted=made.conflicted,
+        left_out=made.left_out,
+    )
+
+
+async def commit_tree(house: House, tree: str, parent: str, message: str, *, name: str = "") -> str:
+    """A commit that nothing leads to yet."""
+    who = {f"GIT_{part}_NAME": f"{name} (Greenroom)" for part in ("AUTHOR", "COMMITTER")} if name else {}
+    parents = ("-p", parent) if parent else ()
+    return await house.plain.also(env=who).text("commit-tree", tree, *parents, "-F", "-", stdin=message.encode())
+
+
+async def _looked(house: House, index: Path, largest: int) -> Snapshot:
+    seeds = await seed(house, index)
+    root = house.repository.root
+    staged = await stage(house.on(root, index), root, untrue=seeds.untrue, largest=largest)
+    if house.repository.own:
+        await asyncio.to_thread(index.replace, house.repository.git / "index")  # so that the next look is quick
+    return Snapshot(commit="", tree=staged.tree, conflicted=seeds.conflicted, left_out=staged.left_out)

@@ -1,0 +1,118 @@
+"""All worktrees of one person, whichever repository they are of; and how one is taken away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from greenroom.adapters.git.finding import Repository, repository_of
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.journal import papers
+from greenroom.adapters.git.opening import TREES, Paper, paper_of, take_down
+from greenroom.adapters.git.refs import value_of
+from greenroom.adapters.git.workspaces import OWN, own_repository
+from greenroom.adapters.git.worktrees import GitWorktree
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.workspace import Clash, Clashes, Mark, Standing, WorkspaceFault
+
+MOST = 200
+"""Files of one worktree that are named."""
+
+
+class GitWorktrees:
+    """Those in one folder of the user's cache."""
+
+    def __init__(self, cache: Path, env: Mapping[str, str] | None = None) -> None:
+        self._cache = cache
+        self._env = dict(os.environ if env is None else env)
+
+    async def list(self) -> Sequence[Standing]:
+        """Those there are."""
+        return [await self._standing(place) for place in sorted(self._cache.glob(f"*/{TREES}/*")) if place.is_dir()]
+
+    async def clean(self, name: str, *, discard: bool = False) -> Standing | Clashes:
+        """Take one away."""
+        place = self._place(name)
+        standing = await self._standing(place)
+        if standing.precious and not discard:
+            commits = [Clash(path="", why=f"not applied: {one}") for one in standing.unapplied]
+            return Clashes(clashes=(*commits, *(Clash(path=one, why="in no commit") for one in standing.dirty)))
+        paper = paper_of(place)
+        if paper is not None and not standing.orphan and standing.dirty:
+            worktree, _ = await self._opened(place, paper)
+            await worktree.commit(
+                Mark(run=paper.run, key=f"clean {name}", summary="What was there when it was cleaned")
+            )
+        await asyncio.to_thread(take_down, place, Path(paper.git) if paper else place)
+        return standing
+
+    def _place(self, name: str) -> Path:
+        house, _, tree = name.partition("/")
+        place = self._cache / house / TREES / tree
+        if not house or not tree or {"..", "."} & {house, tree} or "/" in tree or not place.is_dir():
+            raise WorkspaceFault("name", f"There is no worktree {name!r}. Those there are can be listed.")
+        return place
+
+    async def _standing(self, place: Path) -> Standing:
+        name = f"{place.parent.parent.name}/{place.name}"
+        paper = paper_of(place)
+        if paper is None:
+            why = "It was never finished: whoever made it was killed. Nobody has worked in it."
+            return Standing(name=name, root="", folder=str(place / "tree"), orphan=why)
+        told = Standing(
+            name=name,
+            root=paper.root,
+            folder=str(place / "tree"),
+            base=paper.base,
+            run=paper.run,
+            thread=paper.thread,
+        )
+        try:
+            worktree, house = await self._opened(place, paper)
+            tip, dirty = await worktree.tip(), await worktree.dirty()
+            unapplied = await _unapplied(house, paper, tip)
+        except WorkspaceFault as fault:
+            files = await asyncio.to_thread(_files, place / "tree")
+            return evolve(told, dirty=files, orphan=f"Its repository cannot be used. {fault}")
+        return evolve(told, tip=tip, unapplied=tuple(unapplied), dirty=tuple(dirty[:MOST]))
+
+    async def _opened(self, place: Path, paper: Paper) -> tuple[GitWorktree, House]:
+        folder = place.parent.parent
+        house = await House.open(_repository(paper, folder), folder, self._env)
+        if not await value_of(house, paper.base):
+            raise WorkspaceFault("repository", f"{paper.root!r} does not have the commit {paper.base[:12]} any more.")
+        tree = GitWorktree(house, place, run=paper.run, thread=paper.thread, base=paper.base, sparse=paper.sparse)
+        return tree, house
+
+
+def _repository(paper: Paper, folder: Path) -> Repository:
+    """The repository that a worktree is of, if it is still that one."""
+    root = Path(paper.root)
+    if not root.is_dir():
+        raise WorkspaceFault("repository", f"{paper.root!r} is gone.")
+    own = own_repository(root, folder) if Path(paper.git) == folder / OWN else None
+    repository = own or repository_of(root)
+    if repository is None or str(repository.common) != paper.git:
+        raise WorkspaceFault("repository", f"{paper.root!r} is another repository than it was.")
+    return repository
+
+
+async def _unapplied(house: House, paper: Paper, tip: str) -> Sequence[str]:
+    """The first lines of the commits that nobody has yet."""
+    applied = [one.tip for one in await papers(house, paper.run) if one.state == "applied"]
+    known = [f"^{one}" for one in applied if await value_of(house, one)]
+    words = ("log", "--first-parent", "--no-show-signature", "--format=%s", tip, f"^{paper.base}", *known)
+    return (await house.plain.text(*words)).splitlines()
+
+
+def _files(tree: Path) -> tuple[str, ...]:
+    """Some of the files that lie there, where nobody can say which are anybody's work."""
+    found = []
+    for folder, below, names in os.walk(tree):
+        below.sort()
+        found += [str(Path(folder, one).relative_to(tree)) for one in sorted(names) if one != ".git"]
+        if len(found) >= MOST:
+            break
+    return tuple(found[:MOST])

@@ -1,0 +1,90 @@
+"""What was applied taken back, byte for byte; and what a kill left half done finished or taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from greenroom.adapters.git.applying import MEANWHILE, finish, ground_of, moved, refused
+from greenroom.adapters.git.committing import commit_paths, indexed_of, put_back
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.journal import Paper, save, unfinished
+from greenroom.adapters.git.refs import value_of
+from greenroom.adapters.git.trailers import message_of
+from greenroom.adapters.git.writing import Interfered, edited
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.workspace import Buried, Clash, Clashes, Undone, WorkspaceFault
+
+EDITED: Final = "it was edited since"
+PUSHED: Final = "It is on a remote branch already"
+COVERED: Final = "Other commits came after it"
+
+
+async def undo(house: House, paper: Paper, *, revert: bool) -> Undone | Clashes | Buried:
+    """Make the tree what it was before this was applied."""
+    if paper.state in ("undone", "dropped"):
+        return Undone(paths=())
+    if paper.commit and not revert and (why := await _why_not(house, paper.commit)):
+        return Buried(commit=paper.commit, why=f"{why}. It can be undone by a commit on top.")
+    if blocked := await asyncio.to_thread(edited, ground_of(house), paper.changes):
+        return Clashes(clashes=tuple(Clash(path=one, why=EDITED) for one in blocked))
+    paper = evolve(paper, state="undoing", reverting=revert and bool(paper.commit))
+    await save(house, paper)
+    return await taken_back(house, paper)
+
+
+async def taken_back(house: House, paper: Paper) -> Undone | Clashes:
+    """Do what is written down; where somebody interferes, it stays applied."""
+    failed = await moved(house, paper.moves.back(), paper.token)
+    if failed is not None:
+        await save(house, evolve(paper, state="applied", reverting=False))
+        if isinstance(failed, Interfered):
+            return Clashes(clashes=(Clash(path=failed.path, why=MEANWHILE),))
+        raise refused(failed)
+    done = await _commit_taken_back(house, paper)
+    await save(house, evolve(paper, state="undone"))
+    return done
+
+
+async def recover(house: House) -> None:
+    """Bring to an end whatever a kill left in the middle."""
+    for paper in await unfinished(house):
+        if paper.state == "applying":
+            await finish(house, paper)
+        else:
+            await taken_back(house, paper)
+
+
+async def _commit_taken_back(house: House, paper: Paper) -> Undone:
+    if not paper.commit:
+        return Undone(paths=paper.paths)
+    if paper.reverting:
+        return Undone(paths=paper.paths, revert=await _reverted(house, paper))
+    if await value_of(house, "HEAD") == paper.commit:
+        words = ("HEAD", paper.head, paper.commit) if paper.head else ("-d", "HEAD", paper.commit)
+        await house.refs.ask("update-ref", "-m", f"greenroom: undo {paper.id}", *words)
+    await put_back(house, paper.indexed)
+    return Undone(paths=paper.paths, commit=paper.commit)
+
+
+async def _reverted(house: House, paper: Paper) -> str:
+    """A commit on top that takes it back; one that was made before a kill is found again."""
+    subject = await house.refs.text("log", "-1", "--no-show-signature", "--format=%s", paper.commit)
+    told = {"run": paper.run, "undone": paper.id}
+    message = message_of(f'Revert "{subject}"\n\nThis reverts commit {paper.commit}.', told)
+    try:
+        return await commit_paths(house, paper.paths, message, await indexed_of(house, paper.paths))
+    except WorkspaceFault as fault:
+        if fault.reason == "state" and "nothing to commit" in str(fault):
+            return await value_of(house, "HEAD")
+        raise
+
+
+async def _why_not(house: House, commit: str) -> str:
+    """Why a commit cannot just be taken back."""
+    if await value_of(house, "HEAD") != commit:
+        return COVERED
+    said = await house.refs.text(
+        "for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit, "refs/remotes"
+    )
+    return f"{PUSHED} ({said})" if said else ""

@@ -1,0 +1,157 @@
+"""The port's workspace: a person's folder, in a repository of git or with one of our own beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+from greenroom.adapters.git import (
+    applying,
+    blaming,
+    branching,
+    committing,
+    comparing,
+    lending,
+    opening,
+    snapshots,
+    undoing,
+)
+from greenroom.adapters.git.finding import Repository, repository_of
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.journal import load, papers
+from greenroom.adapters.git.locks import alone
+from greenroom.adapters.git.staging import LARGEST
+from greenroom.adapters.git.worktrees import GitWorktree
+from greenroom.core.ports.workspace import (
+    UNIFIED,
+    Applied,
+    Blamed,
+    Branched,
+    Buried,
+    Clashes,
+    Committed,
+    Diff,
+    Lent,
+    Snapshot,
+    Undone,
+    WorkspaceFault,
+)
+
+T = TypeVar("T")
+OWN: Final = "own.git"
+
+
+class GitWorkspace:
+    """One workspace. What it keeps lies in a folder of the user's cache, and in the repository below refs/greenroom."""
+
+    def __init__(self, house: House, *, largest: int = LARGEST) -> None:
+        self._house = house
+        self._largest = largest
+
+    @classmethod
+    async def find(
+        cls, folder: Path, cache: Path, *, env: Mapping[str, str] | None = None, largest: int = LARGEST
+    ) -> GitWorkspace:
+        """The workspace that a folder is, or is in; what a kill left half done is brought to an end."""
+        own = dict(os.environ if env is None else env)
+        repository = await asyncio.to_thread(_found, folder, cache, own.get("HOME", ""))
+        found = cls(await House.open(repository, cache / repository.key, own), largest=largest)
+        await found._whole(asyncio.sleep(0))
+        return found
+
+    @property
+    def root(self) -> str:
+        """The repository's folder."""
+        return str(self._house.repository.root)
+
+    @property
+    def within(self) -> str:
+        """The workspace's path in it."""
+        return self._house.repository.within
+
+    async def snapshot(self, run: str) -> Snapshot:
+        """What is there now."""
+        return await snapshots.snapshot(self._house, run, largest=self._largest)
+
+    async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
+        """What no snapshot has and work needs."""
+        return await lending.lent(self._house, names)
+
+    async def open(self, run: str, thread: str, base: str) -> GitWorktree:
+        """A worktree for a thread."""
+        return await opening.open_worktree(self._house, run, thread, base)
+
+    async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
+        """What changed from one commit to another."""
+        return await comparing.diff(self._house, base, tip, limit=limit)
+
+    async def contents(self, commit: str, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """What is in these files in a commit."""
+        return await comparing.contents(self._house, commit, paths)
+
+    async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
+        """Bring what changed to the person's tree."""
+        return await self._whole(applying.apply(self._house, run, base, tip))
+
+    async def applied(self, run: str) -> Sequence[Applied]:
+        """What was applied of a run."""
+        return [one.told() for one in await papers(self._house, run)]
+
+    async def commit(self, applied: str, message: str) -> Committed:
+        """Make what was applied one commit in the person's name."""
+
+        async def made() -> Committed:
+            return await committing.commit(self._house, await load(self._house, applied), message)
+
+        return await self._whole(made())
+
+    async def branch(self, name: str, base: str, tip: str, message: str) -> Branched:
+        """A new branch with the work on it."""
+        return await branching.branch(self._house, name, base, tip, message)
+
+    async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
+        """Make the tree what it was before."""
+
+        async def undone() -> Undone | Clashes | Buried:
+            return await undoing.undo(self._house, await load(self._house, applied), revert=revert)
+
+        return await self._whole(undone())
+
+    async def blame(self, path: str, line: int) -> Blamed | None:
+        """Who wrote a line."""
+        return await blaming.blame(self._house, path, line)
+
+    async def _whole(self, work: Coroutine[None, None, T]) -> T:
+        """Done to its end, also if whoever asked goes away; and after whatever a kill left is brought to an end."""
+
+        async def alone_with_it() -> T:
+            async with alone(self._house.folder / "apply.lock"):
+                await undoing.recover(self._house)
+                return await work
+
+        task = asyncio.create_task(alone_with_it())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait((task,))
+            raise
+        finally:
+            work.close()
+
+
+def _found(folder: Path, cache: Path, home: str) -> Repository:
+    found = repository_of(folder, home=Path(home).resolve() if home else None)
+    if found is not None:
+        return found
+    root = folder.resolve()
+    if not root.is_dir():
+        raise WorkspaceFault("name", f"There is no folder {str(folder)!r}.")
+    return own_repository(root, cache / own_repository(root, cache).key)
+
+
+def own_repository(root: Path, folder: Path) -> Repository:
+    """Ours, for a folder that is in none."""
+    return Repository(root=root, git=folder / OWN, common=folder / OWN, own=True)

@@ -1,0 +1,156 @@
+"""A worktree: a copy of a person's tree in our folder, each step a commit.
+
+Its own `.git` file is for whoever works in it; we never read it, nor anything else that could be planted in there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from greenroom.adapters.git import viewing
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.locks import alone
+from greenroom.adapters.git.names import kept_ref, thread_ref
+from greenroom.adapters.git.refs import commit_of, move, tree_of, value_of
+from greenroom.adapters.git.running import Git
+from greenroom.adapters.git.seeding import listing, look_again
+from greenroom.adapters.git.snapshots import commit_tree
+from greenroom.adapters.git.staging import Staged, stage
+from greenroom.adapters.git.trailers import mark_of, marked, message_of
+from greenroom.core.ports.sandbox import Shown
+from greenroom.core.ports.workspace import Mark, Recorded, WorkspaceFault
+
+
+class GitWorktree:
+    """`place` is a folder of ours: the files lie in its `tree`, what we know of them in its `index`."""
+
+    def __init__(self, house: House, place: Path, *, run: str, thread: str, base: str, sparse: bool) -> None:
+        self._house = house
+        self._place = place
+        self._run = run
+        self._thread = thread
+        self._base = base
+        self._sparse = sparse
+
+    @property
+    def folder(self) -> str:
+        """Where the files lie."""
+        return str(self._place / "tree")
+
+    @property
+    def base(self) -> str:
+        """The commit that it began as."""
+        return self._base
+
+    @property
+    def _ref(self) -> str:
+        return thread_ref(self._run, self._thread)
+
+    async def tip(self) -> str:
+        """Its newest commit."""
+        return await value_of(self._house, self._ref) or self._base
+
+    async def view(self) -> tuple[Shown, ...]:
+        """What commands in it see of git."""
+        return await viewing.view(self._house, self._place, await self.tip())
+
+    async def tree(self) -> str:
+        """The hash of what is there now."""
+        async with self._looking() as git:
+            return (await self._staged(git)).tree
+
+    async def dirty(self) -> list[str]:
+        """The files that are not as in the newest commit."""
+        with self._house.temporary() as folder:
+            index = folder / "index"
+            with suppress(FileNotFoundError):
+                shutil.copy2(self._place / "index", index)
+            git = self._house.on(Path(self.folder), index)
+            staged = await self._staged(git)
+            said = await self._house.plain.ask(
+                "diff-tree", "-r", "-z", "--name-only", "--no-renames", await self.tip(), staged.tree
+            )
+        return sorted(os.fsdecode(one) for one in said.split(b"\0") if one)
+
+    async def commit(self, mark: Mark) -> Recorded | None:
+        """Make all that changed a commit."""
+        async with self._looking() as git:
+            tip = await self.tip()
+            if found := await self._found(mark.key, tip):
+                return Recorded(commit=found, tree=await tree_of(self._house, found))
+            staged = await self._staged(git)
+            if staged.tree == await tree_of(self._house, tip):
+                return None
+            commit = await commit_tree(self._house, staged.tree, tip, marked(mark), name=mark.agent)
+            await move(self._house, self._ref, commit, await self._old())
+        return Recorded(commit=commit, tree=staged.tree, left_out=staged.left_out)
+
+    async def restore(self, commit: str) -> None:
+        """Go to one of its commits; what is there is kept as a commit first."""
+        async with self._looking() as git:
+            target = await commit_of(self._house, commit)
+            old, tip = await self._old(), await self.tip()
+            staged = await self._staged(git)
+            last = tip
+            if staged.tree != await tree_of(self._house, tip):
+                message = message_of("What was there before going back", {"run": self._run})
+                last = await commit_tree(self._house, staged.tree, tip, message)
+            if last not in (self._base, target):
+                await self._keep(last)
+            await git.ask("read-tree", "--reset", "-u", target)
+            await move(self._house, self._ref, target, old)
+
+    async def _keep(self, commit: str) -> None:
+        ref = kept_ref(self._run, commit)
+        if not await value_of(self._house, ref):
+            await move(self._house, ref, commit, "")
+
+    async def _old(self) -> str:
+        return await value_of(self._house, self._ref)
+
+    async def _found(self, key: str, tip: str) -> str:
+        """The commit with this key, if there is one since the base."""
+        said = await self._house.plain.ask(
+            "log", "--first-parent", "--no-show-signature", "-z", "--format=%H%n%B", f"{self._base}..{tip}"
+        )
+        for one in os.fsdecode(said).split("\0"):
+            commit, _, message = one.partition("\n")
+            mark = mark_of(message)
+            if mark is not None and mark.key == " ".join(key.split()) and mark.run == self._run:
+                return commit
+        return ""
+
+    async def _staged(self, git: Git) -> Staged:
+        if self._sparse:
+            await look_again(git, Path(self.folder), await listing(git))
+        try:
+            return await stage(git, Path(self.folder), whole=not self._sparse)
+        except WorkspaceFault as fault:
+            if fault.reason not in ("git", "repository"):
+                raise
+        return await self._anew(git)
+
+    async def _anew(self, git: Git) -> Staged:
+        """The same with an index made anew: it was broken, or git has thrown away what nothing led to any more."""
+        await git.ask("read-tree", "--reset", await self.tip())
+        return await stage(git, Path(self.folder), whole=not self._sparse)
+
+    def _refuse_gone(self) -> None:
+        if not Path(self.folder).is_dir():
+            why = f"The worktree {self.folder!r} is gone. Open it again; its commits are in the repository."
+            raise WorkspaceFault("repository", why)
+
+    def _unlock(self) -> None:
+        (self._place / "index.lock").unlink(missing_ok=True)
+
+    @asynccontextmanager
+    async def _looking(self) -> AsyncIterator[Git]:
+        """Alone with the index. A lock on it that a killed git has left is nobody's any more."""
+        self._refuse_gone()
+        async with alone(self._place / "lock"):
+            self._unlock()
+            yield self._house.on(Path(self.folder), self._place / "index")

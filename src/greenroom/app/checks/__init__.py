@@ -1,0 +1,1 @@
+"""Checks in the house: which ones count, how they are run, and what their receipts prove."""

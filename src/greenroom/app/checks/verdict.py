@@ -1,0 +1,199 @@
+"""The verdict: whether the work is verified, and if not, what is missing, in sentences that a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from greenroom.abilities.checks.claims import Facts, unproven
+from greenroom.abilities.checks.meddling import Meddled
+from greenroom.abilities.checks.syntax import SyntaxFault
+from greenroom.app.checks.receipts import Receipt, base_report, receipts
+from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.checks import Check, Checked, Compared, Report
+from greenroom.core.state.step import Step
+
+TOLD: int = 5
+"""Names of tests in a sentence."""
+
+
+@record
+class Delivered:
+    """What is to be handed over: its `tree`, what the work `meddled` with, which files are `broken`, and what the agent
+    `says` of it, held against the `facts`.
+
+    `restored` is a run of the same checks on it with everything that judges it put back as it was on the base.
+    """
+
+    tree: str
+    meddled: tuple[Meddled, ...] = ()
+    broken: tuple[SyntaxFault, ...] = ()
+    says: str = ""
+    facts: Facts | None = None
+    restored: Report | None = None
+
+
+@record
+class Verdict:
+    """*verified* means that every check ran last, on this very tree, with no new failure and nothing `changed` that
+    judges it, unless a person accepted that. `missing` says what is not proven, `claims` what was said and is not,
+    `remarks` what else there is to know. `receipts` are those that count, one for each check that ran.
+    """
+
+    state: Literal["verified", "unproven"]
+    receipts: tuple[Receipt, ...] = ()
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def verified(self) -> bool:
+        """Whether it is."""
+        return self.state == "verified"
+
+
+def verdict(
+    needed: Sequence[Check],
+    steps: Sequence[Step],
+    delivered: Delivered,
+    *,
+    left: Sequence[str] = (),
+    accepted: bool = False,
+) -> Verdict:
+    """What the steps of the log prove about what is delivered. `left` are checks that were not run, and why.
+
+    `accepted` is a person's word that what the work changed of its own judges is as they want it.
+    """
+    every = receipts(steps)
+    counting = tuple(one for check in needed for one in _last(every, check.name, delivered.tree))
+    base = base_report(steps)
+    missing = [*_missing(needed, every, counting, delivered.tree), *left]
+    missing += [str(fault) for fault in delivered.broken]
+    changed = [*_changed(counting, base), *(one.said for one in delivered.meddled)]
+    cleared = bool(changed) and _as_before(counting, delivered.restored)
+    facts = delivered.facts
+    known = _passed(needed, counting) if not missing else None
+    claims = unproven(delivered.says, evolve(facts, passed=known)) if facts is not None else ()
+    good = not missing and not claims and (not changed or cleared or accepted)
+    remarks = [*_remarks(counting), *(_lifted(one, cleared=cleared) for one in changed if cleared or accepted)]
+    return Verdict(
+        state="verified" if good else "unproven",
+        receipts=counting,
+        missing=tuple(missing),
+        changed=() if cleared or accepted else tuple(dict.fromkeys(changed)),
+        claims=claims,
+        remarks=tuple(dict.fromkeys(remarks)),
+    )
+
+
+def _last(every: Sequence[Receipt], check: str, tree: str) -> tuple[Receipt, ...]:
+    """The newest receipt of a check that is about this tree."""
+    return tuple(one for one in every if one.check == check and one.tree == tree and one.late)[-1:]
+
+
+# ------------------------------------------------------------------------------------------------------ what is missing
+
+
+def _missing(
+    needed: Sequence[Check], every: Sequence[Receipt], counting: Sequence[Receipt], tree: str
+) -> Iterator[str]:
+    if not needed:
+        yield "No check was run: none is set up for this project, or none could be run."
+    known = {one.check: one for one in counting}
+    for check in needed:
+        one = known.get(check.name)
+        if one is None:
+            yield _never(check.name, [each for each in every if each.check == check.name], tree)
+        elif one.outcome != "clean":
+            yield _not_clean(one.checked)
+
+
+def _never(name: str, some: Sequence[Receipt], tree: str) -> str:
+    if not some:
+        return f"{name!r} was never run on the work."
+    if any(one.tree == tree for one in some):
+        return f"{name!r} ran before the last change of a file, not after it."
+    return f"{name!r} ran last in step {some[-1].step}, on another tree than the one that is delivered."
+
+
+def _not_clean(one: Checked) -> str:
+    if one.outcome == "could_not_run":
+        return f"{one.check!r} could not run: {one.reason}"
+    if not one.steady:
+        return f"{one.check!r} changed files itself, so it did not check what is delivered."
+    new = one.compared.new if one.compared is not None else ()
+    return f"{one.check!r} fails: {_names(new)}." if new else f"{one.check!r} fails (exit code {one.exit})."
+
+
+# ----------------------------------------------------------------------------------------------------- what was changed
+
+
+def _changed(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
+    """What the results themselves show: commands that mean something else, tests that are not run any more."""
+    before = {one.check: one for one in base.checks} if base is not None else {}
+    for one in counting:
+        old = before.get(one.check)
+        if old is not None and old.digest != one.checked.digest:
+            yield f"What {one.check!r} runs is not what it ran on the base."
+        if one.checked.compared is not None:
+            yield from _lost(one.check, one.checked.compared)
+
+
+def _lost(check: str, one: Compared) -> Iterator[str]:
+    if one.relieved:
+        yield f"{check!r}: used to fail and is not run any more: {_names(one.relieved)}."
+    skipped = tuple(name for name in one.skipped if name not in one.relieved)
+    if skipped:
+        yield f"{check!r}: newly skipped: {_names(skipped)}."
+    if one.fewer:
+        yield f"{check!r}: {one.fewer} fewer {'test runs' if one.fewer == 1 else 'tests run'} than on the base."
+
+
+def _as_before(counting: Sequence[Receipt], restored: Report | None) -> bool:
+    """Whether the checks, with everything put back that judges the work, find nothing wrong with it either."""
+    if restored is None:
+        return False
+    found = {one.check: one for one in restored.checks}
+    return bool(counting) and all(_holds(one.checked, found.get(one.check)) for one in counting)
+
+
+def _holds(now: Checked, before: Checked | None) -> bool:
+    if before is None or before.compared is None or not before.clean or before.compared.gone or before.compared.fewer:
+        return False
+    known = now.compared or Compared()
+    # What failed on the base and still does with the old tests was not mended, only the test that found it was.
+    return not set(before.compared.old) & {*known.mended, *known.relieved, *known.gone, *known.skipped}
+
+
+def _lifted(said: str, *, cleared: bool) -> str:
+    why = "with everything put back as it was, the checks pass too" if cleared else "a person accepted it"
+    return f"{said} (Changed by the work itself; {why}.)"
+
+
+# ---------------------------------------------------------------------------------------------------------------- words
+
+
+def _remarks(counting: Sequence[Receipt]) -> Iterator[str]:
+    for one in counting:
+        known = one.checked.compared
+        if known is None:
+            yield f"{one.check!r} was not run on the base: what fails may be old."
+            continue
+        if known.old:
+            yield f"{one.check!r}: already fails on the base: {_names(known.old)}."
+        if known.flaky:
+            yield f"{one.check!r}: flaky, failed and then passed: {_names(known.flaky)}."
+        gone = tuple(name for name in known.gone if name not in known.relieved)
+        if gone:
+            yield f"{one.check!r}: not there any more: {_names(gone)}."
+
+
+def _passed(needed: Sequence[Check], counting: Sequence[Receipt]) -> int:
+    tests = {check.name for check in needed if check.kind == "test"}
+    return sum(one.checked.passed for one in counting if one.check in tests)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+    return ", ".join(names[:TOLD]) + more

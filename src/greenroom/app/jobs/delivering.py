@@ -1,0 +1,151 @@
+"""The last word on a job: what an agent says of its work is held against what ran, and against what it has changed.
+
+It is run in the place of the end, when an agent says that it is done. What is missing the agent hears, and mends; after
+a few times the work ends as it is, and the report says what nobody has proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from greenroom.abilities.checks.claims import Facts
+from greenroom.abilities.checks.meddling import Changed, judges, meddled
+from greenroom.abilities.skills.talk.own import ended
+from greenroom.abilities.tools.carded import CardedTool
+from greenroom.app.checks.checker import ProjectChecks
+from greenroom.app.checks.planning import Plan
+from greenroom.app.checks.syntax import broken
+from greenroom.app.checks.verdict import Delivered, Verdict, verdict
+from greenroom.app.jobs.place import Place
+from greenroom.app.jobs.recording import TREE
+from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.checks import REPORT, Report, as_data
+from greenroom.core.ports.commands import Commands
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import ToolCard
+from greenroom.core.rules.intents import Consequence, QueueSteps
+from greenroom.core.state.step import Step, Work
+
+NAME: Final = "deliver"
+VERDICT: Final = "verdict"
+TRIES: Final = 3
+"""How often an agent hears what is missing."""
+
+History: TypeAlias = Callable[[TeamId], Awaitable[Sequence[Step]]]
+"""All steps of a team that have ended, oldest first."""
+
+SPEC: Final = ToolSpec(
+    name=NAME,
+    description="Hold what an agent says of its work against what ran. The house calls it when an agent is done.",
+    parameters={"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]},
+)
+
+
+class Deliver(CardedTool):
+    """Keyed: it runs checks again that were cut off, and changes nothing."""
+
+    def __init__(self, place: Place, plan: Plan, checker: ProjectChecks, commands: Commands, history: History) -> None:
+        self.card = ToolCard(spec=SPEC, group="command", effect="keyed")
+        self._place = place
+        self._plan = plan
+        self._checker = checker
+        self._commands = commands
+        self._history = history
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Run what has not run on this very tree, judge, and end the work or say what is missing."""
+        said = str((bench.step.work.instruction_content or {}).get("said", ""))
+        steps = list(await self._history(bench.world.team.team_id))
+        delivered = await self._delivered(said)
+        found = verdict(self._plan.run, steps, delivered, left=self._plan.left)
+        report: Report | None = None
+        if self._plan.run and found.missing and not found.verified:
+            report = await self._checker.run((), bench)
+            now = evolve(bench.step, state="finished", result={REPORT: as_data(report)})
+            found = verdict(self._plan.run, [*steps, now], delivered, left=self._plan.left)
+        tried = sum(one.work.executor == NAME and one.thread_id == bench.step.thread_id for one in steps) + 1
+        return Outcome(
+            result=_result(found, report, delivered.tree),
+            intents=(_next(bench.step, said, found, tried),),
+            blobs=report.blobs if report is not None else (),
+        )
+
+    async def _delivered(self, said: str) -> Delivered:
+        changes = await self._place.changes()
+        contents = await self._place.contents([one for one in changes if judges(one) or _readable(one)])
+        folder = Path(self._place.folder)
+        return Delivered(
+            tree=await self._place.worktree.tree(),
+            meddled=meddled([one for one in contents if judges(one.path)]),
+            broken=await broken(contents, self._commands),
+            says=said,
+            facts=Facts(exists=lambda path: _exists(folder, path)),
+        )
+
+
+def _readable(path: str) -> bool:
+    return path.endswith((".py", ".pyi", ".json", ".toml", ".yaml", ".yml", ".js", ".mjs", ".cjs"))
+
+
+def _exists(folder: Path, path: str) -> bool:
+    """Whether there is such a file; one that is named without its folder may lie anywhere."""
+    if (folder / path).exists():
+        return True
+    return "/" not in path and next(folder.rglob(path), None) is not None
+
+
+def _result(found: Verdict, report: Report | None, tree: str) -> Data:
+    told: dict[str, object] = {"output": spoken(found), TREE: tree, VERDICT: as_kept(found)}
+    if report is not None:
+        told[REPORT] = as_data(report)
+    return told
+
+
+def as_kept(found: Verdict) -> Data:
+    """A verdict as the log has it."""
+    return {
+        "state": found.state,
+        "missing": list(found.missing),
+        "changed": list(found.changed),
+        "claims": list(found.claims),
+        "remarks": list(found.remarks),
+        "receipts": [
+            {"check": one.check, "outcome": one.outcome, "exit": one.exit, "tree": one.tree, "step": one.step}
+            for one in found.receipts
+        ],
+    }
+
+
+def spoken(found: Verdict) -> str:
+    """A verdict as an agent reads it."""
+    if found.verified:
+        return "Verified: every check ran on this tree, and nothing newly fails."
+    parts = [
+        *(("Not proven:", *(f"- {one}" for one in found.missing)) if found.missing else ()),
+        *(("Changed by the work itself:", *(f"- {one}" for one in found.changed)) if found.changed else ()),
+        *(("Said, and not so:", *(f"- {one}" for one in found.claims)) if found.claims else ()),
+        "Mend what you can, and say the rest as it is. A test that you had to change: say which and why.",
+    ]
+    return "\n".join(parts)
+
+
+def _next(step: Step, said: str, found: Verdict, tried: int) -> Consequence:
+    if found.verified:
+        return ended(step, said, tuple(f"{one.check}: {one.outcome}, step {one.step}" for one in found.receipts))
+    if tried < TRIES and (found.missing or found.claims or found.changed) and _can_help(found):
+        again = Work(type="skill", executor="converse", intention="Mend what is missing.")
+        return QueueSteps(agent_id=step.agent_id, works=(again,), place="next")
+    why = "\n".join(f"- {one}" for one in (*found.missing, *found.changed, *found.claims))
+    return ended(step, f"{said}\n\nNot verified:\n{why}".strip(), failed=True)
+
+
+def _can_help(found: Verdict) -> bool:
+    """Whether the agent could do something about it: where there is no check at all, it could not."""
+    return bool(found.claims or found.changed or found.receipts or any("fails" in one for one in found.missing))
+
+
+__all__ = ("NAME", "VERDICT", "Changed", "Deliver", "History", "as_kept", "spoken")

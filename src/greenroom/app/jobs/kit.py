@@ -1,0 +1,94 @@
+"""The kit of jobs: tools that work in a copy of the person's files, record every step, and have the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from greenroom.abilities.skills.talking import talking
+from greenroom.abilities.tools.checks.run_checks import RunChecks
+from greenroom.abilities.tools.propose_plan import Guess, ProposePlan
+from greenroom.app.checks.checker import ProjectChecks, base_of
+from greenroom.app.checks.folder import FolderLook
+from greenroom.app.checks.planning import Plan
+from greenroom.app.checks.receipts import base_report
+from greenroom.app.hands.copied import Copied
+from greenroom.app.hands.hands import Hands
+from greenroom.app.jobs.baseline import Baseline
+from greenroom.app.jobs.delivering import Deliver, History
+from greenroom.app.jobs.place import Place, opened
+from greenroom.app.jobs.recording import recorded
+from greenroom.app.kit import Kit, KitMaker
+from greenroom.app.reading import TextReader
+from greenroom.app.talks.kits import MANY
+from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.commands import Commands
+from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.model import Models
+from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.state.team import Team
+
+JOB: Final = "job"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplies:
+    """What a door gives to jobs. `alone` says that nobody is asked about a plan."""
+
+    models: Models
+    notes: Callable[[], str]
+    hands: Callable[[Copied], Hands]
+    plan: Callable[[Path], Plan]
+    history: History
+    blob: Callable[[TeamId, str], Awaitable[bytes]]
+    guess: Guess
+    alone: Callable[[], bool]
+
+
+def job_kit(supplies: Supplies) -> KitMaker:
+    """The kit: the copy is made, or found again, when the team is to run."""
+
+    async def made(team: Team) -> Kit:
+        root = Path(team.workspace)
+        place = await opened(root, team.team_id)
+        hands = await _hands(supplies, team.team_id, root, place)
+        skills = talking(
+            supplies.models,
+            hands.specs,
+            solo=True,
+            reader=TextReader(),
+            project=supplies.notes(),
+            filter_above=MANY,
+        )
+        return Kit(abilities=Abilities((*skills, *hands.executors)), closing=hands.close)
+
+    return made
+
+
+async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> Hands:
+    plan = supplies.plan(root)
+    base = base_report(await supplies.history(team))
+    known = await base_of(base, lambda digest: supplies.blob(team, digest)) if base is not None else {}
+
+    def more(commands: Commands) -> Sequence[ToolExecutor]:
+        checker = ProjectChecks(
+            plan.run, commands, place.worktree.tree, look=FolderLook(place.folder), base=known, left=plan.left
+        )
+        return (
+            RunChecks(checker),
+            Baseline(checker),
+            ProposePlan(supplies.guess, alone=supplies.alone()),
+            Deliver(place, plan, checker, commands, supplies.history),
+        )
+
+    return supplies.hands(
+        Copied(
+            folder=place.folder,
+            at=root,
+            lent=place.shown,
+            wrap=lambda tool: recorded(tool, place.worktree),
+            more=more,
+        )
+    )

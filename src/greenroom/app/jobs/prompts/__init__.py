@@ -1,0 +1,1 @@
+"""What those are told who do a job."""

@@ -1,0 +1,77 @@
+"""Recording: what a call has changed becomes a commit of its step, so that it is known who wrote a line, and why."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
+from greenroom.core.ports.workspace import Mark, Worktree
+from greenroom.core.state.step import SIDE_EFFECTS, Step, StepType, Terms
+from greenroom.core.state.world import World
+
+TREE: Final = "tree"
+"""The name of the files as a call has left them, in its result."""
+
+COMMIT: Final = "commit"
+"""The commit with what it has changed, if it has."""
+
+GROUPS: Final = frozenset({"edit", "command"})
+SUMMARY: Final = 72
+
+
+def recorded(tool: ToolExecutor, worktree: Worktree) -> ToolExecutor:
+    """The tool, recorded if it can change files."""
+    changes = tool.card.group in GROUPS or tool.card.effect in SIDE_EFFECTS
+    return Recording(tool, worktree) if changes else tool
+
+
+class Recording:
+    """A tool whose changes are recorded, also when it fails: what it did by then is there."""
+
+    type: StepType = "tool"
+
+    def __init__(self, tool: ToolExecutor, worktree: Worktree) -> None:
+        self._tool = tool
+        self._worktree = worktree
+        self.name = tool.name
+        self.description = tool.description
+        self.card: ToolCard = tool.card
+
+    def targets(self, arguments: Data) -> tuple[Target, ...]:
+        """The tool's."""
+        return self._tool.targets(arguments)
+
+    def terms(self, world: World, step: Step) -> Terms:
+        """The tool's."""
+        return self._tool.terms(world, step)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Call it, and make what it changed a commit. That is found again by its key, if we are killed in between."""
+        outcome = await self._tool.run(bench)
+        made = await self._worktree.commit(mark(bench))
+        facts = {TREE: made.tree if made is not None else await self._worktree.tree()}
+        if made is not None:
+            facts[COMMIT] = made.commit
+        return evolve(outcome, result={**(outcome.result or {}), **facts})
+
+
+def mark(bench: Bench) -> Mark:
+    """Whose changes these are."""
+    step, team = bench.step, bench.world.team
+    return Mark(
+        run=team.team_id,
+        key=bench.key,
+        task=step.task_id,
+        agent=step.agent_id,
+        step=step.step_id,
+        summary=_summary(step),
+    )
+
+
+def _summary(step: Step) -> str:
+    given = step.work.instruction_content or {}
+    what = next((str(given[name]) for name in ("path", "file", "script") if given.get(name)), "")
+    words = " ".join(f"{step.work.executor} {what}".split())
+    return words if len(words) <= SUMMARY else f"{words[: SUMMARY - 1]}…"

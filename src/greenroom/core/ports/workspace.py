@@ -1,0 +1,330 @@
+"""Workspaces: a person's tree, the copies of it in which agents work, and how work comes back. Nothing is done here.
+
+A person's files stay as they are while agents work: a snapshot says what there was, a worktree is a copy of it, every
+step in there is a commit, and only `apply` brings what was changed to the person's tree, all of it or nothing.
+Commits are named by their hash. Paths have slashes and are seen from the `root`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, Protocol
+
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import record
+from greenroom.core.ports.sandbox import Shown
+
+WorkspaceReason = Literal[
+    "git",  # there is none, it is too old, or it says something that we do not understand
+    "repository",  # it is broken, or not there any more
+    "locked",  # somebody else's git is at work
+    "disk",  # full, read-only, gone
+    "name",  # no such branch, worktree, commit …
+    "state",  # not now: a merge is going on, the work was undone …
+    "hook",  # a person's hook said no
+    "too_large",
+    "slow",
+]
+
+UNIFIED: Final = 4 * 1024 * 1024
+"""Bytes of a diff that are told; who needs more asks for fewer files."""
+
+
+class WorkspaceFault(WorldFault):
+    """What cannot be done with a workspace; nothing is half done. `reason` is for programs, the sentence for people."""
+
+    def __init__(self, reason: WorkspaceReason, why: str) -> None:
+        super().__init__(why)
+        self.reason: WorkspaceReason = reason
+
+
+@record
+class LeftOut:
+    """Something that is in the tree and not in the snapshot or commit, which is never silent.
+
+    *other* is a pipe, a socket or a device, *repository* one in the tree that is not ours.
+    """
+
+    path: str
+    why: Literal["too_large", "unreadable", "repository", "other"]
+    size: int = 0
+
+
+@record
+class Snapshot:
+    """What a person's tree was: `commit` has it, on top of `head` (empty where there is no commit yet).
+
+    `within` is the workspace's path in the repository, empty for all of it. Files of a merge that is going on
+    (`conflicted`) are in it as they lie on the disk.
+    """
+
+    commit: str
+    tree: str
+    head: str = ""
+    within: str = ""
+    conflicted: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@record
+class Lent:
+    """A folder of the person's tree that no snapshot has and work needs: it is to be shown at `path`, read-only.
+
+    *packages* are a virtual environment or node_modules, *submodule* and *repository* the files of one.
+    """
+
+    path: str
+    source: str
+    kind: Literal["packages", "submodule", "repository"]
+
+
+@record
+class Mark:
+    """Who did what a commit has in it, and under which `key` it is found again."""
+
+    run: str
+    key: str
+    task: str = ""
+    agent: str = ""
+    step: str = ""
+    summary: str = ""
+
+
+@record
+class Recorded:
+    """One step's changes, as a commit."""
+
+    commit: str
+    tree: str
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@record
+class Change:
+    """What happened to one file; lines are not counted in a *binary* one. `before` is the name it had."""
+
+    path: str
+    kind: Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
+    before: str = ""
+    added: int = 0
+    removed: int = 0
+    binary: bool = False
+
+
+@record
+class Diff:
+    """The difference of two commits: file by file, and as unified text, of which *cut* says that there is more."""
+
+    changes: tuple[Change, ...]
+    text: str
+    cut: bool = False
+
+
+@record
+class Clash:
+    """A file that is in the way, and why."""
+
+    path: str
+    why: str
+
+
+@record
+class Clashes:
+    """It was not done, and nothing was changed: these files are in the way."""
+
+    clashes: tuple[Clash, ...]
+
+
+@record
+class Applied:
+    """Work that was brought to the person's tree. `id` names it for `commit` and `undo`; `merged` are files that the
+    person had changed too. `paths` is empty where everything was there already."""
+
+    id: str
+    run: str
+    base: str
+    tip: str
+    paths: tuple[str, ...]
+    merged: tuple[str, ...] = ()
+    state: Literal["applying", "applied", "undoing", "undone", "dropped"] = "applied"
+    commit: str = ""
+
+
+@record
+class Committed:
+    """A commit in the person's name. In `mixed` files there were changes of their own that were in no commit yet."""
+
+    commit: str
+    mixed: tuple[str, ...] = ()
+
+
+@record
+class Branched:
+    """A branch with the work on it. With `whole` what the person had not committed is in it too, as a commit of its
+    own: without, it would not have fitted."""
+
+    name: str
+    commit: str
+    whole: bool = False
+
+
+@record
+class Undone:
+    """The tree is what it was. `commit` is the one that was taken back, `revert` one that was made on top instead."""
+
+    paths: tuple[str, ...]
+    commit: str = ""
+    revert: str = ""
+
+
+@record
+class Buried:
+    """Nothing was undone: others came after the commit, or have it already. It can be undone by one on top of it."""
+
+    commit: str
+    why: str
+
+
+@record
+class Blamed:
+    """Who wrote a line: the commit that has it, and of which step it was, if one of ours wrote it."""
+
+    commit: str
+    text: str
+    step: Mark | None = None
+    recorded: str = ""
+
+
+@record
+class Standing:
+    """A worktree and what is in it. `unapplied` are the first lines of commits that nobody has yet, `dirty` files that
+    are in no commit. `orphan` says why nobody can have made use of it any more; then the files are all there is."""
+
+    name: str
+    root: str
+    folder: str
+    run: str = ""
+    thread: str = ""
+    base: str = ""
+    tip: str = ""
+    unapplied: tuple[str, ...] = ()
+    dirty: tuple[str, ...] = ()
+    orphan: str = ""
+
+    @property
+    def precious(self) -> bool:
+        """Whether something is lost when it goes."""
+        return bool(self.unapplied or self.dirty)
+
+
+class Worktree(Protocol):
+    """A copy of a person's tree, in which one thread writes."""
+
+    @property
+    def folder(self) -> str:
+        """Where it lies: the whole of it, whatever part of the repository the workspace is."""
+        ...
+
+    @property
+    def base(self) -> str:
+        """The commit that it began as."""
+        ...
+
+    async def view(self) -> tuple[Shown, ...]:
+        """What commands in it are to see of git: a repository of their own. Nothing where there is none to see."""
+        ...
+
+    async def tip(self) -> str:
+        """Its newest commit; the base while there is none."""
+        ...
+
+    async def tree(self) -> str:
+        """The hash of what is there now. Cheap where little has changed."""
+        ...
+
+    async def commit(self, mark: Mark) -> Recorded | None:
+        """Make all that changed a commit; None if nothing did. Asked again with the same key, it is found again."""
+        ...
+
+    async def restore(self, commit: str) -> None:
+        """Go back to one of its commits, or on to one. What was there is kept as a commit that can be found."""
+        ...
+
+
+class Workspace(Protocol):
+    """A person's tree. What cannot be done is a `WorkspaceFault`, and leaves everything as it was."""
+
+    @property
+    def root(self) -> str:
+        """The repository's folder; the workspace itself where there is no repository."""
+        ...
+
+    @property
+    def within(self) -> str:
+        """The workspace's path in the root; empty for all of it."""
+        ...
+
+    async def snapshot(self, run: str) -> Snapshot:
+        """What is there now, for one run; asked again for the same run, the first one."""
+        ...
+
+    async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
+        """What no snapshot has and work needs; `names` are folders on top of the usual ones."""
+        ...
+
+    async def open(self, run: str, thread: str, base: str) -> Worktree:
+        """A worktree for a thread, as the commit `base`; the one there is, if it was opened before."""
+        ...
+
+    async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
+        """What changed from one commit to another."""
+        ...
+
+    async def contents(self, commit: str, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """What is in these files in a commit; what is no file there is left out."""
+        ...
+
+    async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
+        """Bring what changed from `base` to `tip` to the person's tree: all of it or nothing.
+
+        A file that the person changed meanwhile is merged. Their index stays as it is. Asked again, nothing is done.
+        """
+        ...
+
+    async def applied(self, run: str) -> Sequence[Applied]:
+        """What was applied of a run, the first first."""
+        ...
+
+    async def commit(self, applied: str, message: str) -> Committed:
+        """Make what was applied one commit in the person's name, as `git commit -- paths` does: their hooks run.
+
+        When one says no, it is a *hook* fault, and the files stay applied. Asked again, it is found again.
+        """
+        ...
+
+    async def branch(self, name: str, base: str, tip: str, message: str) -> Branched:
+        """A new branch with the work on it, beginning at the person's HEAD; their tree stays as it is."""
+        ...
+
+    async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
+        """Make the tree what it was before, byte for byte; refused where a person edited since.
+
+        A commit that is still the newest is taken back; with `revert`, one on top is made instead.
+        """
+        ...
+
+    async def blame(self, path: str, line: int) -> Blamed | None:
+        """Who wrote a line of a file as it lies there; None where nobody has it."""
+        ...
+
+
+class Worktrees(Protocol):
+    """All worktrees of one person on this machine."""
+
+    async def list(self) -> Sequence[Standing]:
+        """Those there are, and what is in each."""
+        ...
+
+    async def clean(self, name: str, *, discard: bool = False) -> Standing | Clashes:
+        """Take one away. One with work in it only with `discard`, and its commits stay in the repository."""
+        ...

@@ -1,0 +1,108 @@
+"""What is new since the base, and what is not there any more."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.abilities.checks.comparing import compared, entry, in_a_sentence
+from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, CheckKind, Compared, Ran, Report, Word
+
+WORDS: st.SearchStrategy[Word] = st.sampled_from(["passed", "failed", "skipped"])
+TESTS = st.dictionaries(st.sampled_from([f"t.py::test_{n}" for n in range(8)]), WORDS)
+
+
+def ran(tests: dict[str, Word], *, kind: CheckKind = "test", passed: int | None = None, code: int | None = None) -> Ran:
+    failed = "failed" in tests.values()
+    count = sum(word == "passed" for word in tests.values())
+    return Ran(
+        check="c",
+        digest="d",
+        kind=kind,
+        outcome="failed" if failed else "passed",
+        exit=int(failed) if code is None else code,
+        tests=tests,
+        passed=count if passed is None else passed,
+    )
+
+
+LOST = Ran(check="c", digest="d", outcome="could_not_run", reason="It is gone.")
+
+
+@given(TESTS, TESTS, st.data())
+def test_new_is_exactly_what_fails_now_and_did_not_before(
+    base: dict[str, Word], now: dict[str, Word], data: st.DataObject
+) -> None:
+    failing = {name for name, word in now.items() if word == "failed"}
+    before = {name for name, word in base.items() if word == "failed"}
+    flaky = data.draw(st.sets(st.sampled_from(sorted(failing - before)))) if failing - before else set()
+    found = compared(ran(base), ran(now), flaky)
+    assert set(found.new) == failing - before - flaky
+    assert set(found.old) == failing & before
+    assert set(found.mended) == {name for name in before if now.get(name, "" if now else "passed") == "passed"}
+    assert set(found.skipped) == {name for name in base if now.get(name) == "skipped" and base[name] != "skipped"}
+    assert set(found.gone) == (set(base) - set(now) if now else set())
+    assert set(found.relieved) == before & (set(found.gone) | set(found.skipped))
+    assert bool(found.flaky) == bool(flaky)
+
+
+@given(TESTS)
+def test_nothing_is_new_where_nothing_changed(tests: dict[str, Word]) -> None:
+    found = compared(ran(tests), ran(tests))
+    assert (found.new, found.gone, found.skipped, found.mended, found.fewer) == ((), (), (), (), 0)
+
+
+def test_fewer_tests_are_counted_also_where_none_is_named() -> None:
+    quiet = ran({}, passed=12)
+    assert compared(quiet, ran({}, passed=10)).fewer == 2
+    assert compared(quiet, ran({}, passed=13)).fewer == 0
+    assert compared(quiet, ran({}, passed=0)).fewer == 12
+
+
+def test_a_runner_that_names_only_what_fails_has_lost_nothing_when_it_names_less() -> None:
+    found = compared(ran({"a": "failed"}, passed=4), ran({}, passed=5))
+    assert (found.mended, found.gone, found.relieved, found.fewer) == (("a",), (), (), 0)
+    deleted = compared(ran({"a": "failed"}, passed=4), ran({}, passed=4))
+    assert deleted.fewer == 1
+
+
+def test_a_finding_of_a_linter_that_is_gone_is_no_loss() -> None:
+    found = compared(ran({"a.py: E1": "failed"}, kind="lint"), ran({}, kind="lint"))
+    assert (found.gone, found.fewer, found.mended) == ((), 0, ("a.py: E1",))
+
+
+def test_a_check_that_cannot_run_any_more_fails_as_a_whole() -> None:
+    assert compared(ran({"a": "passed"}), LOST) == Compared(new=(AS_A_WHOLE,))
+    assert compared(LOST, LOST) == Compared()
+    assert compared(LOST, ran({"a": "failed"})).new == ("a",)
+
+
+def test_another_bad_end_that_names_nothing_is_new() -> None:
+    old = ran({"a": "failed"}, code=1)
+    assert compared(old, ran({"a": "failed"}, code=3)).new == (AS_A_WHOLE,)
+    assert compared(old, ran({"a": "failed"}, code=1)).new == ()
+
+
+def test_a_file_that_cannot_be_read_takes_its_tests_with_it() -> None:
+    found = compared(ran({"t.py::a": "passed", "t.py::b": "failed"}), ran({"t.py": "failed"}))
+    assert (found.new, found.gone, found.relieved, found.fewer) == (("t.py",), (), (), 0)
+
+
+def test_of_very_many_names_some_are_kept() -> None:
+    many: dict[str, Word] = {f"t{n:04}": "failed" for n in range(NAMED + 5)}
+    assert len(compared(ran({}), ran(many)).new) == NAMED
+
+
+def test_a_report_is_told_in_a_line() -> None:
+    base = ran({"a": "passed", "b": "failed", "c": "skipped"})
+    now = ran({"a": "failed", "b": "failed", "c": "skipped", "d": "passed"})
+    against = compared(base, now)
+    first = entry(base, "test", None, tests="", excerpt="")
+    second = entry(now, "test", against, tests="", excerpt="")
+    third = entry(LOST, "test", None, tests="", excerpt="")
+    fourth = entry(ran({}), "lint", Compared(), tests="", excerpt="")
+    assert in_a_sentence(Report(tree="t", checks=(first,))) == "c: 1 pass, 1 already fails"
+    assert in_a_sentence(Report(tree="t", checks=(second, third, fourth))) == (
+        "c: 1 pass, 1 newly fails, 1 already fails; c: could not run (It is gone); c: passes"
+    )
+    assert in_a_sentence(Report(tree="t")) == "No check was run."

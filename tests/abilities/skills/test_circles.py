@@ -1,0 +1,91 @@
+"""Who goes in circles is told so once; then its work is stopped, with a report."""
+
+from collections.abc import Iterable
+from itertools import count
+
+import pytest
+
+from greenroom.abilities.skills.talk.circles import IN_TURN, SAME, UNCHANGED, Circle, Circles
+from greenroom.core.base.records import Data
+from greenroom.core.ports.model import ModelRequest
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import Step, Work
+from tests.abilities.skills.talks import Answer, Played, calls, in_order, says, team
+from tests.abilities.skills.test_transcript import ended
+
+FAILS = "No such file."
+
+
+def tool(number: int, given: str, result: Data | None = None, error: str = "") -> Step:
+    work = Work(type="tool", executor="echo", instruction_content={"text": given})
+    return ended(number, work, result, error=error)
+
+
+def after(steps: Iterable[Step]) -> Circles:
+    circles = Circles()
+    for step in steps:
+        circles.take(step)
+    return circles
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        ([tool(n, "x", {"output": "x"}) for n in range(SAME)], "same_call"),
+        ([tool(n, "x", {"output": "x"}) for n in range(SAME - 1)], None),
+        ([tool(n, "x", {"output": str(n)}) for n in range(20)], None),
+        ([tool(n, str(n), error=FAILS) for n in range(SAME)], "same_failure"),
+        ([tool(n, str(n), error="" if n == 1 else FAILS) for n in range(SAME)], None),
+        ([tool(n, str(n % 2), {"output": "y"}) for n in range(IN_TURN)], "in_turn"),
+        ([tool(n, str(n % 3), {"output": "y"}) for n in range(3 * IN_TURN)], None),
+        ([tool(n, str(n), {"output": "y", "tree": "t"}) for n in range(UNCHANGED + 1)], "no_change"),
+        ([tool(n, str(n), {"output": "y"}) for n in range(2 * UNCHANGED)], None),
+        ([tool(n, str(n), {"tree": f"t{n // 30}"}) for n in range(2 * UNCHANGED)], None),
+    ],
+)
+def test_what_is_a_circle_and_what_is_work(steps: list[Step], found: Circle | None) -> None:
+    assert after(steps).found == found
+
+
+def test_who_was_told_begins_anew_and_is_not_told_twice() -> None:
+    circles = after([tool(n, "x") for n in range(SAME)])
+    assert (circles.found, circles.ends) == ("same_call", False)
+    circles.tell()
+    assert (circles.found, circles.ends) == (None, False)
+    for n in range(SAME):
+        circles.take(tool(n, "x"))
+    assert circles.ends
+    circles.begin()
+    assert (circles.found, circles.told) == (None, 0)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_who_goes_in_circles_is_told_and_then_stopped_with_a_report(language: str) -> None:
+    model = Played(lambda asked: says("I tried echo.") if asked.tool_choice == "none" else calls("echo", text="x"))
+    async with team(model, AgentSpec(name="Ann", tools=("echo",), language=language)) as here:
+        assert await here.ask() == "failed"
+        assert await here.summary() == "It went in circles, and was stopped.\nI tried echo."
+        assert (await here.did()).count("echo") == 2 * SAME
+    newest = [one.messages[-1].content for one in model.asked]
+    told = [n for n, text in enumerate(newest) if "same call" in text or "同样的调用" in text]
+    assert told == [SAME, 2 * SAME]
+
+
+async def test_who_does_something_else_when_told_goes_on() -> None:
+    numbers = count()
+
+    def play(_: ModelRequest) -> Answer:
+        number = next(numbers)
+        return says("Done.") if number == SAME + 2 else calls("echo", text="x" if number < SAME else str(number))
+
+    async with team(Played(play)) as here:
+        assert await here.ask() == "finished"
+        assert await here.summary() == "Done."
+
+
+async def test_a_new_question_is_no_part_of_an_old_circle() -> None:
+    model = Played(in_order(*([calls("echo", text="x"), says("A.")] * (2 * SAME))))
+    async with team(model, solo=False) as here:
+        for _ in range(2 * SAME):
+            await here.ask("Again?")
+    assert all(one.tool_choice == "auto" for one in model.asked)

@@ -1,0 +1,126 @@
+"""Lives that apply, commit or undo, and are killed before a chosen call to the disk or to git."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing as mp
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from functools import cache
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Literal
+from unittest.mock import patch
+
+from greenroom.adapters.git import writing
+from greenroom.adapters.git.running import Answer, Git
+from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.core.ports.workspace import Applied
+from tests.adapters.git.person import Person, opened, worked
+from tests.adapters.git.shapes import dirty, edit
+
+Act = Literal["apply", "undo", "commit", "undo commit"]
+CHANGING = frozenset({"unlink", "link", "rename", "symlink", "mkdir", "rmdir", "fsync", "fchmod", "open"})
+SECONDS = 60
+FIRST: Mapping[Act, tuple[Act, ...]] = {
+    "apply": (),
+    "undo": ("apply",),
+    "commit": ("apply",),
+    "undo commit": ("apply", "commit"),
+}
+"""What has to be done before."""
+
+
+class Countdown:
+    """Dies before the n-th call."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self) -> None:
+        """One more."""
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingOs:
+    """The module `os` for who writes, with the calls that change something counted."""
+
+    def __init__(self, count: Countdown) -> None:
+        self._count = count
+
+    def __getattr__(self, name: str) -> object:
+        if name in CHANGING:
+            self._count()
+        return getattr(os, name)
+
+
+async def prepared(root: Path, act: Act) -> tuple[str, str]:
+    """A dirty tree of a person and work on it, brought as far as it has to be before this; base and tip."""
+    person = Person(root)
+    dirty(person)
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    edit(Path(worktree.folder))
+    tip = (await worked(worktree)).commit
+    for one in FIRST[act]:
+        await acted(workspace, one, worktree.base, tip)
+    return worktree.base, tip
+
+
+async def acted(workspace: GitWorkspace, act: Act, base: str, tip: str) -> None:
+    """Do it."""
+    if act == "apply":
+        assert isinstance(await workspace.apply("r1", base, tip), Applied)
+    elif act == "commit":
+        await workspace.commit("r1/1", "Do it")
+    else:
+        await workspace.undo("r1/1")
+
+
+def copied(root: Path, to: Path) -> Person:
+    """The same in another place."""
+    shutil.copytree(root, to, symlinks=True)
+    return Person(to, root.parent / "home")
+
+
+def live(person: Person, act: Act, pair: tuple[str, str], at: int) -> bool:
+    """One life; whether it was killed."""
+    process = lives().Process(target=_main, args=(str(person.root), str(person.home), act, pair, at))
+    process.start()
+    process.join(SECONDS)
+    code = process.exitcode
+    if code is None:
+        process.kill()
+        process.join()
+    process.close()
+    assert code in (0, -9), f"a life ended with {code}"
+    return code == -9
+
+
+def _main(root: str, home: str, act: Act, pair: tuple[str, str], at: int) -> None:
+    count = Countdown(at)
+    tried = Git.tried
+
+    async def dying(self: Git, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
+        count()
+        return await tried(self, *words, stdin=stdin, seconds=seconds)
+
+    async def life() -> None:
+        workspace = await Person(Path(root), Path(home)).workspace()
+        with patch.object(Git, "tried", dying), patch.object(writing, "os", DyingOs(count)):
+            await acted(workspace, act, *pair)
+
+    asyncio.run(asyncio.wait_for(life(), SECONDS))
+    os._exit(0)
+
+
+@cache
+def lives() -> ForkServerContext:
+    """Where processes come from: quickly, and with nothing but what they import."""
+    context = mp.get_context("forkserver")
+    context.set_forkserver_preload(["tests.adapters.git.killed"])
+    return context

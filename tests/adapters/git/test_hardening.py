@@ -1,0 +1,151 @@
+"""Nothing that lies in a repository, or that an agent plants in its worktree, is run or redirects us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.core.ports.workspace import Applied, Clashes, Undone
+from tests.adapters.git.person import Person, opened, worked
+from tests.adapters.git.shapes import edit, plain
+
+HOOKS = ("pre-commit", "commit-msg", "post-commit", "post-checkout", "post-index-change", "reference-transaction")
+
+
+def trap(person: Person) -> str:
+    """A program that tells that it was run."""
+    place = person.root.parent / "trap"
+    place.write_text(f"#!/bin/sh\necho \"$0 $*\" >>'{person.root.parent}/sprung'\ncat\n")
+    place.chmod(0o755)
+    return str(place)
+
+
+def armed(person: Person) -> None:
+    """Everything that git would run, planted in the repository's settings and attributes."""
+    run = trap(person)
+    for name in ("core.fsmonitor", "core.editor", "core.pager", "core.sshCommand", "diff.external", "gpg.program"):
+        person.git("config", name, run)
+    for name in ("clean", "smudge", "process"):
+        person.git("config", f"filter.evil.{name}", run)
+    for name, value in (
+        ("diff.evil.textconv", run),
+        ("diff.evil.command", run),
+        ("merge.evil.driver", f"{run} %A"),
+        ("commit.gpgSign", "true"),
+        ("credential.helper", f"!{run}"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", f"ext::{run}"),
+        ("remote.origin.uploadpack", run),
+        ("protocol.ext.allow", "always"),
+        ("core.hooksPath", str(person.root / "hooks")),
+        ("core.attributesFile", str(person.root / "attributes")),
+        ("includeIf.gitdir:/.path", str(person.root / "included")),
+        ("core.worktree", str(person.root.parent / "elsewhere")),
+    ):
+        person.git("config", name, value)
+    (person.root.parent / "elsewhere").mkdir()
+    person.write("included", f"[core]\n\tfsmonitor = {run}\n\teditor = {run}\n")
+    person.write("attributes", "* filter=evil diff=evil merge=evil\n")
+    person.write(".gitattributes", "* filter=evil diff=evil merge=evil\n")
+    for folder in ("hooks", ".git/hooks"):
+        for name in HOOKS:
+            person.write(f"{folder}/{name}", f"#!/bin/sh\n{run} {name}\n").chmod(0o755)
+
+
+def sprung(person: Person) -> str:
+    place = person.root.parent / "sprung"
+    return place.read_text() if place.exists() else ""
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    return person
+
+
+def test_the_traps_work(person: Person) -> None:
+    armed(person)
+    person.git("config", "--unset", "core.worktree")
+    person.git("status")
+    assert sprung(person), "or this file proves nothing"
+
+
+@pytest.mark.req("G-6")
+async def test_nothing_in_a_repository_is_run(person: Person) -> None:
+    armed(person)
+    person.write("a.txt", (person.root / "a.txt").read_text().replace("line 5\n", "mine\n"))
+    workspace = await person.workspace()
+    await workspace.lent()
+    worktree = await opened(workspace)
+    edit(Path(worktree.folder))
+    done = await worked(worktree)
+    assert (await workspace.diff(worktree.base, done.commit)).changes
+    person.write("a.txt", (person.root / "a.txt").read_text().replace("line 10\n", "mine too\n"))
+    applied = await workspace.apply("r1", worktree.base, done.commit)
+    assert isinstance(applied, Applied)
+    assert applied.merged == ("a.txt",)
+    await workspace.blame("a.txt", 20)
+    assert isinstance(await workspace.undo(applied.id), Undone)
+    await worktree.restore(worktree.base)
+    assert (sprung(person), list((person.root.parent / "elsewhere").iterdir())) == ("", [])
+
+
+@pytest.mark.req("G-6")
+async def test_an_agent_cannot_send_us_elsewhere(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    folder = Path(worktree.folder)
+    other = Person(person.root.parent / "other", person.home)
+    plain(other)
+    armed(other)
+    other.git("config", "--unset", "core.worktree")
+    theirs = other.theirs()
+    (folder / ".git").write_text(f"gitdir: {other.root}/.git\n")
+    inner = Person(folder / "inner", person.home)
+    plain(inner)
+    inner.git("config", "core.fsmonitor", trap(person))
+    (folder / "keep/.git").symlink_to(other.root / ".git")
+    (folder / ".gitattributes").write_text("* filter=evil -diff\n")
+    edit(folder)
+    done = await worked(worktree)
+    assert [(one.path, one.why) for one in done.left_out] == [("inner", "repository")]
+    diff = await workspace.diff(worktree.base, done.commit)
+    assert "+line twenty" in diff.text, "no attribute hides a change"
+    assert {one.path for one in diff.changes} >= {".gitattributes", "a.txt", "new-link", "keep/c.py"}
+    assert (other.theirs(), sprung(person)) == (theirs, "")
+
+
+async def test_a_common_folder_that_is_planted_is_not_followed(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    folder = Path(worktree.folder)
+    (folder / ".git").unlink()
+    (folder / ".git").mkdir()
+    (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git/commondir").write_text(str(person.root.parent / "nowhere"))
+    (folder / ".git/config").write_text(f"[core]\n\tfsmonitor = {trap(person)}\n")
+    edit(folder)
+    assert (await worked(worktree)).commit == await worktree.tip()
+    assert sprung(person) == ""
+
+
+async def test_what_is_ours_or_gits_is_never_applied(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    (Path(worktree.folder) / ".greenroom").mkdir()
+    (Path(worktree.folder) / ".greenroom/config.toml").write_text("mine = true\n")
+    said = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
+    assert isinstance(said, Clashes)
+    assert "never written" in said.clashes[0].why
+    assert not (person.root / ".greenroom").exists()
+
+
+async def test_a_git_in_the_tree_is_not_taken_for_git(person: Person) -> None:
+    person.write("git", f"#!/bin/sh\n{trap(person)}\n").chmod(0o755)
+    env = {**person.env, "PATH": f"{person.root}:.:{person.env['PATH']}"}
+    workspace = await type(await person.workspace()).find(person.root, person.root.parent / "cache", env=env)
+    assert (await workspace.snapshot("r1")).commit
+    assert sprung(person) == ""

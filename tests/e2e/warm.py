@@ -1,0 +1,178 @@
+"""Processes of the command that begin warm: one has loaded it all, and each call is a fork of that one.
+
+It is a process of its own like any other, with its own environment, folder and streams; only the half second in which
+Python loads the command is spared. How it begins from nothing is tested where its start is measured, in `Running`, in
+`Typing` and in every line of a shell. Run as a program, this file is the one that is forked.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import io
+import json
+import os
+import pkgutil
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOOR = "greenroom.interfaces.cli"
+BESIDE = ("pydantic.plugin._loader", "pydantic.types", "pydantic.type_adapter", "typer._adapters", "encodings.idna")
+"""What is not ours, and loaded only when somebody needs it."""
+
+LARGEST = 1 << 18
+"""Bytes of an order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is typed, and where."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    folder: str
+
+
+# ------------------------------------------------------------------------------------------------------- the caller
+
+
+def run(order: Order, stdin: str | None, timeout: float) -> tuple[int, str, str]:
+    """The exit code, stdout and stderr, as `subprocess` has them."""
+    back, reply = os.pipe()
+    out, out_end = os.pipe()
+    err, err_end = os.pipe()
+    given, feed = os.pipe() if stdin is not None else (os.open(os.devnull, os.O_RDONLY), None)
+    ends = (given, out_end, err_end, reply)
+    text = json.dumps({"words": order.words, "environment": order.environment, "folder": order.folder})
+    socket.send_fds(_server(), [text.encode()], ends)
+    for one in ends:
+        os.close(one)
+    said = {out: b"", err: b"", back: b""}
+    readers = [threading.Thread(target=_read, args=(one, said), daemon=True) for one in said]
+    if feed is not None:
+        readers.append(threading.Thread(target=_feed, args=(feed, (stdin or "").encode()), daemon=True))
+    for reader in readers:
+        reader.start()
+    until = time.monotonic() + timeout
+    for reader in readers:
+        reader.join(max(until - time.monotonic(), 0))
+    if any(reader.is_alive() for reader in readers):
+        raise subprocess.TimeoutExpired(list(order.words), timeout)
+    return int(said[back]), said[out].decode(), said[err].decode()
+
+
+def _read(number: int, said: dict[int, bytes]) -> None:
+    with os.fdopen(number, "rb") as stream:
+        said[number] = stream.read()
+
+
+def _feed(number: int, data: bytes) -> None:
+    try:
+        with os.fdopen(number, "wb") as stream:
+            stream.write(data)
+    except BrokenPipeError:
+        return  # it did not want to hear it all
+
+
+@cache
+def _server() -> socket.socket:
+    """Started once for all tests of this process, and ended by its end."""
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    words = [sys.executable, "-m", "tests.e2e.warm", str(its.fileno())]
+    process = subprocess.Popen(words, pass_fds=[its.fileno()], env=clean, cwd=ROOT)
+    its.close()
+    atexit.register(process.wait)
+    atexit.register(mine.close)
+    return mine
+
+
+# ---------------------------------------------------------------------------------------------- the one that is forked
+
+
+def _load() -> None:
+    """All that the command ever loads by name; and what is made now is nobody's garbage."""
+    for name in BESIDE:
+        importlib.import_module(name)
+    package = importlib.import_module(DOOR)
+    for one in pkgutil.walk_packages(package.__path__, f"{DOOR}."):
+        if not one.name.endswith("__main__"):
+            importlib.import_module(one.name)
+    gc.collect()
+    gc.freeze()
+
+
+def _orders(asked: socket.socket) -> tuple[Order, list[int]]:
+    """Wait for orders and fork for each; comes back in the process that is to do it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        data, numbers, _, _ = socket.recv_fds(asked, LARGEST, 4)
+        if not data:
+            os._exit(0)  # whoever asked has ended
+        if os.fork() == 0:
+            asked.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            *streams, reply = numbers
+            _report_end_of_the_next(reply)
+            order = json.loads(data)
+            return Order(words=order["words"], environment=order["environment"], folder=order["folder"]), streams
+        for one in numbers:
+            os.close(one)
+
+
+def _report_end_of_the_next(reply: int) -> None:
+    """Fork once more: this process only waits, and says how the other one has ended. Comes back in that one."""
+    child = os.fork()
+    if child == 0:
+        os.close(reply)
+        return
+    os.closerange(3, reply)
+    for one in (0, 1, 2):
+        os.close(one)
+    _, status = os.waitpid(child, 0)
+    os.write(reply, str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
+
+
+def _become(order: Order, streams: list[int]) -> None:
+    """Like a process that has just been started."""
+    for number, behind in enumerate(streams):
+        os.dup2(behind, number)
+        os.close(behind)
+    os.chdir(order.folder)
+    os.environ.clear()
+    os.environ.update(order.environment)
+    time.tzset()
+    random.seed()
+    sys.argv = [DOOR, *order.words]
+    sys.path[0] = order.folder
+    for name, stream in zip(("stdin", "stdout", "stderr"), _standard(), strict=True):
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)  # nobody closes it by forgetting it
+
+
+def _standard() -> tuple[io.TextIOWrapper, ...]:
+    """The three streams as Python makes them when they are no terminal."""
+    into, out, err = (io.FileIO(number, mode, closefd=False) for number, mode in ((0, "r"), (1, "w"), (2, "w")))
+    return (
+        io.TextIOWrapper(io.BufferedReader(into), encoding="utf-8"),
+        io.TextIOWrapper(io.BufferedWriter(out), encoding="utf-8"),
+        io.TextIOWrapper(io.BufferedWriter(err), encoding="utf-8", errors="backslashreplace", line_buffering=True),
+    )
+
+
+if __name__ == "__main__":
+    _load()
+    _become(*_orders(socket.socket(fileno=int(sys.argv[1]))))
+    importlib.import_module(f"{DOOR}.main").main()

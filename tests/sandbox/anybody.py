@@ -1,0 +1,21 @@
+"""The attempts of some classes, made by whoever runs this: `python -m tests.sandbox.anybody CLASS…` prints what is not
+as it should be, a line each, and how many attempts there were."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from tests.sandbox.attempts import ATTEMPTS
+from tests.sandbox.judging import TIERS, judged, told
+
+
+async def _main(kinds: list[str]) -> None:
+    results = [one for attempt in ATTEMPTS if attempt.kind in kinds for one in await judged(attempt, TIERS)]
+    possible = [one for one in results if one.verdict != "not possible here"]
+    wrong = [one for one in possible if not one.known]
+    print(told(wrong), f"\n{len(possible)} attempts")
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(sys.argv[1:]))
