@@ -141,7 +141,7 @@ command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
 demo | ask | run | chat | tell | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
-config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
+diff | apply | branch | discard | undo | blame | workspaces | config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
     extra='' # what was brought once stays, for whatever is run later
     [ "$command" != mcp ] || extra='--extra mcp'
     sync --no-dev --inexact $extra && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;

@@ -67,11 +67,13 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, **own, **dict.fromkeys(SERVERS, NOBODY), **dict.fromkeys(CERTIFICATES, os.devnull), **more}
 
 
-def greenroom(home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, **more: str) -> Ended:
-    """Run a command to its end. Where its start is not what counts, it begins warm."""
+def greenroom(
+    home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, cold: bool = False, **more: str
+) -> Ended:
+    """Run a command to its end. Unless its start counts (`cold`), it begins warm."""
     surroundings = environment(home, **more)
-    if not any(name.startswith(BY_PYTHON) for name in (*more, *surroundings.keys() & {MEASURED})):
-        order = warm.Order(words=words, environment=surroundings, folder=cwd or str(Path.cwd()))
+    if not cold and not any(name.startswith(BY_PYTHON) for name in (*more, *surroundings.keys() & {MEASURED})):
+        order = warm.Order(words=words, environment=surroundings, folder=cwd or "")
         ended = Ended(*warm.run(order, stdin, PATIENCE))
         assert "Traceback" not in ended.err, ended.err
         return ended

@@ -56,7 +56,8 @@ def script(line: str) -> tuple[str, Mapping[str, object]]:
 def run(home: Path, project: Path, fake: Beside, *more: str) -> Ended:
     """One run, as somebody with all these keys begins it."""
     words = ("run", "Look around.", "--agent", "coder", *more)
-    return greenroom(home, *words, cwd=str(project), **{**PLANTED, **reached(fake)})
+    environment = {**PLANTED, **reached(fake)}  # the kernel shows only what a process was started with
+    return greenroom(home, *words, cwd=str(project), cold=True, **environment)
 
 
 def told(fake: Beside) -> str:

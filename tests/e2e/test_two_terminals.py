@@ -163,13 +163,13 @@ sys.exit(run(Setup(), "make", work))
 
 def test_the_second_interrupt_ends_at_once(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", STUBBORN], env=environment(tmp_path), stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", STUBBORN], env=environment(tmp_path), stderr=subprocess.PIPE, text=True
     )
     with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        assert process.stderr is not None
+        assert process.stderr.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "not now\n"
+        assert process.stderr.readline() == "not now\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
 

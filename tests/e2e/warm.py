@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,11 +38,11 @@ LARGEST = 1 << 18
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is typed, and where."""
+    """What is typed, and where: in this folder, or in the current one."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
-    folder: str
+    folder: str = ""
 
 
 # ------------------------------------------------------------------------------------------------------- the caller
@@ -53,8 +54,9 @@ def run(order: Order, stdin: str | None, timeout: float) -> tuple[int, str, str]
     out, out_end = os.pipe()
     err, err_end = os.pipe()
     given, feed = os.pipe() if stdin is not None else (os.open(os.devnull, os.O_RDONLY), None)
-    ends = (given, out_end, err_end, reply)
-    text = json.dumps({"words": order.words, "environment": order.environment, "folder": order.folder})
+    here = os.open(order.folder or ".", os.O_RDONLY)  # by its number: it may have no name any more
+    ends = (given, out_end, err_end, here, reply)
+    text = json.dumps({"words": order.words, "environment": order.environment})
     socket.send_fds(_server(), [text.encode()], ends)
     for one in ends:
         os.close(one)
@@ -117,7 +119,7 @@ def _orders(asked: socket.socket) -> tuple[Order, list[int]]:
     """Wait for orders and fork for each; comes back in the process that is to do it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        data, numbers, _, _ = socket.recv_fds(asked, LARGEST, 4)
+        data, numbers, _, _ = socket.recv_fds(asked, LARGEST, 5)
         if not data:
             os._exit(0)  # whoever asked has ended
         if os.fork() == 0:
@@ -126,7 +128,7 @@ def _orders(asked: socket.socket) -> tuple[Order, list[int]]:
             *streams, reply = numbers
             _report_end_of_the_next(reply)
             order = json.loads(data)
-            return Order(words=order["words"], environment=order["environment"], folder=order["folder"]), streams
+            return Order(words=order["words"], environment=order["environment"]), streams
         for one in numbers:
             os.close(one)
 
@@ -147,16 +149,19 @@ def _report_end_of_the_next(reply: int) -> None:
 
 def _become(order: Order, streams: list[int]) -> None:
     """Like a process that has just been started."""
-    for number, behind in enumerate(streams):
+    *three, here = streams
+    for number, behind in enumerate(three):
         os.dup2(behind, number)
         os.close(behind)
-    os.chdir(order.folder)
+    os.fchdir(here)
+    os.close(here)
     os.environ.clear()
     os.environ.update(order.environment)
     time.tzset()
     random.seed()
     sys.argv = [DOOR, *order.words]
-    sys.path[0] = order.folder
+    with suppress(FileNotFoundError):
+        sys.path[0] = str(Path.cwd())
     for name, stream in zip(("stdin", "stdout", "stderr"), _standard(), strict=True):
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)  # nobody closes it by forgetting it

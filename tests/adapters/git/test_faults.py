@@ -219,4 +219,5 @@ def test_what_git_says_becomes_a_sentence() -> None:
     assert fault_of("error: No space left on device", 128, ("add",)).reason == "disk"
     assert fault_of("fatal: loose object is corrupt", 128, ("log",)).reason == "repository"
     assert str(fault_of("", 3, ("add",))) == "git add failed: code 3"
-    assert fault_of("fatal: cannot lock ref 'x'", 1, ("update-ref",)).reason == "locked"
+    assert fault_of("fatal: cannot lock ref 'x': Unable to create", 1, ("update-ref",)).reason == "locked"
+    assert fault_of("fatal: cannot lock ref 'x': is at 1 but expected 2", 1, ("update-ref",)).reason == "state"

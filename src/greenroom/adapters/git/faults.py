@@ -8,8 +8,12 @@ from typing import Final
 
 from greenroom.core.ports.workspace import WorkspaceFault, WorkspaceReason
 
-LOCK: Final = re.compile(r"Unable to create '([^']+\.lock)': File exists|cannot lock ref|Unable to lock")
+LOCK: Final = re.compile(
+    r"Unable to create '([^']+\.lock)': File exists|cannot lock ref(?!.*(?:but expected|already exists))"
+)
 KNOWN: Final[Sequence[tuple[str, WorkspaceReason, str]]] = (
+    ("but expected", "state", "Somebody else has moved it at this moment. Look how it stands, and try again."),
+    ("already exists", "state", "Somebody else has made it at this moment. Look how it stands, and try again."),
     ("No space left on device", "disk", "The disk is full. Nothing was changed; make room and try again."),
     ("Disk quota exceeded", "disk", "The disk quota is used up. Nothing was changed; make room and try again."),
     ("Read-only file system", "disk", "The repository is on a read-only file system, so nothing can be kept in it."),

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +25,12 @@ from greenroom.adapters.git.running import PATH, Git, checked, hardened, program
 RAW: Final = "* -text -crlf -ident !eol !filter !working-tree-encoding !diff !merge\n"
 """Comes before whatever the tree's own attributes say: nothing is converted, and no change is hidden from a diff."""
 
-SHOWN: Final = ("packages", "submodule", "repository")
 ALWAYS_OUT: Final = ("node_modules/", ".venv/", "venv/", "__pycache__/", ".tox/", ".nox/", ".greenroom/")
 """What is no work of anybody in a folder that no .gitignore speaks of."""
+
+
+OLD: Final = 24 * 3600.0
+"""Seconds after which what a killed process left is nobody's any more."""
 
 
 class House:
@@ -95,6 +100,9 @@ class House:
     def _begin(self) -> None:
         with told(str(self.folder)):
             (self.folder / "temporary").mkdir(parents=True, exist_ok=True, mode=0o700)
+            for left in (self.folder / "temporary").iterdir():
+                if time.time() - left.lstat().st_mtime > OLD:
+                    shutil.rmtree(left, ignore_errors=True)
 
     async def _checked(self) -> None:
         """Look whether this git is good enough, once for each that there is."""

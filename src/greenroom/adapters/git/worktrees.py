@@ -130,19 +130,23 @@ class GitWorktree:
         try:
             return await stage(git, Path(self.folder), whole=not self._sparse)
         except WorkspaceFault as fault:
-            if fault.reason not in ("git", "repository"):
+            if self._sparse or fault.reason not in ("git", "repository"):
                 raise
         return await self._anew(git)
 
     async def _anew(self, git: Git) -> Staged:
         """The same with an index made anew: it was broken, or git has thrown away what nothing led to any more."""
-        await git.ask("read-tree", "--reset", await self.tip())
+        self._forget()
+        await git.ask("read-tree", await self.tip())
         return await stage(git, Path(self.folder), whole=not self._sparse)
 
     def _refuse_gone(self) -> None:
         if not Path(self.folder).is_dir():
             why = f"The worktree {self.folder!r} is gone. Open it again; its commits are in the repository."
             raise WorkspaceFault("repository", why)
+
+    def _forget(self) -> None:
+        (self._place / "index").unlink(missing_ok=True)
 
     def _unlock(self) -> None:
         (self._place / "index.lock").unlink(missing_ok=True)

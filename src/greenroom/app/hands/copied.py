@@ -18,10 +18,11 @@ More: TypeAlias = Callable[[Commands], Iterable[ToolExecutor]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
     """`folder` has the files of the workspace `at`, and what is `lent` to it. Each tool is wrapped; there are `more` of
-    them, which may need its commands."""
+    them, which may need its commands; nobody is asked about those that are `known`, but for what they touch."""
 
     folder: Path
     at: Path
     lent: Sequence[Shown]
     wrap: Wrap
     more: More
+    known: tuple[str, ...] = ()

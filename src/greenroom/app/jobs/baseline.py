@@ -7,10 +7,11 @@ from typing import Final
 from greenroom.abilities.checks.comparing import in_a_sentence
 from greenroom.abilities.tools.carded import CardedTool
 from greenroom.app.checks.checker import ProjectChecks
+from greenroom.core.base.records import Data
 from greenroom.core.ports.checks import REPORT, as_data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import ToolCard
+from greenroom.core.ports.tool import Target, ToolCard
 
 NAME: Final = "baseline"
 SPEC: Final = ToolSpec(
@@ -26,6 +27,10 @@ class Baseline(CardedTool):
     def __init__(self, checker: ProjectChecks) -> None:
         self.card = ToolCard(spec=SPEC, group="command", effect="keyed")
         self._checker = checker
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Nothing that anybody has to be asked about: the person's files, and checks that they have confirmed."""
+        return ()
 
     async def run(self, bench: Bench) -> Outcome:
         """Run them all."""

@@ -14,6 +14,7 @@ from greenroom.abilities.checks.claims import Facts
 from greenroom.abilities.checks.meddling import Changed, judges, meddled
 from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.carded import CardedTool
+from greenroom.abilities.tools.propose_plan import NAME as PLANS
 from greenroom.app.checks.checker import ProjectChecks
 from greenroom.app.checks.planning import Plan
 from greenroom.app.checks.syntax import broken
@@ -26,11 +27,12 @@ from greenroom.core.ports.checks import REPORT, Report, as_data
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import ToolCard
+from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.step import Step, Work
 
 NAME: Final = "deliver"
+UNCHANGED: Final = "It planned to change files, and none is different."
 VERDICT: Final = "verdict"
 TRIES: Final = 3
 """How often an agent hears what is missing."""
@@ -56,6 +58,10 @@ class Deliver(CardedTool):
         self._commands = commands
         self._history = history
 
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """The command lines of the checks: they run what an agent has written."""
+        return tuple(Target(kind="command", value=one.line) for one in self._plan.run)
+
     async def run(self, bench: Bench) -> Outcome:
         """Run what has not run on this very tree, judge, and end the work or say what is missing."""
         said = str((bench.step.work.instruction_content or {}).get("said", ""))
@@ -63,7 +69,9 @@ class Deliver(CardedTool):
         delivered = await self._delivered(said)
         found = verdict(self._plan.run, steps, delivered, left=self._plan.left)
         report: Report | None = None
-        if self._plan.run and found.missing and not found.verified:
+        if not await self._place.changes():
+            found = _as_it_was(found, steps)
+        elif self._plan.run and found.missing:
             report = await self._checker.run((), bench)
             now = evolve(bench.step, state="finished", result={REPORT: as_data(report)})
             found = verdict(self._plan.run, [*steps, now], delivered, left=self._plan.left)
@@ -85,6 +93,13 @@ class Deliver(CardedTool):
             says=said,
             facts=Facts(exists=lambda path: _exists(folder, path)),
         )
+
+
+def _as_it_was(found: Verdict, steps: Sequence[Step]) -> Verdict:
+    """Where nothing was changed, there is nothing to check: an answer counts if nothing in it is untrue."""
+    planned = any(one.work.executor == PLANS and (one.work.instruction_content or {}).get("files") for one in steps)
+    claims = (*found.claims, *((UNCHANGED,) if planned else ()))
+    return evolve(found, state="unproven" if claims else "verified", missing=(), changed=(), claims=claims)
 
 
 def _readable(path: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.checks.run_checks import RunChecks
@@ -16,11 +15,12 @@ from greenroom.app.checks.planning import Plan
 from greenroom.app.checks.receipts import base_report
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.hands import Hands
+from greenroom.app.jobs import baseline, delivering
 from greenroom.app.jobs.baseline import Baseline
 from greenroom.app.jobs.delivering import Deliver, History
 from greenroom.app.jobs.place import Place, opened
 from greenroom.app.jobs.recording import recorded
-from greenroom.app.kit import Kit, KitMaker
+from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader
 from greenroom.app.talks.kits import MANY
 from greenroom.core.base.ids import TeamId
@@ -29,8 +29,6 @@ from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import Models
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.state.team import Team
-
-JOB: Final = "job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +45,7 @@ class Supplies:
     alone: Callable[[], bool]
 
 
-def job_kit(supplies: Supplies) -> KitMaker:
+def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
     """The kit: the copy is made, or found again, when the team is to run."""
 
     async def made(team: Team) -> Kit:
@@ -90,5 +88,6 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
             lent=place.shown,
             wrap=lambda tool: recorded(tool, place.worktree),
             more=more,
+            known=(baseline.NAME, delivering.NAME),
         )
     )

@@ -93,7 +93,7 @@ async def found_alone(
 ) -> TeamId:
     """A team whose answer ends its only task; it does not work yet. `typed` is what a person wrote of the question."""
     shown = typed or question
-    task = _task(_short(shown) or "question", shown, cast)
+    task = task_of(shown, cast)
     works, origins = (turn(question, typed),), brought(question, typed)
     first = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
     return await runtime.create(
@@ -121,6 +121,11 @@ def turn(text: str, typed: str = "") -> Work:
 def brought(text: str, typed: str) -> tuple[str, ...]:
     """Where it comes from what a person sends along with what they have typed: files, or what a pipe has brought."""
     return (label("file", "attached"),) if typed and typed != text else ()
+
+
+def task_of(typed: str, cast: Cast) -> AddTask:
+    """The task of a question, or of something to do."""
+    return _task(_short(typed) or "question", typed, cast)
 
 
 def _short(text: str) -> str:

@@ -7,7 +7,8 @@ from typing import Final
 ASK: Final = "ask"
 RUN: Final = "run"
 CHAT: Final = "chat"
-ALONE: Final = (ASK, RUN)
+JOB: Final = "job"
+ALONE: Final = (ASK, RUN, JOB)
 """Those whose only task ends with the answer."""
 
 TALKS: Final = (*ALONE, CHAT)

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.asked.allowing import Allowing
+from greenroom.interfaces.cli.asked.taking import Taking
 
 Scope = Literal["once", "run", "always"]
 By = Literal["run", "agent", "model"]
@@ -53,7 +54,7 @@ class Ask:
 @record
 class Run:
     """Something to do, for an agent by its name; an empty one is the assistant. `tools`: it may use its own;
-    `alone`: nobody is there to be asked."""
+    `alone`: nobody is there to be asked; `yes`: its plan needs no yes; `in_place`: it works in the files themselves."""
 
     question: str
     context: str
@@ -61,6 +62,8 @@ class Run:
     model: str
     tools: bool
     alone: bool
+    yes: bool
+    in_place: bool
     caps: Caps
     tape: Tape
 
@@ -297,6 +300,7 @@ Order: TypeAlias = (
     | ApprovalsList
     | Answer
     | Fork
+    | Taking
     | Du
     | Gc
     | Forget

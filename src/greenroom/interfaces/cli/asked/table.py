@@ -8,7 +8,7 @@ from typing import Final, Literal
 Access = Literal["make", "change", "look", "none"]
 """What a command may do to the home: make one, change what is there, or only look (see `Runtime.open`), or nothing."""
 
-SECTIONS: Final = ("begin", "look", "steer", "allow", "set up", "keep")
+SECTIONS: Final = ("begin", "take over", "look", "steer", "allow", "set up", "keep")
 GROUPS: Final = {
     "agents": "The agents that files describe.",
     "prompt": "What models are asked with.",
@@ -16,6 +16,7 @@ GROUPS: Final = {
     "eval": "How well a model works here.",
     "config": "The settings that hold here.",
     "approvals": "What agents may not do without you.",
+    "workspaces": "The copies in which jobs are done.",
     "tools": "The tools that agents can have.",
     "permissions": "What you have agreed to for good.",
     "mcp": "The MCP servers that agents have tools from.",
@@ -54,6 +55,14 @@ ENTRIES: Final = (
     Entry("begin", "run", "run", "make", "Give an agent something to do; its answer comes on stdout."),
     Entry("begin", "chat", "chat", "make", "Talk with an agent; go on with it later."),
     Entry("begin", "doctor", "doctor", "look", "Check this machine and the log, and say what to do."),
+    Entry("take over", "diff", "taking", "look", "What a job changed, as a patch."),
+    Entry("take over", "apply", "taking", "look", "Bring what a job changed to your files, as one commit."),
+    Entry("take over", "branch", "taking", "look", "Put what a job changed on a new branch."),
+    Entry("take over", "discard", "taking", "look", "Drop the copy in which a job was done."),
+    Entry("take over", "undo", "taking", "look", "Take back what was applied, byte for byte."),
+    Entry("take over", "blame", "taking", "look", "Which step wrote a line, why, and what proves it."),
+    Entry("take over", "workspaces list", "workspaces", "none", "The copies in which jobs are done."),
+    Entry("take over", "workspaces clean", "workspaces", "none", "Take copies away that hold no work."),
     Entry("look", "tasks", "tasks", "look", "List what was and is being worked on."),
     Entry("look", "show", "show", "look", "Show a team: tasks, agents, messages, costs."),
     Entry("look", "events", "events", "look", "Print what happened; --follow to watch it happen."),

@@ -22,6 +22,7 @@ from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.runs.attending import attended
 from greenroom.interfaces.cli.runs.beginning import new_limits, see_what_is_brought
 from greenroom.interfaces.cli.runs.ending import close
+from greenroom.interfaces.cli.runs.handing import handed_over
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -60,7 +61,7 @@ async def resume(door: Door, order: Resume) -> Exit:
     talk = Talk(door.setup, door.out)
     talk.note(", ".join(models_of(world)), style="dim")
     ending = await attended(replace(door, progress=talk), found.team)
-    return close(replace(door, progress=talk), found.team, ending, spoken=talk.spoken)
+    return await handed_over(replace(door, progress=talk), found.team, ending, spoken=talk.spoken)
 
 
 def _see_to(door: Door, order: Resume, world: World) -> None:

@@ -31,11 +31,12 @@ SERVERS: Final = "mcp__"
 
 @record
 class Wish:
-    """Whom a person wants to talk to; empty names mean what is normal."""
+    """Whom a person wants to talk to; empty names mean what is normal: for a `job`, a coder."""
 
     agent: str = ""
     model: str = ""
     tools: bool = True
+    job: bool = False
     caps: orders.Caps
     tape: orders.Tape
 
@@ -66,7 +67,7 @@ async def begun(door: Door, wish: Wish) -> Begun:
     if wish.agent or wish.tools:
         see_what_is_brought(door, door.means.surroundings.root)
     agents = door.means.surroundings.agents() if wish.agent else None
-    spec = agents.get(wish.agent).spec if agents is not None else ASSISTANT
+    spec = agents.get(wish.agent).spec if agents is not None else _usual(door, job=wish.job)
     others = agents.specs if agents is not None else {}
     await provisions.look_around()
     settings = provisions.loaded.settings
@@ -83,6 +84,14 @@ async def begun(door: Door, wish: Wish) -> Begun:
         replayed=wish.tape.replay is not None,
         notes=(*(_absent(name, agents) for name in cast.missing), *(tools.notes if tools is not None else ())),
     )
+
+
+def _usual(door: Door, *, job: bool) -> AgentSpec:
+    """Who works when nobody is named."""
+    if not job:
+        return ASSISTANT
+    make = typing.cast("Callable[[str], AgentSpec]", load("runs.jobs", "coder"))
+    return make(door.means.provisions.loaded.settings.language)
 
 
 def _absent(name: str, agents: Agents | None) -> str:

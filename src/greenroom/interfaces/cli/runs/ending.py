@@ -7,6 +7,7 @@ import typer
 from greenroom.app.talks.names import ASK, RUN
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data
 from greenroom.interfaces.cli.display.rows import dollars, seconds
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
@@ -22,8 +23,11 @@ WORDS = {"money": "money", "tokens": "tokens", "millis": "working time", "steps"
 STYLES = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red")}
 
 
-def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None, spoken: str = "") -> Exit:
-    """Say how it ended; `name` is what the team is called in the next command, `spoken` what was printed already."""
+def close(
+    door: Door, team: TeamId, ending: Ending, *, name: str | None = None, spoken: str = "", more: Data | None = None
+) -> Exit:
+    """Say how it ended; `name` is what the team is called in the next command, `spoken` what was printed already.
+    Programs hear `more`."""
     sign, style = STYLES.get(ending.code, ("!", "bold yellow"))
     door.progress.note("")
     door.progress.note(f"{sign} {ending.status}: {summary(ending)}", style=style)
@@ -52,6 +56,7 @@ def close(door: Door, team: TeamId, ending: Ending, *, name: str | None = None, 
         tokens=ending.teller.total().tokens,
         cost=ending.teller.total().money / MILLION,
         messages=ending.teller.messages,
+        **(more or {}),
     )
 
 

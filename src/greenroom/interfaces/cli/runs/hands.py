@@ -8,6 +8,7 @@ from pathlib import Path
 from greenroom.app.equipping import equipment_in, meet_servers
 from greenroom.app.hands import hands
 from greenroom.app.hands.confirming import Confirming
+from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.hands import FindEnded, Hands
 from greenroom.app.hands.policy import policy_for
 from greenroom.app.hands.project_rules import project_rules
@@ -20,13 +21,29 @@ from greenroom.core.ports.model import Models
 __all__ = ("equipment_in", "hands_in", "meet_servers", "persons_rules", "toolbox_of")
 
 
-def hands_in(root: Path, find: FindEnded, secrets: Iterable[str], settings: Settings, models: Models) -> Hands:
-    """The tools of a workspace, under what the person has agreed to there. Nothing secret is in what they say. What
-    leads a browser is one of the models."""
-    walls = Walls(root, settings.sandbox, web=settings.web)
-    policy = policy_for(root, persons_rules().of(root), project_rules(root), walled=walls.hold)
-    return Hands(
+def hands_in(
+    root: Path,
+    find: FindEnded,
+    secrets: Iterable[str],
+    settings: Settings,
+    models: Models,
+    copied: Copied | None = None,
+) -> Hands:
+    """The tools of a workspace, or of one `copied` from it, under what the person has agreed to there. Nothing secret
+    is in what they say. What leads a browser is one of the models."""
+    folder = copied.folder if copied is not None else root
+    lent = copied.lent if copied is not None else ()
+    walls = Walls(folder, settings.sandbox, at=root, lent=lent, web=settings.web)
+    policy = policy_for(
         root,
+        persons_rules().of(root),
+        project_rules(root),
+        brought=copied.known if copied is not None else (),
+        walled=walls.hold,
+        lies=folder,
+    )
+    return Hands(
+        folder,
         Confirming(policy) if settings.execute_tool_confirm else policy,
         find=find,
         equipment=equipment_in(root),
@@ -36,6 +53,7 @@ def hands_in(root: Path, find: FindEnded, secrets: Iterable[str], settings: Sett
         browser=settings.browser,
         models=models,
         walls=walls,
+        copied=copied,
     )
 
 

@@ -9,6 +9,7 @@ from greenroom.app.hands.by_hand import by_hand_kits
 from greenroom.app.kit import KitMaker
 from greenroom.app.library.kits import kits_of_programs
 from greenroom.app.talks.kits import talk_kits
+from greenroom.app.talks.names import JOB
 from greenroom.interfaces.cli.asked.pace import demo_pace
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.testing.demo import demo_kits
@@ -18,4 +19,4 @@ def kits(home: Path, means: Means, *, fatal: str | None = None) -> Mapping[str, 
     """All kits by name."""
     demos = demo_kits(home, pace=demo_pace(), fatal=fatal, around=means.around)
     talks = talk_kits(means, means.notes, means.hands, means.patience)
-    return {**demos, **talks, **by_hand_kits(means.hands), **kits_of_programs()}
+    return {JOB: means.job, **demos, **talks, **by_hand_kits(means.hands), **kits_of_programs()}

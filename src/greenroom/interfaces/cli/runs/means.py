@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -15,11 +15,14 @@ from greenroom.interfaces.cli.loading import load
 from greenroom.testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:
+    from greenroom.app.hands.copied import Copied
     from greenroom.app.hands.hands import FindEnded, Hands
     from greenroom.app.hands.toolbox import Toolbox
+    from greenroom.app.kit import Kit
     from greenroom.app.provisions import Provisions
     from greenroom.app.runtime import Runtime
     from greenroom.app.settings.schema import Settings
+    from greenroom.core.state.team import Team
     from greenroom.interfaces.cli.runs.surroundings import Surroundings
 
 
@@ -31,6 +34,7 @@ class Means:
         self._around: Surroundings | None = None
         self._flags: dict[str, object] = {}
         self.runtime: Runtime | None = None
+        self.says_yes = False
 
     @property
     def provisions(self) -> Provisions:
@@ -52,12 +56,24 @@ class Means:
         """What the workspace says to whoever works there."""
         return self.surroundings.notes()
 
-    def hands(self, root: Path) -> Hands:
-        """The tools of a workspace."""
+    def hands(self, root: Path, copied: Copied | None = None) -> Hands:
+        """The tools of a workspace, or of one copied from it."""
         make = cast(
-            "Callable[[Path, FindEnded, Iterable[str], Settings, Models], Hands]", load("runs.hands", "hands_in")
+            "Callable[[Path, FindEnded, Iterable[str], Settings, Models, Copied | None], Hands]",
+            load("runs.hands", "hands_in"),
         )
-        return make(root, self._ended, self.provisions.keys(), self.provisions.loaded.settings, self)
+        return make(root, self._ended, self.provisions.keys(), self.provisions.loaded.settings, self, copied)
+
+    async def job(self, team: Team) -> Kit:
+        """What a job is done with."""
+        make = cast("Callable[[Means], Callable[[Team], Awaitable[Kit]]]", load("runs.jobs", "kit_of"))
+        return await make(self)(team)
+
+    async def steps(self, team: TeamId) -> list[Step]:
+        """All steps of a team that have ended."""
+        if self.runtime is None:
+            return []
+        return [one async for one in self.runtime.archive(team, "step") if isinstance(one, Step)]
 
     def toolbox(self, root: Path) -> Toolbox:
         """The same, only to be looked at."""
@@ -85,6 +101,10 @@ class Means:
     def cap(self, caps: Caps) -> None:
         """What was said about limits."""
         self._give({"limits.cost": caps.cost, "limits.tokens": caps.tokens, "limits.time": caps.time})
+
+    def agree(self, *, said: bool) -> None:
+        """Whether it was said that a plan needs nobody's yes, and that what is proven is taken over."""
+        self.says_yes = said
 
     def leave_alone(self, *, said: bool) -> None:
         """Whether it was said that nobody is there to be asked."""

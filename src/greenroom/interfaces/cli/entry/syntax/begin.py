@@ -88,6 +88,10 @@ def run(
     *,
     agent: AgentName = "",
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Let it answer from what it is told only.")] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Work in your files themselves, not in a copy of them.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Its plan needs no yes.")] = False,
     non_interactive: NonInteractive = False,
     model: ModelName = "",
     max_cost: MaxCost = None,
@@ -96,7 +100,8 @@ def run(
     record: Record = None,
     replay: Replay = None,
 ) -> int:
-    """Give an agent something to do. Its answer comes on stdout; what is piped in is read as context."""
+    """Give an agent something to do; without --agent a coder does it, in a copy of your files. Its answer comes on
+    stdout; what is piped in is read as context."""
     asked = question(words or [], "task")
     order = Run(
         question=asked.text,
@@ -105,6 +110,8 @@ def run(
         model=model.strip(),
         tools=not no_tools,
         alone=non_interactive,
+        yes=yes,
+        in_place=in_place,
         caps=Caps(cost=max_cost, tokens=max_tokens, time=max_time),
         tape=Tape(record=record, replay=replay),
     )

@@ -1,0 +1,85 @@
+"""What came of a job, for whoever has to decide about it: what changed, what proves it, and what nobody has proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from greenroom.app.jobs.delivering import VERDICT
+from greenroom.app.jobs.place import Place
+from greenroom.core.base.records import Data, record
+from greenroom.core.ports.workspace import Change, Diff
+from greenroom.core.state.step import Step
+
+SHOWN: Final = 20
+"""Files of a diffstat that a person reads; of more, how many there are."""
+
+UNJUDGED: Final = "nothing was held against what ran"
+
+
+@record
+class JobReport:
+    """`base` and `tip` are the commits between which the work lies. `verdict` is the last one in the log."""
+
+    base: str
+    tip: str
+    diff: Diff
+    verdict: Data
+
+    @property
+    def verified(self) -> bool:
+        """Whether every check ran on this very tree, and nothing newly fails."""
+        return self.verdict.get("state") == "verified"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """As a person reads it."""
+        return (*_stat(self.diff.changes), *_receipts(self.verdict), *_open(self.verdict))
+
+
+async def report_of(place: Place, steps: Iterable[Step]) -> JobReport:
+    """What came of the job that is done there, by what its log says."""
+    found: Data = {"state": "unproven", "missing": [UNJUDGED]}
+    for step in steps:
+        held = (step.result or {}).get(VERDICT)
+        if isinstance(held, Mapping):
+            found = dict(held)
+    return JobReport(base=place.snapshot.commit, tip=await place.worktree.tip(), diff=await place.diff(), verdict=found)
+
+
+def _stat(changes: Sequence[Change]) -> Sequence[str]:
+    if not changes:
+        return ("No file was changed.",)
+    wide = max(len(one.path) for one in changes[:SHOWN])
+    lines = [f"  {one.path:{wide}}  {_counted(one)}" for one in changes[:SHOWN]]
+    more = [f"  and {len(changes) - SHOWN} more"] if len(changes) > SHOWN else []
+    added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
+    files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
+    return (f"{files} changed, +{added} −{removed}", *lines, *more)
+
+
+def _counted(one: Change) -> str:
+    what = f" (was {one.before})" if one.kind == "renamed" else f" {one.kind}" if one.kind != "changed" else ""
+    return f"binary{what}" if one.binary else f"+{one.added} −{one.removed}{what}"
+
+
+def _receipts(verdict: Data) -> Sequence[str]:
+    held = verdict.get("receipts")
+    some = [one for one in held if isinstance(one, Mapping)] if isinstance(held, Sequence) else []
+    return [
+        f"✓ {one['check']}: {one['outcome']}, on tree {str(one['tree'])[:10]}, step {one['step']}"
+        if one.get("outcome") == "clean"
+        else f"✗ {one['check']}: {one['outcome']}, step {one['step']}"
+        for one in some
+    ]
+
+
+def _open(verdict: Data) -> Sequence[str]:
+    told = {"missing": "NOT verified", "changed": "Changed by the work itself", "claims": "Said, and not so"}
+    lines = [f"{word}: {one}" for name, word in told.items() for one in _texts(verdict, name)]
+    return [*lines, *(f"Note: {one}" for one in _texts(verdict, "remarks"))]
+
+
+def _texts(verdict: Data, name: str) -> Sequence[str]:
+    held = verdict.get(name)
+    return [str(one) for one in held] if isinstance(held, Sequence) and not isinstance(held, str) else []

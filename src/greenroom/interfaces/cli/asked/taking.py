@@ -1,0 +1,70 @@
+"""What a person ordered about the outcome of a job, as data."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from greenroom.core.base.records import record
+
+
+@record
+class Diff:
+    """All that a job changed."""
+
+    name: str
+
+
+@record
+class Apply:
+    """Bring it to the person's files; with `commit` as one commit, with `message` if one was said."""
+
+    name: str
+    commit: bool
+    message: str
+
+
+@record
+class Branch:
+    """Put it on a new branch."""
+
+    name: str
+    branch: str
+
+
+@record
+class Discard:
+    """Drop the copy. `yes`: do not ask."""
+
+    name: str
+    yes: bool
+
+
+@record
+class Undo:
+    """Take back what was applied; with `revert` by a commit on top."""
+
+    name: str
+    revert: bool
+
+
+@record
+class Blame:
+    """Which step wrote a line: FILE:LINE."""
+
+    place: str
+
+
+@record
+class WorkspacesList:
+    """All copies."""
+
+
+@record
+class WorkspacesClean:
+    """Take copies away: those named, else all in which nothing would be lost."""
+
+    names: tuple[str, ...]
+    discard: bool
+
+
+Taking: TypeAlias = Diff | Apply | Branch | Discard | Undo | Blame | WorkspacesList | WorkspacesClean

@@ -1,0 +1,89 @@
+"""Jobs at this door: what they are made with. Loaded by name: git, checks and tools take their time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from greenroom.app.hands.walls import strongest
+from greenroom.app.jobs.coder import coder
+from greenroom.app.jobs.founding import found_job
+from greenroom.app.jobs.kit import Supplies, job_kit
+from greenroom.app.jobs.place import opened
+from greenroom.app.jobs.planning import plan_of
+from greenroom.app.jobs.report import JobReport, report_of
+from greenroom.app.kit import Kit
+from greenroom.app.talks.founding import model_of
+from greenroom.core.base.errors import Bug
+from greenroom.core.base.ids import TeamId
+from greenroom.core.state.step import Step
+from greenroom.core.state.team import Team
+from greenroom.core.state.world import World
+from greenroom.interfaces.cli.display.rows import dollars
+from greenroom.interfaces.cli.runs.beginning import Begun
+from greenroom.interfaces.cli.runs.means import Means
+from greenroom.interfaces.cli.runs.session import Door
+
+__all__ = ("coder", "founded", "guess", "kit_of", "reported", "tier")
+
+LEAST: Final = (20_000, 2_000)
+"""Tokens that are read and written for a small change."""
+
+EACH: Final = (40_000, 4_000)
+"""Tokens more for each file, at most."""
+
+
+def kit_of(means: Means) -> Callable[[Team], Awaitable[Kit]]:
+    """The kit of jobs, with what this door has."""
+
+    async def blob(_: TeamId, digest: str) -> bytes:
+        if means.runtime is None:
+            raise Bug("A job runs without a runtime.")
+        return await means.runtime.log.get_blob(digest)
+
+    return job_kit(
+        Supplies(
+            models=means,
+            notes=means.notes,
+            hands=lambda copied: means.hands(copied.at, copied),
+            plan=lambda root: plan_of(root, walls=walled(means)),
+            history=means.steps,
+            blob=blob,
+            guess=lambda world, step, files: guess(means, world, step, files),
+            alone=lambda: not means.attended or means.says_yes,
+        )
+    )
+
+
+def guess(means: Means, world: World, step: Step, files: int) -> str:
+    """What work on so many files may cost, in words."""
+    model = means.named(model_of(world.agents[step.agent_id].spec))
+    least = model.price(*LEAST)
+    most = model.price(LEAST[0] + EACH[0] * max(1, files), LEAST[1] + EACH[1] * max(1, files))
+    if not least or not most:
+        return ""
+    return f"{dollars(least)}–{dollars(most)} (a guess)"
+
+
+def walled(means: Means) -> bool:
+    """Whether commands run behind walls that hold."""
+    return strongest(means.provisions.loaded.settings.sandbox.walls).tier in ("walled", "landlocked")
+
+
+def tier(means: Means) -> str:
+    """What commands run behind, in words."""
+    walls = strongest(means.provisions.loaded.settings.sandbox.walls).tier
+    return {"none": "no sandbox: every command asks"}.get(walls, f"sandbox: {walls}")
+
+
+async def founded(door: Door, begun: Begun, question: str, typed: str) -> TeamId:
+    """The team of a job, which does not work yet."""
+    plan = plan_of(door.means.surroundings.root, walls=walled(door.means))
+    limits = begun.caps.limits
+    return await found_job(door.runtime, begun.cast, question, typed=typed, limits=limits, checks=bool(plan.run))
+
+
+async def reported(door: Door, team: TeamId, root: Path) -> JobReport:
+    """What came of a job."""
+    return await report_of(await opened(root, team), await door.means.steps(team))
