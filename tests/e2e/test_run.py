@@ -172,7 +172,7 @@ def test_a_team_that_nobody_runs_is_told_too_and_what_is_over_is_not(tmp_path: P
             running.send(signal.SIGKILL)
             running.end()
         told = greenroom(tmp_path, "tell", "last", "-", "--output-format", "json", stdin="Stop.\n").json
-        assert (told["status"], told["agent"], told["owner"]) == ("told", "assistant", None)
+        assert (told["status"], told["agent"], told["owner"]) == ("told", "coder", None)
         assert "Go on with: greenroom resume " in greenroom(tmp_path, "tell", "last", "Really.").err
         assert greenroom(tmp_path, "cancel", "last").code == 0
         over = greenroom(tmp_path, "tell", "last", "Hello?")

@@ -33,6 +33,10 @@ OLD: Final = 24 * 3600.0
 """Seconds after which what a killed process left is nobody's any more."""
 
 
+WHO: Final = frozenset(f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL"))
+"""Who a person is, if they say it so."""
+
+
 class House:
     """Ours is `folder`, in the user's cache."""
 
@@ -86,7 +90,7 @@ class House:
 
     def as_person(self) -> Git:
         """Git as its owner runs it in the tree: with their settings, hooks, filters and keys. Nobody is asked."""
-        own = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
+        own = {name: value for name, value in self.env.items() if name in WHO or not name.startswith("GIT_")}
         calm = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "LC_ALL": "C.UTF-8"}
         told = {"PATH": PATH, **own, **calm}
         return Git(self._program, words=("--no-pager",), env=told, folder=str(self.repository.root))

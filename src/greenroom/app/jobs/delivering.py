@@ -17,6 +17,7 @@ from greenroom.abilities.tools.carded import CardedTool
 from greenroom.abilities.tools.propose_plan import NAME as PLANS
 from greenroom.app.checks.checker import ProjectChecks
 from greenroom.app.checks.planning import Plan
+from greenroom.app.checks.receipts import EDITS
 from greenroom.app.checks.syntax import broken
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.app.jobs.place import Place
@@ -32,7 +33,7 @@ from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.step import Step, Work
 
 NAME: Final = "deliver"
-UNCHANGED: Final = "It planned to change files, and none is different."
+UNCHANGED: Final = "It set out to change files, and none is different."
 VERDICT: Final = "verdict"
 TRIES: Final = 3
 """How often an agent hears what is missing."""
@@ -97,9 +98,17 @@ class Deliver(CardedTool):
 
 def _as_it_was(found: Verdict, steps: Sequence[Step]) -> Verdict:
     """Where nothing was changed, there is nothing to check: an answer counts if nothing in it is untrue."""
-    planned = any(one.work.executor == PLANS and (one.work.instruction_content or {}).get("files") for one in steps)
-    claims = (*found.claims, *((UNCHANGED,) if planned else ()))
+    meant = any(_means_to_change(one) for one in steps)
+    claims = (*found.claims, *((UNCHANGED,) if meant else ()))
     return evolve(found, state="unproven" if claims else "verified", missing=(), changed=(), claims=claims)
+
+
+def _means_to_change(step: Step) -> bool:
+    return step.work.executor in EDITS or (step.work.executor == PLANS and bool(_given(step).get("files")))
+
+
+def _given(step: Step) -> Data:
+    return step.work.instruction_content or {}
 
 
 def _readable(path: str) -> bool:
