@@ -115,6 +115,7 @@ class Host:
         self.sync.foresee = self._crew.foresee
         timers = Timekeeper(self, self.look, self._clock)
         self.listen(lambda commit: timers.follow(commit.events))
+        await timers.fire_due()  # what was due while nobody was here has happened before anybody looks
         self._moved = set(self.world.tasks)
         self._move.set()
         self._spawn(self._schedule(), "schedule")

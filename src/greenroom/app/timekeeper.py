@@ -67,14 +67,15 @@ class Timekeeper:
         """Fire what is due, for ever."""
         while True:
             self._changed.clear()
-            await self._fire_due()
+            await self.fire_due()
             wait = (self._due[0][0] - self._clock.now()) / 1000 if self._due else LONGEST_NAP
             try:
                 await self._nap(self._changed.wait(), min(max(wait, 0.0), LONGEST_NAP))
             except TimeoutError:
                 continue
 
-    async def _fire_due(self) -> None:
+    async def fire_due(self) -> None:
+        """Fire all that is due by now."""
         while self._due and self._due[0][0] <= self._clock.now():
             _, name, due = heapq.heappop(self._due)
             timer = self._look().timers.get(name)

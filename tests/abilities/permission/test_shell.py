@@ -174,3 +174,14 @@ def test_commands_that_hide_in_others_are_seen() -> None:
     found = read('a $(b `c`) "$(d)" <(e) | (f; g) & h')
     assert sorted(command.texts[0] for command in found.commands) == list("abcdefgh")
     assert found.unsure == ""
+
+
+@pytest.mark.parametrize("word", ["test -v", "[ -v", "printf -v", "read", "unset -v", "export", "mapfile", "wait -p"])
+@pytest.mark.parametrize("name", ["'a[$(touch x)]'", '"a[\\`touch x\\`]"'])
+def test_what_a_shell_reads_a_second_time_is_not_certain(word: str, name: str) -> None:
+    assert "may run what stands in brackets" in read(f"{word} {name}").unsure
+    assert read(f"{word} a").unsure == ""
+
+
+def test_brackets_of_other_programs_are_only_words() -> None:
+    assert read("grep 'a[$]' x").unsure == ""

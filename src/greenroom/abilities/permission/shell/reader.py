@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 from greenroom.abilities.permission.shell.script import Command, Script, Word
@@ -35,6 +36,9 @@ _ENDS: Final = frozenset(" \t\n;&|()<>")
 
 _WORDS: Final = "! { } [[ ]] if then else elif fi for while until do done case esac in function select time coproc"
 _RESERVED: Final = frozenset(_WORDS.split())
+_NAMES: Final = "test [ printf read unset declare typeset local export readonly let mapfile readarray getopts wait"
+_NAMING: Final = frozenset(_NAMES.split())
+"""Words of the shell itself that take names of variables."""
 
 
 class _Unsure(Exception):
@@ -385,4 +389,11 @@ def _made(words: list[Word], reads: list[str], writes: list[str], fed: bool) -> 
         assigned += 1
     if assigned == len(words):
         raise _Unsure("it sets a variable for what follows" if assigned else "it only opens files")
+    _once_only(words[assigned:])
     return Command(words=tuple(words), assigned=assigned, reads=tuple(reads), writes=tuple(writes), fed=fed)
+
+
+def _once_only(words: Sequence[Word]) -> None:
+    """What a shell takes for the name of a variable it reads a second time, and runs what stands in its brackets."""
+    if words[0].text in _NAMING and any("[" in one.text and ("$" in one.text or "`" in one.text) for one in words[1:]):
+        raise _Unsure(f"`{words[0].text}` may run what stands in brackets")

@@ -86,7 +86,9 @@ def _row(head: str, team: TeamId, one: Approval) -> list[Text]:
     if one.release:
         asked.append(harmless(f"\nfor this run: {one.release}"), style="dim")
     if one.expires_at is not None:
-        asked.append(f"\nexpires {ahead(one.expires_at)}", style="yellow")
+        left = ahead(one.expires_at)
+        told = f"expires {left}" if left != "now" else "has expired: it is denied when the team goes on"
+        asked.append(f"\n{told}", style="yellow")
     return row(label, asked, ago(one.asked_at))
 
 
