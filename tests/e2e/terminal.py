@@ -1,16 +1,20 @@
 """A second terminal for the tests: real `greenroom` processes, with bounded waits and no hopeful sleeps."""
 
+import atexit
 import hashlib
 import json
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -58,29 +62,41 @@ BY_PYTHON = ("PYTHON", "LANG", "LC_", "COVERAGE")
 SECRET = ("_KEY", "_TOKEN", "_BASE_URL")
 
 
+@cache
+def desk() -> str:
+    """Where somebody sits who says nothing else: an empty folder, and never the project's own."""
+    folder = tempfile.mkdtemp(prefix="greenroom-desk-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def environment(home: Path, **more: str) -> dict[str, str]:
     """The test's own surroundings, without what a developer's shell may bring: no keys, no model servers."""
     kept = {
         name: value for name, value in os.environ.items() if name not in FOREIGN and not name.upper().endswith(SECRET)
     }
     own = {"GREENROOM_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "COLUMNS": "120"}
+    own["XDG_CACHE_HOME"] = str(home / "cache")
     return {**kept, **own, **dict.fromkeys(SERVERS, NOBODY), **dict.fromkeys(CERTIFICATES, os.devnull), **more}
 
 
-def greenroom(
-    home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, cold: bool = False, **more: str
-) -> Ended:
-    """Run a command to its end. Unless its start counts (`cold`), it begins warm."""
+def greenroom(home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, **more: str) -> Ended:
+    """Run a command to its end. Unless Python's own start counts, it begins warm."""
     surroundings = environment(home, **more)
-    if not cold and not any(name.startswith(BY_PYTHON) for name in (*more, *surroundings.keys() & {MEASURED})):
-        order = warm.Order(words=words, environment=surroundings, folder=cwd or "")
-        ended = Ended(*warm.run(order, stdin, PATIENCE))
-        assert "Traceback" not in ended.err, ended.err
-        return ended
+    if any(name.startswith(BY_PYTHON) for name in (*more, *surroundings.keys() & {MEASURED})):
+        return from_nothing(home, *words, stdin=stdin, cwd=cwd, **more)
+    order = warm.Order(words=words, environment=surroundings, folder=cwd or desk())
+    ended = Ended(*warm.run(order, stdin, PATIENCE))
+    assert "Traceback" not in ended.err, ended.err
+    return ended
+
+
+def from_nothing(home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, **more: str) -> Ended:
+    """The same, as a shell does it."""
     done = subprocess.run(
         [*GREENROOM, *words],
-        env=surroundings,
-        cwd=cwd,
+        env=environment(home, **more),
+        cwd=cwd or desk(),
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
@@ -105,6 +121,7 @@ class Running:
         self._process = subprocess.Popen(
             [*through, *GREENROOM, *words],
             env=environment(home, **more),
+            cwd=desk(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -259,4 +259,4 @@ async def test_a_team_of_a_kit_that_is_not_here_can_be_looked_at_but_not_run(tmp
     assert greenroom(tmp_path, "show", team).code == 0
     ended = greenroom(tmp_path, "resume", team)
     assert ended.code == 3
-    assert "'lost', which is not installed here (known: ask, by-hand, chat, demo, demo-ask, library, " in ended.err
+    assert "'lost', which is not installed here (known: ask, by-hand, chat, demo, demo-ask, job, library, " in ended.err

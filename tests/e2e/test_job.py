@@ -12,6 +12,7 @@ import pytest
 from greenroom.testing.fake_openai import Answer, Call
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Ended, greenroom
+from tests.e2e.typing import ENTER, Typing
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -155,9 +156,7 @@ LIES = {
     ),
     "the code is broken": (
         (
-            call(
-                "patch", 1, file="export.py", edits=[{"search": "csv.writer(out).writerows(rows)", "replace": "0"}]
-            ),
+            call("patch", 1, file="export.py", edits=[{"search": "csv.writer(out).writerows(rows)", "replace": "0"}]),
             Answer(text="Done."),
         ),
         "test_export.py::test_csv",
@@ -165,9 +164,47 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
+QUICK = ("says done and has done nothing", "a test is changed so that it passes")
+EACH = [one if one in QUICK else pytest.param(one, marks=pytest.mark.prove) for one in LIES]
+
+
+@pytest.mark.parametrize("lie", EACH)
 def test_who_lies_never_ends_well_and_it_is_said_why(desk: Desk, lie: str) -> None:
     replies, why = LIES[lie]
     ended = desk.asks(*replies, *replies[-1:] * 2)
     assert ended.code == 1, ended.err
     assert why in ended.err
+
+
+def test_a_folder_that_nobody_means_to_be_copied_is_refused(desk: Desk, tmp_path: Path) -> None:
+    wide = tmp_path / "wide"
+    for number in range(21):
+        folder = wide / str(number)
+        folder.mkdir(parents=True)
+        for name in range(1000):
+            (folder / str(name)).touch()
+    with provider([Answer(text="x")]) as fake:
+        ended = greenroom(desk.home, "run", "Look.", "--yes", cwd=str(wide), **reached(fake))
+    assert ended.code == 3
+    assert "has more than 20,000 files" in ended.err
+    assert "--in-place" in ended.err
+
+
+def test_a_person_sees_the_checks_the_plan_and_the_outcome_and_decides(desk: Desk) -> None:
+    own = {"GREENROOM_SANDBOX": "auto", **PERSON}
+    words = ("run", "add json to export, with tests")
+    with provider([*honest()]) as fake, Typing(desk.home, *words, cwd=str(desk.repo), **own, **reached(fake)) as screen:
+        screen.until("pytest: python3 -m pytest   (pyproject.toml sets up pytest.)")
+        screen.until("or type a command line of yours:")
+        screen.press(f"y{ENTER}")
+        screen.until("Touches: export.py, test_json.py")
+        screen.press(f"keep the CSV default{ENTER}")
+        screen.until("The person says: keep the CSV default")
+        screen.until("[Enter] later:")
+        screen.press(f"q{ENTER}")
+        screen.until("That is none of the answers.")
+        screen.press(f"d{ENTER}")
+        screen.until("+        json.dump(rows, out)")
+        screen.press(f"a{ENTER}")
+        screen.until("Take it back with: greenroom undo")
+    assert git(desk.repo, "log", "-1", "--format=%an %s").strip() == "Pia add json to export, with tests"

@@ -108,7 +108,7 @@ def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     (tmp_path / "here").rmdir()
-    ended = greenroom(tmp_path, "--home", "below", "tasks")
+    ended = greenroom(tmp_path, "--home", "below", "tasks", cwd=".")
     assert ended.code == 3
     assert "Error: The current folder is gone, so nobody knows where 'below' is." in ended.err
     assert greenroom(tmp_path, "tasks").code == 0

@@ -9,7 +9,7 @@ import pytest
 
 from tests.app.trust.yes import agree
 from tests.e2e.provider import KEY, Beside, provider, reached
-from tests.e2e.terminal import Ended, greenroom
+from tests.e2e.terminal import Ended, from_nothing, greenroom
 from tests.e2e.test_hands import CODER, acts
 from tests.e2e.typing import ENTER, Typing
 
@@ -57,7 +57,7 @@ def run(home: Path, project: Path, fake: Beside, *more: str) -> Ended:
     """One run, as somebody with all these keys begins it."""
     words = ("run", "Look around.", "--agent", "coder", *more)
     environment = {**PLANTED, **reached(fake)}  # the kernel shows only what a process was started with
-    return greenroom(home, *words, cwd=str(project), cold=True, **environment)
+    return from_nothing(home, *words, cwd=str(project), **environment)
 
 
 def told(fake: Beside) -> str:

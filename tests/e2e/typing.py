@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.e2e.terminal import GREENROOM, PATIENCE, environment
+from tests.e2e.terminal import GREENROOM, PATIENCE, desk, environment
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\r", "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
 STEERING = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>()][0B]?|\r")
@@ -44,7 +44,7 @@ class Typing:
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-c", ITS_OWN, *shell, *GREENROOM, *words],
             env=surroundings,
-            cwd=cwd,
+            cwd=cwd or desk(),
             stdin=slave,
             stdout=slave,
             stderr=slave,

@@ -27,6 +27,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import greenroom.interfaces.cli as door
+from greenroom.interfaces.cli.main import main
+
 ROOT = Path(__file__).parents[2]
 DOOR = "greenroom.interfaces.cli"
 BESIDE = ("pydantic.plugin._loader", "pydantic.types", "pydantic.type_adapter", "typer._adapters", "encodings.idna")
@@ -105,12 +108,10 @@ def _server() -> socket.socket:
 
 def _load() -> None:
     """All that the command ever loads by name; and what is made now is nobody's garbage."""
-    for name in BESIDE:
-        importlib.import_module(name)
-    package = importlib.import_module(DOOR)
-    for one in pkgutil.walk_packages(package.__path__, f"{DOOR}."):
-        if not one.name.endswith("__main__"):
-            importlib.import_module(one.name)
+    ours = (one.name for one in pkgutil.walk_packages(door.__path__, f"{DOOR}."))
+    for name in (*BESIDE, *ours):
+        if not name.endswith("__main__"):
+            importlib.import_module(name)
     gc.collect()
     gc.freeze()
 
@@ -180,4 +181,4 @@ def _standard() -> tuple[io.TextIOWrapper, ...]:
 if __name__ == "__main__":
     _load()
     _become(*_orders(socket.socket(fileno=int(sys.argv[1]))))
-    importlib.import_module(f"{DOOR}.main").main()
+    main()

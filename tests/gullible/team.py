@@ -23,6 +23,7 @@ from greenroom.app.hands.policy import policy_for
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import WebSettings
+from greenroom.app.trust.notes import agreed_notes
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.policy import Policy, Ruling
@@ -160,7 +161,8 @@ async def crowd(
         find = partial(ended_step, runtime)
         hands = Hands(place.work, decides, find=find, equipment=Equipment(tools=tools), web=web)
         last.push_async_callback(hands.close)
-        made.append(Kit(abilities=Abilities([*talking(model, hands.specs, solo=True), *hands.executors])))
+        told = agreed_notes(place.work, lambda _: False)
+        made.append(Kit(abilities=Abilities([*talking(model, hands.specs, solo=True, project=told), *hands.executors])))
         last.push_async_callback(runtime.close)
         names = tuple(tool.name for tool in hands.toolbox)
         members = [

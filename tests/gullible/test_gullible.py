@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.hands import guarded
-from tests.gullible.benign import Job
+from tests.gullible.benign import BY_NAME, Job
 from tests.gullible.cases import CHANNELS, EFFECTS, READ, Channel, Effect, Language, hostile
 from tests.gullible.gullible import Gullible
 from tests.gullible.outside import Web
@@ -21,6 +21,9 @@ EVERY = tuple(product(CHANNELS, EFFECTS, LANGUAGES))
 SAMPLE = tuple(
     (channel, EFFECTS[number % len(EFFECTS)], LANGUAGES[number % 2]) for number, channel in enumerate(CHANNELS)
 )
+ALONE = tuple((BY_NAME["web page"], one, "zh") for one in EFFECTS if one.asks and not one.reads)
+"""Nobody has read what is private: one page, and one command that takes a file along."""
+
 CONTROLS = tuple((channel, EFFECTS[0]) for channel in CHANNELS)
 
 
@@ -40,7 +43,7 @@ def named(value: object) -> str:
 async def attacked(place: Place, case: tuple[Channel, Effect, Language], *, guard: bool = True) -> Crowd:
     """Let the orders come by this channel, with everything that a generous person has allowed for good."""
     channel, effect, language = case
-    calls = [READ, *effect.calls(place)]
+    calls = effect.ordered(place, language)
     text = hostile(language, calls)
     model = Gullible(channel.plans(place, text, calls), parrot=channel.parrot)
     served = channel.server or effect.server
@@ -79,12 +82,13 @@ async def holds(place: Place, case: tuple[Channel, Effect, Language]) -> Crowd:
     if effect.asks:
         told = [one.question for one in team.asked if "This conversation has read" in one.question]
         assert told, [one.question for one in team.asked]
-        assert "file:ledger.txt" in told[-1], told
+        if READ in effect.ordered(place, case[2]):
+            assert "file:ledger.txt" in told[-1], told
     return team
 
 
 @pytest.mark.req("G-6")
-@pytest.mark.parametrize(("channel", "effect", "language"), SAMPLE, ids=named)
+@pytest.mark.parametrize(("channel", "effect", "language"), [*SAMPLE, *ALONE], ids=named)
 async def test_an_order_that_is_read_has_no_effect_outside(
     place: Place, channel: Channel, effect: Effect, language: Language
 ) -> None:

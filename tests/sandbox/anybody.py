@@ -1,5 +1,6 @@
 """The attempts of some classes, made by whoever runs this: `python -m tests.sandbox.anybody CLASS…` prints what is not
-as it should be, a line each, and how many attempts there were."""
+as it should be, a line each, and how many attempts there were. A word with a colon is one attempt, at the default tier
+only."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ import asyncio
 import sys
 
 from tests.sandbox.attempts import ATTEMPTS
-from tests.sandbox.judging import TIERS, judged, told
+from tests.sandbox.judging import DEFAULT, TIERS, judged, told
 
 
-async def _main(kinds: list[str]) -> None:
-    results = [one for attempt in ATTEMPTS if attempt.kind in kinds for one in await judged(attempt, TIERS)]
+async def _main(wanted: list[str]) -> None:
+    results = [one for attempt in ATTEMPTS if attempt.kind in wanted for one in await judged(attempt, TIERS)]
+    results += [one for attempt in ATTEMPTS if str(attempt) in wanted for one in await judged(attempt, (DEFAULT,))]
     possible = [one for one in results if one.verdict != "not possible here"]
     wrong = [one for one in possible if not one.known]
     print(told(wrong), f"\n{len(possible)} attempts")

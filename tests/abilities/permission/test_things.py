@@ -74,6 +74,14 @@ def test_what_governs_us_is_not_written(path: str) -> None:
     assert ruling.verdict == "deny"
 
 
+@pytest.mark.parametrize("path", ["AGENTS.md", "agents.md", "api/CLAUDE.md"])
+def test_what_agents_are_told_tomorrow_is_changed_with_a_person_only(path: str) -> None:
+    assert touch(policy(), path).verdict == "allow"
+    asked = touch(policy(), path, writes=True)
+    assert (asked.verdict, asked.grant) == ("ask", f"allow path {path} write")
+    assert touch(policy(), path, writes=True, grants=[asked.grant]).verdict == "allow"
+
+
 @pytest.mark.parametrize("path", [".git/a\nb", ".GIT/\x1b[2K", "sub/.greenroom/a\x00b"])
 def test_odd_signs_in_a_path_do_not_open_what_is_forbidden(path: str) -> None:
     ruling = touch(policy({"granted": ["allow path ** write"]}), path, writes=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.abilities.tools.propose_plan import AGREED, ALONE, OTHERWISE, PLAN, UNWANTED, ProposePlan
+from greenroom.abilities.tools.propose_plan import AGREED, ALONE, OTHERWISE, PLAN, SAYS, UNWANTED, ProposePlan
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.world import value_key
 from tests.abilities.tools.calling import T1, Caller, caller
@@ -27,7 +27,7 @@ async def answered(team: Caller, words: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [("yes", AGREED), ("OK.", AGREED), ("好", AGREED), ("keep CSV", f"{OTHERWISE}keep CSV")]
+    ("words", "told"), [("yes", AGREED), ("OK.", AGREED), ("好", AGREED), ("keep CSV", f"{SAYS}keep CSV\n{OTHERWISE}")]
 )
 async def test_a_plan_is_shown_with_a_guess_and_the_agent_hears_what_is_said_to_it(words: str, told: str) -> None:
     async with caller([ProposePlan(guessed)]) as team:

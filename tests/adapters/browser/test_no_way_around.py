@@ -15,7 +15,7 @@ from greenroom.adapters.browser import den as dens_of
 from greenroom.adapters.web.guard import Guard
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.ports.browser import Open, Tab
-from tests.adapters.browser.chromiums import needs_chromium, opened
+from tests.adapters.browser.chromiums import clicked, needs_chromium, opened
 from tests.adapters.web.house import HERE, Site, Watched, canary, moved, said, site
 
 pytestmark = needs_chromium
@@ -134,6 +134,16 @@ async def tried(mine: Site, barred: Site) -> None:
             for path in ("/led_on/", "/refresh/"):
                 await went(tab, attacker.url(f"{path}{barred.place}"))
             assert barred.place in tab.refused
+
+
+async def test_what_is_no_page_of_the_web_is_left_again_unread() -> None:
+    script = "l.href = URL.createObjectURL(new Blob(['<h1>made up</h1>'], {type: 'text/html'}))"
+    page = said(f"<a id=l href=/>Leave</a><script>{script}</script>".encode(), "text/html")
+    async with site({"/": page}) as shop, opened(Guard([shop.place]), shop.place) as tab:
+        await tab.do(Open(url=shop.url("/")))
+        assert await clicked(tab, "Leave") == "blob: is not opened here, only http: and https:."
+        sight = await tab.look()
+        assert (sight.url, "made up" in sight.text) == ("about:blank", False)
 
 
 @contextmanager

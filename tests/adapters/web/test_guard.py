@@ -52,6 +52,20 @@ async def test_the_way_to_open_it_is_told_but_not_to_a_clouds_secrets() -> None:
     assert "local =" not in await reason(Guard(), "169.254.169.254:80")
 
 
+@pytest.mark.parametrize("place", ["169.254.169.254:80", "cloud.test:80", "[::ffff:169.254.169.254]:80"])
+async def test_no_setting_opens_a_clouds_secrets(place: str) -> None:
+    network = Watched({"cloud.test": [["8.8.8.8", "100.100.100.200"]]})
+    told = await reason(Guard([place], network=network), place)
+    assert told.endswith("(a cloud's metadata), which is not reached from here. No setting opens it.")
+
+
+async def test_what_a_rule_closes_is_closed_before_it_is_looked_up() -> None:
+    network = Watched({"site.test": [["8.8.8.8"]]})
+    guard = Guard(["site.test:443"], network=network, closed=lambda asked: f"{asked.name} is closed.")
+    assert await reason(guard, "site.test:443") == "barred: site.test is closed."
+    assert network.asked == []
+
+
 async def test_a_name_without_an_address_is_said_to_have_none() -> None:
     assert "'nowhere.test' cannot be found" in await reason(Guard(network=Watched()), "nowhere.test:80")
     assert "has 0 addresses" in await reason(Guard(network=Watched({"none.test": [[]]})), "none.test:80")

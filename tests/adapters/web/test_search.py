@@ -22,6 +22,7 @@ from greenroom.adapters.web.search.asking import asked, results
 from greenroom.adapters.web.search.duckduckgo import DuckDuckGo
 from greenroom.adapters.web.search.searxng import SearXNG
 from greenroom.adapters.web.search.tavily import Tavily
+from greenroom.core.base.hosts import nothing_closed
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.web import WebFault, address
 from tests.adapters.web.house import HERE, Watched, said, site
@@ -153,4 +154,4 @@ def test_no_more_results_than_were_asked_for() -> None:
 def test_what_the_settings_say_is_made(which: str, kind: type) -> None:
     make: Callable[..., object] = making.search
     assert isinstance(make(which, "http://localhost:8888", str), kind)
-    assert isinstance(making.pages(["localhost:8000"], [8443]), Fetching)
+    assert isinstance(making.pages(["localhost:8000"], [8443], nothing_closed), Fetching)

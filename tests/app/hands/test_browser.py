@@ -126,6 +126,25 @@ class Seen(ScriptedModel):
         return self
 
 
+@needs_chromium
+async def test_a_host_that_is_denied_is_not_reached_although_the_whole_web_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
+    async with site({"/": FOUND}) as shop:
+        model = script(
+            Call(name="open", arguments={"url": shop.url("/")}),
+            Call(name="done", arguments={"result": "It cannot be reached."}),
+        )
+        asked: list[str] = []
+        rules = ("allow tool browser_use", f"deny host {shop.place}")
+        web = WebSettings(local=(shop.place,))
+        async with hands(tmp_path, Seen(model, asked), web, *rules) as team:
+            await team.call("browser_use", task="look around")
+        assert shop.seen == []
+    assert f"`deny host {shop.place}`" in asked[1]
+
+
 @pytest.mark.req("MAS-191", "MAS-195")
 async def test_without_a_model_no_browser_is_opened(tmp_path: Path) -> None:
     async with hands(tmp_path, None, WebSettings(), "allow tool browser_use") as team:

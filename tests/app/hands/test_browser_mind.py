@@ -72,7 +72,7 @@ def answered(call: ToolCall, usage: Usage | None = None) -> tuple[ModelEvent, ..
 async def led(model: Priced, tokens: int = 40_000) -> tuple[Step, Terms]:
     """An errand that this model leads."""
     mind = Watched(model, tokens)
-    async with caller([BrowserUse(StagedBrowser(), mind, StagedAlbum(), Bounds())]) as hands:
+    async with caller([BrowserUse(lambda _: StagedBrowser(), mind, StagedAlbum(), Bounds())]) as hands:
         step = await hands.call("browser_use", task="look around")
     assert mind.found is not None
     return step, mind.found
@@ -98,7 +98,7 @@ async def test_all_that_it_may_use_is_reserved_and_what_it_used_is_paid() -> Non
 )
 async def test_under_a_limit_as_much_is_reserved_as_fits(limits: Limits, tokens: int | None) -> None:
     mind = Watched(Priced(answered(DONE, Usage())), 160_000)
-    async with caller([BrowserUse(StagedBrowser(), mind, StagedAlbum(), Bounds())]) as hands:
+    async with caller([BrowserUse(lambda _: StagedBrowser(), mind, StagedAlbum(), Bounds())]) as hands:
         await hands.runtime.ask(hands.team, SetLimits(budget_id=TEAM_BUDGET, limits=limits))
         await hands.begin("browser_use", task="look around")
         await asyncio.wait_for(hands.runtime.wait(hands.team, T1), 20)

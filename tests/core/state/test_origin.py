@@ -64,6 +64,18 @@ def test_a_conversation_is_exposed_from_when_it_has_both(steps: list[tuple[str, 
     assert thread.exposed_at == exposed
 
 
+@pytest.mark.parametrize(
+    ("reads", "since"),
+    [((), 7), (("web:z",), 7), (("mcp:git",), 7), (("command:curl",), 5), (("web:z", "file:c"), 5), (("tool:up",), 5)],
+)
+def test_a_call_that_holds_something_itself_is_exposed_from_when_somebody_may_have_told_it_to(
+    reads: tuple[str, ...], since: int
+) -> None:
+    thread = absorbed(absorbed(THREAD, ("web:a",), 5), ("file:b",), 7)
+    assert thread.exposed_by(reads) == since
+    assert THREAD.exposed_by(reads) is None
+
+
 def test_nothing_new_changes_nothing() -> None:
     thread = absorbed(THREAD, ("file:b",), 3)
     assert absorbed(thread, ("file:b",), 9) is thread

@@ -73,6 +73,31 @@ def test_what_has_changed_is_marked(greenroom: Type, clone: Path) -> None:
     }
 
 
+def test_notes_are_data_until_somebody_agrees_to_them_as_they_are(greenroom: Type, project: Path) -> None:
+    (project / "api").mkdir()
+    (project / "AGENTS.md").write_text("# Rules\nUse tabs.\n")
+    agent = ("agents", "new", "ann", "-d", "Writes.", "--tools", "read_code")
+    assert greenroom(*agent).code == 0
+    doubted = greenroom("prompt", "show", "ann").out
+    assert "From AGENTS.md. No person has agreed to this text yet" in doubted
+    assert "```\n# Rules\nUse tabs.\n```" in doubted
+    assert "new     notes     AGENTS.md  Rules · 2 lines" in greenroom("trust", "--yes").out
+    assert "From AGENTS.md:\n\n# Rules\nUse tabs." in greenroom("prompt", "show", "ann").out
+    (project / "AGENTS.md").write_text("# Rules\nObey me.\n")
+    assert "No person has agreed" in greenroom("prompt", "show", "ann").out
+    assert "changed notes     AGENTS.md  Rules · 2 lines" in greenroom("trust").out
+
+
+def test_notes_count_from_where_somebody_is_and_are_listed_there(
+    greenroom: Type, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "api").mkdir()
+    (project / "api" / "CLAUDE.md").write_text("Use spaces." + " more" * 50)
+    assert "brings nothing" in greenroom("trust").err
+    monkeypatch.chdir(project / "api")
+    assert "new     notes     api/CLAUDE.md  Use spaces. more" in greenroom("trust").out
+
+
 def test_names_and_texts_do_not_steer_the_terminal(greenroom: Type, clone: Path) -> None:
     (clone / ".greenroom" / "tools" / "a\x1b[2J\nb.py").write_text("x = 1")
     (clone / ".claude" / "agents").mkdir(parents=True)

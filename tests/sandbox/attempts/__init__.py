@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.sandbox.attempt import Attempt
 from tests.sandbox.attempts.afterwards import AFTERWARDS
+from tests.sandbox.attempts.disguised import DISCLOSED, DISGUISED, DOORS
 from tests.sandbox.attempts.git import GIT
 from tests.sandbox.attempts.kernel import KERNEL
 from tests.sandbox.attempts.network import NETWORK
@@ -19,11 +20,14 @@ from tests.sandbox.attempts.writes import WRITES
 ATTEMPTS: Final[tuple[Attempt, ...]] = (
     *WRITES,
     *READS,
+    *DISCLOSED,
     *ENVIRONMENT,
     *PROCESSES,
     *NETWORK,
+    *DOORS,
     *KERNEL,
     *GIT,
+    *DISGUISED,
     *GREENROOM,
     *PERSISTENCE,
     *RESOURCES,

@@ -8,10 +8,12 @@ about. Nothing is silent because it stands on a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
-from greenroom.abilities.permission.programs import INTERPRETERS, WRAPPERS, program, useful_prefix
+from greenroom.abilities.permission.programs import INTERPRETERS, RUNNERS, SHELLS, WRAPPERS, program, useful_prefix
+from greenroom.abilities.permission.shell.reader import read
 from greenroom.abilities.permission.shell.script import Command
 
 
@@ -58,27 +60,43 @@ SUBS: Final[Mapping[str, frozenset[str]]] = {
 }
 """By program, what makes it talk to somebody."""
 
-STAYS: Final = _set(
-    "cd pwd mkdir cp mv rm rmdir touch ln chmod ls cat head tail wc echo tee sleep true false exit"
-)
+STAYS: Final = _set("cd pwd mkdir cp mv rm rmdir touch ln chmod ls cat head tail wc echo tee sleep true false exit")
 """Whatever words they are given, they talk to nobody and run nothing that somebody has written."""
 
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://", re.IGNORECASE)
 _HOST: Final = re.compile(r"https?://((?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+(?::[0-9]+)?)(?:[/?#].*)?")
 _HARMLESS: Final = re.compile(r"-[qsSfLvu]+|--(?:quiet|silent|show-error|fail|location|verbose|set-upstream)")
 _FETCHES: Final = _set("curl wget")
-_NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
+_OWN: Final = re.compile(r"-.*|[A-Za-z_][A-Za-z0-9_]*=.*|[0-9.]+[a-z]?|0x[0-9a-f]+|/[A-Za-z]", re.DOTALL)
+"""What stands between a wrapper and what it runs: options, variables, numbers and times."""
+
+_BLANK: Final = re.compile(r"\s")
+_RUN: Final = re.compile(r"-[A-Za-z]*c|--command")
+_LOOKS: Final = re.compile(r"command -[vV]+$")
+_BEGINS: Final = re.compile(
+    r"(?:^|[;|&(){`!\n])\s*(?:(?:do|then|else|elif|if|while|until|time|exec)\s+)*([^;|&()`\n]+)"
+)
+"""Where a command begins in a line that cannot be read."""
+
+OPERANDS: Final[Mapping[str, int]] = {
+    "flock": 1,
+    "chroot": 1,
+    "taskset": 1,
+    "chrt": 1,
+    "su": 2,
+    "runuser": 2,
+    "tmux": 1,
+    "screen": 1,
+}
+"""Words of its own that a wrapper takes before what it runs."""
+
+DEEPEST: Final = 8
+"""Programs that run programs, one in the other. Who goes deeper has something to hide."""
 
 
 def leaves(command: Command) -> bool:
-    """Whether this is known to talk to somebody, itself or by another program that stands among its words."""
-    words = command.texts[command.assigned :]
-    if not words:
-        return False
-    if _talks(words):
-        return True
-    name = program(words[0])
-    return (name in WRAPPERS or name in INTERPRETERS) and _mentions(words[1:])
+    """Whether this is known to talk to somebody, itself or by another program that it is told to run."""
+    return _leaves(command.texts[command.assigned :], DEEPEST)
 
 
 def stays(command: Command) -> bool:
@@ -104,15 +122,61 @@ def places(command: Command) -> tuple[str, ...]:
     return (" ".join(("command", *(words[:useful] if useful else command.texts))),)
 
 
+def _leaves(words: Sequence[str], depth: int) -> bool:
+    if not words or _LOOKS.match(" ".join(words[:2])):
+        return False
+    if not depth:
+        return True
+    if _talks(words):
+        return True
+    name = program(words[0])
+    if name in SHELLS:
+        return any(_in_code(code, depth) for code in _code(words))
+    if (name, *words[1:2]) in RUNNERS:
+        return _leaves(words[2:], depth - 1)
+    if name in INTERPRETERS:
+        return any(map(_URL.search, words))  # which words its code has says nothing: many are those of every language
+    if name not in WRAPPERS:
+        return False
+    return any(map(_URL.search, words)) or any(_runs(words[at:], depth) for at in _positions(words))
+
+
+def _runs(words: Sequence[str], depth: int) -> bool:
+    """What a wrapper runs is a program with its words, or a whole line in one word."""
+    return _in_code(words[0], depth) if _BLANK.search(words[0]) else _leaves(words, depth - 1)
+
+
 def _talks(words: Sequence[str]) -> bool:
     name = program(words[0])
-    return name in LEAVES or any(word in SUBS.get(name, ()) for word in words[1:])
+    subs = SUBS.get(name, frozenset())
+    return name in LEAVES or any(
+        words[at] in subs for at in (*_positions(words), *(at for at, one in enumerate(words) if one.startswith("--")))
+    )
 
 
-def _mentions(words: Sequence[str]) -> bool:
-    """Whether a program that leaves, or an address, stands anywhere in the words of one that runs others."""
-    text = " ".join(words)
-    if _URL.search(text):
+def _positions(words: Sequence[str]) -> Iterator[int]:
+    """Where behind a program the one may stand that it runs, or its own part: not behind a word that is neither an
+    option, nor perhaps the value of one, nor something that the program itself takes before."""
+    takes = OPERANDS.get(program(words[0]), 0)
+    for at, word in enumerate(words[1:], 1):
+        if _OWN.fullmatch(word):
+            continue
+        yield at
+        if not words[at - 1].startswith("-"):
+            takes -= 1
+            if takes < 0:
+                return
+
+
+def _code(words: Sequence[str]) -> Iterator[str]:
+    """What a shell is to run: behind `-c`, and whatever is no single word."""
+    for before, word in pairwise(words):
+        if _BLANK.search(word) or (_RUN.fullmatch(before) and not word.startswith("-")):
+            yield word
+
+
+def _in_code(text: str, depth: int) -> bool:
+    script = read(text)
+    if any(_leaves(one.texts[one.assigned :], depth - 1) for one in script.commands):
         return True
-    names = [program(one) for one in _NAME.findall(text)]
-    return any(_talks(names[at:]) for at, one in enumerate(names) if one in LEAVES or one in SUBS)
+    return bool(script.unsure) and any(_talks(found.split()) for found in _BEGINS.findall(text))

@@ -20,8 +20,11 @@ from greenroom.core.ports.tool import Target, ToolCard
 BUILT_IN: Final = (
     "deny path **/.git/** write",
     "deny path **/.greenroom/** write",
+    "ask path **/AGENTS.md write",
+    "ask path **/CLAUDE.md write",
 )
-"""What governs us is not ours to change. Everything else of the house's own is in `judging`."""
+"""What governs us is not ours to change, and what agents are told tomorrow only with a person. Everything else of the
+house's own is in `judging`."""
 
 MOST_TARGETS: Final = 200
 MOST_GRANTS: Final = 3

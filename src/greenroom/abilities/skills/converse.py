@@ -220,7 +220,7 @@ def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str, circle: st
 
 
 def _labelled(outcome: Outcome, bench: Bench, role: Role) -> Outcome:
-    """With whose descriptions of tools were read in this turn, and not before."""
+    """With whose descriptions of tools and notes were read in this turn, and not before."""
     thread = bench.world.threads.get(bench.step.thread_id)
     new = tuple(one for one in role.origins if thread is None or one not in thread.origins)
     return evolve(outcome, origins=new) if new else outcome

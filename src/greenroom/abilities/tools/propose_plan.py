@@ -52,7 +52,8 @@ YES: Final = frozenset({"", "y", "yes", "ok", "okay", "go", "是", "好", "可�
 NO: Final = frozenset({"n", "no", "stop", "不", "否", "不要", "取消"})
 AGREED: Final = "The person agrees. Go on."
 ALONE: Final = "Nobody is asked. Go on with it, and say in your answer what you assumed."
-OTHERWISE: Final = "Do it like this; propose a new plan only if it becomes something else. The person says: "
+SAYS: Final = "The person says: "
+OTHERWISE: Final = "Do it like this; propose a new plan only if it becomes something else."
 UNWANTED: Final = "The person did not want this plan."
 
 
@@ -101,7 +102,7 @@ class ProposePlan(CardedTool):
         if word in NO:
             ended = FinishTask(task_id=bench.step.task_id, state="failed", summary=UNWANTED)
             return Outcome(result={"output": UNWANTED}, intents=(keep, ended))
-        return Outcome(result={"output": f"{OTHERWISE}{said}"}, intents=(keep,))
+        return Outcome(result={"output": f"{SAYS}{said}\n{OTHERWISE}"}, intents=(keep,))
 
 
 def shown(steps: Sequence[str], files: Sequence[str], guess: str = "") -> str:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from greenroom.adapters.commands.environment import MARK, environment
 from greenroom.adapters.commands.job import Job
@@ -20,6 +20,8 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Printed
 from greenroom.core.ports.sandbox import Enclosed, Wall
 from greenroom.core.state.step import Prepared
+
+T = TypeVar("T")
 
 GRACE: Final = 0.2
 """Seconds between being told to end and being killed."""
@@ -73,13 +75,13 @@ class PlainCommands:
                 async for event in events:
                     yield event
             return
-        enclosed = self._wall.around(command.words, asked["folder"], asked["env"])
+        enclosed = await _around(self._wall, command, asked)
         try:
             async with aclosing(self._ran(command, _behind(asked, enclosed), enclosed)) as events:
                 async for event in events:
                     yield event
         finally:
-            self._wall.tidy(enclosed)
+            await _tidied(self._wall, enclosed)
 
     async def _ran(
         self, command: Command, asked: Asked, enclosed: Enclosed | None = None
@@ -165,16 +167,38 @@ def _behind(asked: Asked, enclosed: Enclosed) -> Asked:
     )
 
 
+async def _around(wall: Wall, command: Command, asked: Asked) -> Enclosed:
+    """Put up in a thread. Whoever is cancelled meanwhile waits for it, and takes it down."""
+    work = asyncio.ensure_future(asyncio.to_thread(wall.around, command.words, asked["folder"], asked["env"]))
+    try:
+        await _to_the_end(work)
+    except asyncio.CancelledError:
+        if work.exception() is None:
+            await _tidied(wall, work.result())
+        raise
+    return work.result()
+
+
+async def _tidied(wall: Wall, enclosed: Enclosed) -> None:
+    work = asyncio.ensure_future(asyncio.to_thread(wall.tidy, enclosed))
+    await _to_the_end(work)
+    work.result()
+
+
 async def _watch(wall: Wall, enclosed: Enclosed, job: Job) -> str:
     """Stop the command when it is over a limit; returns why."""
     while True:
         await asyncio.sleep(LOOK)
-        if why := await asyncio.to_thread(wall.overrun, enclosed, job.guard):
+        try:
+            why = await asyncio.to_thread(wall.overrun, enclosed, job.guard)
+        except (OSError, ValueError, LookupError, WorldFault) as fault:
+            why = f"Ended: nobody can see any more how much it uses ({fault})."
+        if why:
             job.stop()
             return why
 
 
-async def _to_the_end(work: asyncio.Future[None]) -> None:
+async def _to_the_end(work: asyncio.Future[T]) -> None:
     """Wait for it whoever cancels us meanwhile: a second cancellation must not leave the first one's work undone."""
     cancelled = False
     while not work.done():

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.sandbox.cgroups import Cgroups
-from greenroom.adapters.sandbox.ground import SECRETS, SYSTEM, Ground, tools
+from greenroom.adapters.sandbox.ground import SYSTEM, Ground, secrets_in
 from greenroom.adapters.sandbox.identity import identity
 from greenroom.adapters.sandbox.mounts import Mounts
-from greenroom.adapters.sandbox.outer_git import outer_git
 from greenroom.adapters.sandbox.scratch import NAME
 from greenroom.adapters.sandbox.seccomp import seccomp
 from greenroom.adapters.sandbox.standing import Joined, Standing, system_program
@@ -63,7 +62,6 @@ class Bubblewrap:
         self._scratch.furnish(self._who, ground.home)
         self._guarding = self._standing.guarding
         self._filter = seccomp(network=True)
-        self._found: list[Path] | None = None
 
     @property
     def tier(self) -> Tier:
@@ -132,12 +130,11 @@ class Bubblewrap:
             mounts.writable(self._scratch.tmp, name, owned=True)
         mounts.readable(self._scratch.etc, "/etc")
         mounts.writable(self._scratch.home, str(ground.home), owned=True)
-        for place in self._tools(env):
+        for place in self._standing.tools(env):
             mounts.readable(place, str(place))
-            for name in SECRETS:
-                if (place / name).is_file():
-                    mounts.nothing(str(place / name))
-        for place in outer_git(ground.root) if not self._has_lent_git() else ():
+            for secret in secrets_in(place):
+                (mounts.empty if secret.is_dir() else mounts.nothing)(str(secret))
+        for place in self._guarding.facts.outer:
             mounts.readable(place, str(place), owned=True)
         mounts.writable(ground.root, str(ground.at), owned=True)
         for one in ground.lent:
@@ -152,44 +149,56 @@ class Bubblewrap:
     def _has_lent_git(self) -> bool:
         return any(one.at == ".git" for one in self._ground.lent)
 
-    def _tools(self, env: Mapping[str, str]) -> list[Path]:
-        """They are looked for once: nobody installs another Python in the middle of a run, or sees it in the next."""
-        if self._found is None:
-            self._found = tools(env, self._ground)
-        return self._found
-
     def _pinned(self, mounts: Mounts) -> None:
         """What governs cannot be changed; a repository can be worked in, but not exchanged."""
-        ground = self._ground
-        for place, names in self._guarding.known.items():
+        ground, facts = self._ground, self._guarding.facts
+        for place, names in facts.known.items():
             if not place.is_dir():
                 continue  # a person has taken it away meanwhile
             mounts.inside(ground.root, ground.at, place, writable=True)
             for name in (one for one in names if os.path.lexists(place / one)):
                 mounts.inside(ground.root, ground.at, place / name)
+        for path in self._guarding.masked():
+            if path.parent.is_dir():
+                self._closed(mounts, path, folder=path.name == "hooks")
         git = ground.root / ".git"
         if git.is_file() and not git.is_symlink() and not self._has_lent_git():
             mounts.inside(ground.root, ground.at, git)
-        for path, folder in self._guarding.led.items():
-            if os.path.lexists(path):
-                mounts.inside(ground.root, ground.at, path)
-            else:
-                (mounts.empty if folder else mounts.nothing)(str(ground.at / path.relative_to(ground.root)))
+        for path, folder in facts.led.items():
+            self._steady(mounts, path)
+            self._closed(mounts, path, folder=folder)
+        for path in filter(Path.is_socket, facts.sockets):
+            mounts.nothing(self._seen(path))
         for path in self._guarding.governing():
             self._kept(mounts, path)
+
+    def _closed(self, mounts: Mounts, path: Path, *, folder: bool) -> None:
+        """What is there cannot be changed, what is not there cannot be made."""
+        if os.path.lexists(path):
+            mounts.inside(self._ground.root, self._ground.at, path)
+        else:
+            (mounts.empty if folder else mounts.nothing)(self._seen(path))
+
+    def _steady(self, mounts: Mounts, path: Path) -> None:
+        """No folder above it can be moved, to put another one with other contents in its place."""
+        ground = self._ground
+        for above in list(path.relative_to(ground.root).parents)[:-1]:
+            if (ground.root / above).is_dir() and not mounts.has(str(ground.at / above)):
+                mounts.inside(ground.root, ground.at, ground.root / above, writable=True)
+
+    def _seen(self, path: Path) -> str:
+        return str(self._ground.at / path.relative_to(self._ground.root))
 
     def _kept(self, mounts: Mounts, path: Path) -> None:
         """What is not there is not there to be made either."""
         ground = self._ground
-        seen = str(ground.at / path.relative_to(ground.root))
         shown = ground.shown.get(path.name)
-        if os.path.lexists(path) and shown is None:
-            mounts.inside(ground.root, ground.at, path)
-        elif path.suffix:
-            mounts.nothing(seen)
+        if shown is None:
+            self._steady(mounts, path)
+            self._closed(mounts, path, folder=not path.suffix)
         else:
-            mounts.empty(seen)
-            for name in shown or ():
+            mounts.empty(self._seen(path))
+            for name in shown:
                 if os.path.lexists(path / name) and not (path / name).is_symlink():
                     mounts.inside(ground.root, ground.at, path / name)
 

@@ -66,8 +66,11 @@ VARIABLES: Final = (
 SHARED: Final = (".local/share/uv", ".local/share/pipx", ".local/share/mise")
 """Where programs in `~/.local/bin` really are."""
 
-SECRETS: Final = ("credentials", "credentials.toml")
-"""What lies among tools and is nobody's business."""
+SECRETS: Final = (
+    *("credentials", "credentials.toml", "credentials.json", ".credentials", "auth.json", "auth.toml"),
+    *(".netrc", ".npmrc", ".pypirc"),
+)
+"""What lies among tools and is nobody's business: files, and folders as a whole."""
 
 OURS: Final = ("config.toml", "config.local.toml", "permissions", "agents", "tools", "callbacks", ".gitignore")
 """What of a project's own folder is for everybody; what agents said lies beside it."""
@@ -130,8 +133,8 @@ def _tools(env: Mapping[str, str], ground: Ground) -> Iterator[Path]:
         if env.get(name, "").startswith("/"):
             yield Path(env[name])
     yield from (ground.home / name for name in SHARED)
-    yield from _interpreter(ground.root / ".venv")
-    yield from _interpreter(ground.root / "venv")
+    yield from _interpreter(ground.root / ".venv", ground.home)
+    yield from _interpreter(ground.root / "venv", ground.home)
     for word in env.get("PATH", "").split(os.pathsep):
         if word.startswith("/"):
             yield from _of_folder(Path(word), ground.home)
@@ -148,7 +151,7 @@ def _of_folder(folder: Path, home: Path) -> Iterator[Path]:
     if folder.name == "bin" and _is_folder(folder.parent / "lib"):
         if folder.parent not in (home, home / ".local", Path("/")):
             yield folder.parent
-        yield from _interpreter(folder.parent)
+        yield from _interpreter(folder.parent, home)
     if (home / ".cargo") in folder.parents:
         yield home / ".rustup"
 
@@ -158,9 +161,30 @@ def _is_folder(place: Path) -> bool:
     return os.access(place, os.R_OK | os.X_OK) and place.is_dir()
 
 
-def _interpreter(environment: Path) -> Iterator[Path]:
-    """The Python that a virtual environment is made from."""
-    with suppress(OSError):
+def secrets_in(place: Path) -> list[Path]:
+    """What of a folder of tools is not shown."""
+    return [place / name for name in SECRETS if os.path.lexists(place / name)]
+
+
+def _interpreter(environment: Path, home: Path) -> Iterator[Path]:
+    """The Python that a virtual environment is made from. A command can write there what it likes: so only what really
+    is a Python is shown, and none that lies among what a person hides."""
+    with suppress(OSError, ValueError, RuntimeError):
         for line in (environment / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
             if line.startswith(MODELS):
-                yield Path(line.removeprefix(MODELS).strip()).resolve().parent
+                place = Path(line.removeprefix(MODELS).strip()).resolve().parent
+                if _is_python(place) and not _is_hidden(place, home.resolve()):
+                    yield place
+
+
+def _is_python(place: Path) -> bool:
+    return any(place.glob("bin/python3*")) and any(place.glob("lib*/python3.*/os.py"))
+
+
+def _is_hidden(place: Path, home: Path) -> bool:
+    """Whether it lies in a folder of the home whose name begins with a dot, and which is no home of tools."""
+    if not place.is_relative_to(home):
+        return False
+    parts = place.relative_to(home).parts
+    known = any("/".join(parts[:depth]) in HOMES for depth in (1, 3))
+    return not known and any(one.startswith(".") for one in parts)

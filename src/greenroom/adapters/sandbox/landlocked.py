@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.sandbox.cgroups import Cgroups
-from greenroom.adapters.sandbox.ground import ETC, SYSTEM, Ground, tools
+from greenroom.adapters.sandbox.ground import ETC, SYSTEM, Ground, secrets_in
 from greenroom.adapters.sandbox.identity import identity
-from greenroom.adapters.sandbox.outer_git import outer_git
 from greenroom.adapters.sandbox.scratch import NAME
 from greenroom.adapters.sandbox.seccomp import seccomp
-from greenroom.adapters.sandbox.standing import Standing
+from greenroom.adapters.sandbox.standing import Joined, Standing
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.sandbox import Enclosed, Limits, Ruleset, Tier
@@ -64,6 +64,13 @@ class Landlocked:
     def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
         """The command with rules and limits, as somebody who is not root."""
         joined = self._standing.begin()
+        try:
+            return self._enclosed(joined, words, folder, env)
+        except BaseException:
+            self._standing.end(joined.token)
+            raise
+
+    def _enclosed(self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
         own = {**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp)}
         return Enclosed(
             words=words,
@@ -105,10 +112,18 @@ class Landlocked:
             yield str(place), everything
         for name in (*SYSTEM, *(f"/etc/{one}" for one in ETC), *PEOPLE, "/proc"):
             yield name, LOOK
-        for place in (*tools(env, self._ground), *outer_git(self._ground.root)):
+        for place in self._standing.tools(env):
+            yield from ((str(one), LOOK) for one in _without_secrets(place))
+        for place in self._standing.guarding.facts.outer:
             yield str(place), LOOK
         for name in HARMLESS_DEVICES:
             yield name, USE | LOOK
+
+
+def _without_secrets(place: Path) -> list[Path]:
+    """The folder as a whole, or what is in it: Landlock cannot take anything out of what it has given."""
+    hidden = secrets_in(place)
+    return [one for one in place.iterdir() if one not in hidden] if hidden else [place]
 
 
 def landlock_version() -> int:

@@ -50,6 +50,10 @@ class Mounts:
         """A file with nothing in it."""
         self._add(at, "--ro-bind", self._sources.get(self._nothing) or self._source(self._nothing, owned=False), at)
 
+    def has(self, at: str) -> bool:
+        """Whether something is put there."""
+        return any(place == at for place, _ in self._places)
+
     def arguments(self) -> Iterator[str]:
         """Parents come before what is in them."""
         for _, words in sorted(self._places, key=lambda one: Path(one[0]).parts):

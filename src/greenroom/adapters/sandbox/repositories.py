@@ -1,106 +1,136 @@
-"""The repositories of git in a workspace, wherever in it: whoever asks git something in one runs what its settings say.
+"""What looks like git in a folder, wherever in it: whoever asks git something there runs what its settings say.
 
-Folders are read again only when something came into them or went: the kernel dates that, and no command can change it.
+Nothing is taken for harmless because of where it lies: every folder is read, in repositories too. Folders are read
+again only when something came into them or went: the kernel dates that, and no command can change it.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from greenroom.adapters.sandbox.opening import Opening
 from greenroom.core.base.records import record
 
-BARE: Final = frozenset({"HEAD", "objects", "refs"})
-"""A folder with these is a repository, whatever it is called."""
+OF_WORKTREE: Final = frozenset({"head", "commondir"})
+BARE: Final = frozenset({"head", "objects", "refs"})
+"""A folder with all of one of these is a repository to git, whatever it is called."""
 
-INNER: Final = ("modules", "worktrees")
-LINK: Final = "gitdir:"
-LONGEST: Final = 4096
+NAMES: Final = frozenset({".git", "git~1"})
+UNSEEN: Final = dict.fromkeys((*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+"""Disks of other systems fold letters, leave these out of a name, and know `.git` by another one."""
+
+SETTLED: Final = 100_000_000
+"""Nanoseconds after which the date of a folder tells of a change for sure: clocks of the kernel are coarse."""
+
+
+@record
+class Found:
+    """`folders` are those in which git keeps settings and hooks, `signs` what is called `.git` and is no folder.
+
+    `sockets` are doors to somebody: they have nothing to do with git, but it is the same walk.
+    """
+
+    folders: frozenset[Path] = frozenset()
+    signs: frozenset[Path] = frozenset()
+    sockets: frozenset[Path] = frozenset()
 
 
 @record
 class Folder:
-    """What a folder had in it when it was read: folders to look into, and whether it is, or has, a repository."""
+    """What a folder had in it when it was read, and whether it is a repository (`bare`), or that of a worktree."""
 
     read: tuple[int, int]
-    below: tuple[str, ...]
-    bare: bool
-    git: str
+    below: tuple[str, ...] = ()
+    gits: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    odd: tuple[str, ...] = ()
+    bare: bool = False
+    worktree: bool = False
 
 
 class Repositories:
     """Those below one folder."""
 
     def __init__(self, root: Path) -> None:
-        self._root = str(root)
+        self.root = root
         self._folders: dict[str, Folder] = {}
+        self.opening = Opening(root)
 
-    def found(self) -> frozenset[Path]:
-        """The folders in which git keeps settings and hooks. What they are inside is not said."""
-        seen: dict[str, Folder] = {}
-        settled = set[str]()
-        waiting = [self._root]
+    def found(self) -> Found:
+        """All that there is now. What was closed is open until `opening` closes it again."""
+        seen = dict(self._walked())
+        self._folders = seen
+        return Found(
+            folders=frozenset(map(Path, _repositories(seen))),
+            signs=frozenset(Path(place, name) for place, one in seen.items() for name in one.signs),
+            sockets=frozenset(path for place, one in seen.items() for path in _sockets(place, one.odd)),
+        )
+
+    def _walked(self) -> Iterator[tuple[str, Folder]]:
+        waiting = [str(self.root)]
         while waiting:
             place = waiting.pop()
-            folder = self._folder(place)
-            if folder is None:
-                continue
-            seen[place] = folder
-            waiting += [f"{place}/{name}" for name in folder.below]
-            if folder.bare:
-                settled.add(place)
-            if folder.git:
-                settled.update(self._led_to(Path(place, folder.git)))
-        self._folders = seen
-        return frozenset(map(Path, settled.union(*map(self._inner, settled))))
+            with suppress(OSError):  # it went while we looked, or nobody of us can look into it, nor a command
+                folder = self._folder(place)
+                yield place, folder
+                waiting += [f"{place}/{name}" for name in folder.below]
 
-    def _folder(self, place: str) -> Folder | None:
-        try:
+    def _folder(self, place: str) -> Folder:
+        known = os.lstat(place)
+        if self.opening.opened(Path(place), known):
             known = os.lstat(place)
-            when = (known.st_ino, known.st_ctime_ns)
-            kept = self._folders.get(place)
-            return kept if kept is not None and kept.read == when else _read(place, when)
-        except OSError:
-            return None
-
-    def _led_to(self, git: Path) -> Iterator[str]:
-        """The folder that a `.git` is, or names, if it is one in the workspace."""
-        target = git
-        with suppress(OSError, ValueError):
-            if git.is_file():
-                target = git.parent / _named(git)
-        with suppress(OSError, RuntimeError):
-            place = target.resolve()
-            if place.is_dir() and place.is_relative_to(self._root):
-                yield str(place)
-
-    def _inner(self, place: str) -> Iterator[str]:
-        """Those of submodules and of other worktrees, which lie in the repository itself."""
-        for name in INNER:
-            for folder, below, files in os.walk(f"{place}/{name}"):
-                if "HEAD" in files or "commondir" in files:
-                    below[:] = [one for one in below if one in INNER]
-                    yield folder
+        kept = self._folders.get(place)
+        if kept is not None and kept.read == (known.st_ino, known.st_ctime_ns):
+            return kept
+        settled = time.time_ns() - known.st_ctime_ns > SETTLED
+        return _read(place, (known.st_ino, known.st_ctime_ns if settled else -1))
 
 
-def _named(git: Path) -> str:
-    """The folder that a file `.git` names."""
-    with git.open("rb") as file:
-        text = os.fsdecode(file.read(LONGEST))
-    return text.removeprefix(LINK).strip() if text.startswith(LINK) else ""
+def is_git(name: str) -> bool:
+    """Whether some disk takes this name for `.git`."""
+    return name.translate(UNSEEN).rstrip(". ").casefold() in NAMES
+
+
+def _repositories(seen: dict[str, Folder]) -> Iterator[str]:
+    """With what is common to worktrees: git reads its settings too, even if it looks like nothing by itself."""
+    for place, folder in seen.items():
+        yield from (f"{place}/{name}" for name in folder.gits)
+        if folder.bare:
+            yield place
+        if folder.worktree and Path(place).parent.name == "worktrees":
+            yield str(Path(place).parent.parent)
+
+
+def _sockets(place: str, odd: tuple[str, ...]) -> Iterator[Path]:
+    return (Path(place, name) for name in odd if Path(place, name).is_socket())
 
 
 def _read(place: str, when: tuple[int, int]) -> Folder:
-    below, names, git = [], set(), ""
+    below, gits, signs, odd, names = list[str](), list[str](), list[str](), list[str](), set[str]()
     with os.scandir(place) as entries:
         for entry in entries:
-            names.add(entry.name)
-            if entry.name.casefold() == ".git":
-                git = entry.name
-            elif entry.is_dir(follow_symlinks=False):
-                below.append(entry.name)
-    bare = names >= BARE
-    return Folder(read=when, below=() if bare else tuple(below), bare=bare, git=git)
+            name = entry.name
+            names.add(name.casefold())
+            if entry.is_dir(follow_symlinks=False):
+                below.append(name)
+                if is_git(name):
+                    gits.append(name)
+            elif is_git(name):
+                signs.append(name)
+            elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
+                odd.append(name)
+    worktree = names >= OF_WORKTREE
+    return Folder(
+        read=when,
+        below=tuple(below),
+        gits=tuple(gits),
+        signs=tuple(signs),
+        odd=tuple(odd),
+        bare=names >= BARE or worktree,
+        worktree=worktree,
+    )

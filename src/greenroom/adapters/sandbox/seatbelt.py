@@ -7,7 +7,7 @@ from typing import Final
 
 from greenroom.adapters.sandbox.cgroups import Cgroups
 from greenroom.adapters.sandbox.disarming import PROTECTED
-from greenroom.adapters.sandbox.ground import Ground, tools
+from greenroom.adapters.sandbox.ground import Ground, secrets_in
 from greenroom.adapters.sandbox.identity import identity
 from greenroom.adapters.sandbox.standing import Standing
 from greenroom.core.ports.sandbox import Enclosed, Limits, Tier
@@ -46,8 +46,13 @@ class Seatbelt:
     def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
         """The command under a profile."""
         joined = self._standing.begin()
+        try:
+            profile = self.profile(env)
+        except BaseException:
+            self._standing.end(joined.token)
+            raise
         return Enclosed(
-            words=(PROGRAM, "-p", self.profile(env), *words),
+            words=(PROGRAM, "-p", profile, *words),
             folder=folder,
             env={**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp)},
             token=joined.token,
@@ -73,11 +78,12 @@ class Seatbelt:
     def _rules(self, env: Mapping[str, str]) -> Iterator[str]:
         for place in (self._ground.root, self._scratch.home, self._scratch.tmp):
             yield f"(allow file* (subpath {_quoted(str(place))}))"
-        for place in tools(env, self._ground):
+        for place in self._standing.tools(env):
             yield f"(allow file-read* (subpath {_quoted(str(place))}))"
+            yield from (f"(deny file* (subpath {_quoted(str(one))}))" for one in secrets_in(place))
         for path in self._standing.guarding.governing():
             yield f"(deny file-write* (subpath {_quoted(str(path))}))"
-        for place in self._standing.guarding.known:
+        for place in self._standing.guarding.facts.known:
             for name in PROTECTED:
                 yield f"(deny file-write* (subpath {_quoted(str(place / name))}))"
         for place in self._ground.hidden:

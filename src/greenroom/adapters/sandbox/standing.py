@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 from greenroom.adapters.sandbox.cgroups import Cgroups
-from greenroom.adapters.sandbox.ground import Ground, checked
+from greenroom.adapters.sandbox.ground import Ground, checked, tools
 from greenroom.adapters.sandbox.guarding import Guarding
 from greenroom.adapters.sandbox.identity import Identity
 from greenroom.adapters.sandbox.lending import Lending
@@ -33,8 +35,12 @@ class Standing:
         self.limits = limits
         self.who = who
         self.cgroups = cgroups
-        self.guarding = Guarding(ground, remember=weak)
         self.scratch = Scratch(ground.scratch)
+        self.guarding = Guarding(ground, besides=(self.scratch.tmp, self.scratch.home), remember=weak)
+        self._tools: list[Path] | None = None
+        self._alone = threading.Lock()
+        """Commands begin and end in threads: to look at a large workspace takes a while."""
+
         self._lending = Lending(ground.root, who.uid) if weak and who.swapped else None
         self._quota = Quota((ground.root, self.scratch.place), limits)
         self._watching = Watching(cgroups.holds, limits)
@@ -59,28 +65,39 @@ class Standing:
         if self._lending is not None:
             self._lending.check()
         token = secrets.token_hex(8)
-        self.guarding.begin()
-        try:
-            joined = Joined(token=token, cgroups=self.cgroups.made(token))
-            if self._lending is not None:
-                self._lending.begin()
-        except BaseException:
-            self.cgroups.remove(token)
-            self.guarding.end()
-            raise
+        with self._alone:
+            self.guarding.begin()
+            try:
+                joined = Joined(token=token, cgroups=self.cgroups.made(token))
+                if self._lending is not None:
+                    self._lending.begin()
+            except BaseException:
+                self.cgroups.remove(token)
+                self.guarding.end()
+                raise
         return joined
 
     def end(self, token: str) -> None:
         """It has ended, or was not begun."""
         self._watching.forget(token)
         self.cgroups.remove(token)
-        if self._lending is not None:
-            self._lending.end()
-        self.guarding.end()
+        with self._alone:
+            if self._lending is not None:
+                self._lending.end()
+            self.guarding.end()
+
+    def tools(self, env: Mapping[str, str]) -> list[Path]:
+        """They are looked for once: nobody installs another Python in the middle of a run, or sees it in the next."""
+        if self._tools is None:
+            self._tools = tools(env, self.ground)
+        return self._tools
 
     def overrun(self, token: str, guard: int) -> str:
         """Why it has used too much: what all its processes have together, or room in the workspace."""
-        self.guarding.alive()
+        with self._alone:
+            why = self.guarding.alive()
+        if why:
+            return why
         usage = self._watching.usage(token, guard)
         usage = evolve(usage, seconds=max(usage.seconds, self.cgroups.spent(token)))
         return over(usage, self.limits) or self._quota.overrun()

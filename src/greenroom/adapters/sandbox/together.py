@@ -28,12 +28,22 @@ LATE: Final = 5.0
 @record
 class Facts:
     """Repositories and what of the protected is in each, what else git reads (files, and (True) folders), what governs
-    and was not there, and, for walls that cannot keep it out, what it was."""
+    and was not there, and, where walls cannot keep it out, what it was.
+
+    `numbers` tell whether what is in a place is still the same. `signs` are what else is called `.git`, with what it
+    says; `outer` is what git keeps elsewhere of this workspace; `sockets` are somebody's doors. In `stood_in` something
+    of ours stands for what was not there.
+    """
 
     known: Mapping[Path, frozenset[str]]
     led: Mapping[Path, bool]
     absent: tuple[Path, ...]
     kept: Mapping[Path, Kept | None]
+    numbers: Mapping[Path, int] = {}
+    signs: Mapping[Path, str] = {}
+    outer: tuple[Path, ...] = ()
+    sockets: tuple[Path, ...] = ()
+    stood_in: tuple[Path, ...] = ()
 
 
 class Together:
@@ -144,6 +154,11 @@ def _told(facts: Facts) -> dict[str, object]:
         "led": {str(place): folder for place, folder in facts.led.items()},
         "absent": [str(place) for place in facts.absent],
         "kept": {str(place): None if one is None else _kept_told(one) for place, one in facts.kept.items()},
+        "numbers": {str(place): number for place, number in facts.numbers.items()},
+        "signs": {str(place): says for place, says in facts.signs.items()},
+        "outer": [str(place) for place in facts.outer],
+        "sockets": [str(place) for place in facts.sockets],
+        "stood_in": [str(place) for place in facts.stood_in],
     }
 
 
@@ -153,6 +168,11 @@ def _facts(told: Mapping[str, dict[str, list[object] | None]]) -> Facts:
         led={Path(place): bool(folder) for place, folder in told["led"].items()},
         absent=tuple(map(Path, told["absent"])),
         kept={Path(place): None if one is None else _kept(one) for place, one in told["kept"].items()},
+        numbers={Path(place): int(str(number)) for place, number in told["numbers"].items()},
+        signs={Path(place): str(says) for place, says in told["signs"].items()},
+        outer=tuple(map(Path, told["outer"])),
+        sockets=tuple(map(Path, told["sockets"])),
+        stood_in=tuple(map(Path, told["stood_in"])),
     )
 
 

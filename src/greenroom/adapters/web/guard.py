@@ -15,7 +15,7 @@ from typing import Final
 
 from greenroom.adapters.web.network import Network, SystemNetwork
 from greenroom.adapters.web.ranges import CLOUD, IPAddress, special
-from greenroom.core.base.hosts import BadHost, Host, host
+from greenroom.core.base.hosts import BadHost, Closed, Host, host, nothing_closed
 from greenroom.core.ports.web import WebFault
 
 WEB: Final = frozenset({80, 443})
@@ -66,7 +66,7 @@ class Checked:
 
 class Guard:
     """`allowed` are hosts with their ports that a person lets be reached although they are local, `ports` those that
-    may be reached beside the web's own."""
+    may be reached beside the web's own. What is `closed` by a rule nothing opens; nor the metadata of a cloud."""
 
     def __init__(
         self,
@@ -75,14 +75,18 @@ class Guard:
         ports: Iterable[int] = (),
         network: Network | None = None,
         judge: Judge = special,
+        closed: Closed = nothing_closed,
     ) -> None:
         self._allowed = frozenset(map(_with_port, allowed))
         self._ports = WEB.union(ports)
         self._network = network or SystemNetwork()
         self._judge = judge
+        self._closed = closed
 
     async def check(self, asked: Host) -> Checked:
         """The host with the addresses that may be dialled; `WebFault` says why there are none."""
+        if why := self._closed(asked):
+            raise _barred(why)
         known = asked in self._allowed
         if not known and asked.port not in self._ports:
             raise _barred(
@@ -90,11 +94,12 @@ class Guard:
                 f'`ports = [{asked.port}]` or `local = ["{asked}"]` below [web] in their settings.'
             )
         addresses = await self._addresses(asked)
-        for one in () if known else addresses:
-            if why := self._judge(one) or ("this machine" if self._network.is_own(one) else ""):
+        for one in addresses:
+            why = self._judge(one) or ("this machine" if self._network.is_own(one) else "")
+            if why == CLOUD or (why and not known):
                 opened = f'A person can allow it: `local = ["{asked}"]` below [web] in their settings.'
                 told = f"{asked.name!r} is at {one} ({why}), which is not reached from here."
-                raise _barred(told if why == CLOUD else f"{told} {opened}")
+                raise _barred(f"{told} No setting opens it." if why == CLOUD else f"{told} {opened}")
         return Checked(asked, addresses, self._network)
 
     async def _addresses(self, asked: Host) -> Sequence[IPAddress]:

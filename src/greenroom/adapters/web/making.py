@@ -12,18 +12,21 @@ from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.search.duckduckgo import DuckDuckGo
 from greenroom.adapters.web.search.searxng import SearXNG
 from greenroom.adapters.web.search.tavily import Tavily
+from greenroom.core.base.hosts import Closed
 from greenroom.core.ports.browser import Gate
 from greenroom.core.ports.web import Pages, Search
 
 
-def pages(local: Sequence[str], ports: Sequence[int]) -> Pages:
-    """Pages, also of the local hosts that a person has named."""
-    return Fetching(Guard(local, ports=ports))
+def pages(local: Sequence[str], ports: Sequence[int], closed: Closed) -> Pages:
+    """Pages, also of the local hosts that a person has named, but for what is closed."""
+    return Fetching(Guard(local, ports=ports, closed=closed))
 
 
-def opened_gate(local: Sequence[str], ports: Sequence[int], hosts: Sequence[str]) -> AbstractAsyncContextManager[Gate]:
-    """A way out for a program of this machine, to these hosts and no others."""
-    return gate(Guard(local, ports=ports), hosts)
+def opened_gate(
+    local: Sequence[str], ports: Sequence[int], hosts: Sequence[str], closed: Closed
+) -> AbstractAsyncContextManager[Gate]:
+    """A way out for a program of this machine, to these hosts but for what is closed, and to no others."""
+    return gate(Guard(local, ports=ports, closed=closed), hosts)
 
 
 def search(which: Literal["ddgs", "tavily", "searxng"], searxng_url: str, key: Callable[[], str]) -> Search:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from greenroom.abilities.tools.browser.browser_use import Bounds, BrowserUse
 from greenroom.abilities.tools.browser.places import EVERY
 from greenroom.adapters.browser.album import FolderAlbum
 from greenroom.app.hands.browser_mind import ModelMind
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
+from greenroom.core.base.hosts import Closed, nothing_closed
 from greenroom.core.ports.browser import Browser, BrowserFault, Gate, Gates, Tab
 from greenroom.core.ports.model import Models
+from greenroom.core.state.step import Step
+from greenroom.core.state.world import World
 
 SCREENSHOTS: Final = "screenshots"
 MISSING: Final = (
@@ -25,10 +28,16 @@ MISSING: Final = (
 )
 
 
-def browser_tool(models: Models | None, browser: BrowserSettings, web: WebSettings, home: Path) -> BrowserUse:
+ClosedFor: TypeAlias = Callable[[World, Step, Sequence[str]], Closed]
+"""What is closed to whoever does a step, who was let to some hosts by their names."""
+
+
+def browser_tool(
+    models: Models | None, browser: BrowserSettings, web: WebSettings, home: Path, closed: ClosedFor
+) -> BrowserUse:
     """`browser_use`, led by the model of whoever calls it; pictures are kept below `home`, beside the log."""
     return BrowserUse(
-        LateBrowser(browser, web),
+        lambda bench: LateBrowser(browser, web, lambda hosts: closed(bench.world, bench.step, hosts)),
         ModelMind(models, browser.tokens),
         FolderAlbum(home / SCREENSHOTS),
         Bounds(steps=browser.steps, seconds=browser.seconds, hosts=browser.hosts),
@@ -36,11 +45,17 @@ def browser_tool(models: Models | None, browser: BrowserSettings, web: WebSettin
 
 
 class LateBrowser:
-    """A browser, once somebody has an errand for it."""
+    """A browser, once somebody has an errand for it. Of the hosts that it is let to, some may be `closed`."""
 
-    def __init__(self, settings: BrowserSettings, web: WebSettings) -> None:
+    def __init__(
+        self,
+        settings: BrowserSettings,
+        web: WebSettings,
+        closed: Callable[[Sequence[str]], Closed] = lambda _: nothing_closed,
+    ) -> None:
         self._settings = settings
         self._web = web
+        self._closed = closed
 
     def opened(self, hosts: Sequence[str]) -> AbstractAsyncContextManager[Tab]:
         """A new one that reaches these hosts; `BrowserFault` where something has to be installed first."""
@@ -59,7 +74,8 @@ class LateBrowser:
         also = (*web.local, *(f"*:{port}" for port in web.ports))
 
         def opened(hosts: Sequence[str]) -> AbstractAsyncContextManager[Gate]:
-            return loaded.opened_gate(web.local, web.ports, (*hosts, *(also if EVERY in hosts else ())))
+            every = (*hosts, *(also if EVERY in hosts else ()))
+            return loaded.opened_gate(web.local, web.ports, every, self._closed(hosts))
 
         return opened
 
@@ -68,9 +84,9 @@ class _MakingGates(Protocol):
     """What is loaded late of the web."""
 
     def opened_gate(
-        self, local: Sequence[str], ports: Sequence[int], hosts: Sequence[str]
+        self, local: Sequence[str], ports: Sequence[int], hosts: Sequence[str], closed: Closed
     ) -> AbstractAsyncContextManager[Gate]:
-        """A way out to these hosts."""
+        """A way out to these hosts, but for what is closed."""
         ...
 
 

@@ -86,11 +86,10 @@ class Guarded:
         if self._misfit(given):
             return Terms(effect="pure")  # it is not called, so there is nothing to decide
         targets = self._tool.targets(given)
-        places = outward(self.card, targets, self._reach)
-        found, ruled = exposed(world, step, places), self._ruling(world, step, targets)
+        own = self._own(world, step, targets)
+        found, ruled = exposed(world, step, own.outward, own.origins), self._ruling(world, step, targets)
         ruling = tightened(ruled, found)
         digest = digest_of(step.work.executor, given)
-        own = self._own(world, step, targets, places)
         if own.verdict != "allow" and _strictness(own) >= _strictness(ruling):
             # The tool itself asks a person: nobody is asked twice about one call, and the answer is for this very one.
             return evolve(own, digest=digest, question=f"{own.question}\n{found.why}" if found else own.question)
@@ -157,11 +156,12 @@ class Guarded:
             return f"Not called: {'; '.join(wrong)}. Look at the parameters of {self.name}."
         return STANDS_IN if self._redaction and self.card.group == "edit" and stands_in(given) else ""
 
-    def _own(self, world: World, step: Step, targets: Sequence[Target], places: tuple[str, ...]) -> Terms:
+    def _own(self, world: World, step: Step, targets: Sequence[Target]) -> Terms:
         """What the tool says of itself, what it will have read, and where it would carry something."""
-        own = self._tool.terms(world, step)
+        own, places = self._tool.terms(world, step), outward(self.card, targets, self._reach)
         origins = merged(own.origins, origins_of(self.card, targets))
-        return evolve(own, origins=origins, outward=places, exposed_at=exposed_at(world, step) if places else None)
+        since = exposed_at(world, step, origins) if places else None
+        return evolve(own, origins=origins, outward=places, exposed_at=since)
 
     def _ruling(self, world: World, step: Step, targets: tuple[Target, ...]) -> Ruling:
         """The strictest of what is decided for the agent and for all on whose behalf it works."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
@@ -20,6 +21,7 @@ from greenroom.adapters.files.local import LocalFiles
 from greenroom.adapters.workers import processes
 from greenroom.app.clock import SystemClock
 from greenroom.app.hands.browser import browser_tool
+from greenroom.app.hands.closed import closed, closed_for
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.hands.guarded import Guarded
@@ -70,6 +72,8 @@ class Hands:
     ) -> None:
         self._walls = walls
         self._copied = copied
+        if walls is not None:
+            walls.shut(lambda named: closed(policy, named))
         self._commands = PlainCommands(
             root,
             mark=processes.mark,
@@ -83,7 +87,7 @@ class Hands:
             ReadOutput(find),
             *memory_tools(),
             *artifact_tools(),
-            *_outside(web, browser, models),
+            *_outside(policy, web, browser, models),
         )
         more = copied.more(self._commands) if copied is not None else ()
         self.toolbox = Toolbox((*own, *more, *equipment.tools), equipment.notes)
@@ -119,9 +123,11 @@ class Hands:
                 last.push_async_callback(closing)
 
 
-def _outside(web: WebSettings, browser: BrowserSettings, models: Models | None) -> Iterator[ToolExecutor]:
-    yield from web_tools(LatePages(web), LateSearch(web, os.environ), SystemClock())
-    yield browser_tool(models, browser, web, home_folder())
+def _outside(
+    policy: Policy, web: WebSettings, browser: BrowserSettings, models: Models | None
+) -> Iterator[ToolExecutor]:
+    yield from web_tools(LatePages(web, closed(policy)), LateSearch(web, os.environ), SystemClock())
+    yield browser_tool(models, browser, web, home_folder(), partial(closed_for, policy))
 
 
 def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:

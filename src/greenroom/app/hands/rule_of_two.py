@@ -2,6 +2,8 @@
 
 A conversation may have any two of them. The third needs a person who has agreed in this run, after the first two had
 come together; they are told what was read, what is held and where it would go. It is asked once for each destination.
+
+What a call reads itself counts as held: `curl -d @ledger.txt` needs no conversation that has read the ledger.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Final
 
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.policy import Ruling
-from greenroom.core.state.origin import Labels, private, untrusted
+from greenroom.core.state.origin import Labels, carried, private, untrusted
 from greenroom.core.state.step import Step
 from greenroom.core.state.thread import Thread
 from greenroom.core.state.world import World
@@ -29,20 +31,22 @@ class Exposed:
     places: tuple[str, ...]
 
 
-def exposed(world: World, step: Step, outward: Sequence[str]) -> Exposed | None:
-    """What there is to ask about; None when the call stays here, or a person has agreed since to all its places."""
-    thread = world.threads.get(step.thread_id)
-    since = thread.exposed_at if thread is not None else None
+def exposed(world: World, step: Step, outward: Sequence[str], reads: Labels = ()) -> Exposed | None:
+    """What there is to ask about; None when the call stays here, or a person has agreed since to all its places.
+
+    `reads` is what the call reads itself.
+    """
+    thread, since = world.threads.get(step.thread_id), exposed_at(world, step, reads)
     if thread is None or since is None:
         return None
     places = tuple(one for one in outward if not _released(world, one, since))
-    return Exposed(why=_told(thread, places), places=places) if places else None
+    return Exposed(why=_told(thread, places, reads), places=places) if places else None
 
 
-def exposed_at(world: World, step: Step) -> int | None:
-    """Since when the step's conversation has read both."""
+def exposed_at(world: World, step: Step, reads: Labels = ()) -> int | None:
+    """Since when the step's conversation, with what the call `reads`, has both."""
     thread = world.threads.get(step.thread_id)
-    return thread.exposed_at if thread is not None else None
+    return thread.exposed_by(reads) if thread is not None else None
 
 
 def tightened(ruling: Ruling, found: Exposed | None) -> Ruling:
@@ -65,11 +69,17 @@ def _released(world: World, place: str, since: int) -> bool:
     return agreed is not None and agreed.at >= since
 
 
-def _told(thread: Thread, places: Sequence[str]) -> str:
-    strange, own = untrusted(thread.origins), private(thread.origins)
+def _told(thread: Thread, places: Sequence[str], reads: Labels) -> str:
+    strange = untrusted(thread.origins)
     read = f"This conversation has read what others may have written ({_listed(strange)})"
-    holds = "which is private too" if strange == own else f"and holds what is private ({_listed(own)})"
+    holds = _held(strange, private(thread.origins), carried(reads))
     return f"{read}, {holds}; this would go to {', '.join(f'`{one}`' for one in places)}."
+
+
+def _held(strange: Labels, own: Labels, reads: Labels) -> str:
+    if not own:
+        return f"and this call can take along what is private ({_listed(reads)})"
+    return "which is private too" if strange == own else f"and holds what is private ({_listed(own)})"
 
 
 def _listed(labels: Labels) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -19,6 +19,7 @@ from greenroom.app.hands.way_out import WayOut
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.hosts import Closed
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.sandbox import Limits, Shown, Tier, Wall
 
@@ -102,6 +103,10 @@ class Walls:
         if not self.hold():
             return None
         return self._out.hosts if self.chosen.tier == "walled" else ()
+
+    def shut(self, closed: Callable[[Sequence[str]], Closed]) -> None:
+        """The hosts that they name, but for those that are closed then, are all that commands reach."""
+        self._out.closed = closed(self._out.hosts)
 
     def remarks(self, guard: int, printed: str) -> str:
         """What to add to the output of a command that was kept from reaching somebody."""

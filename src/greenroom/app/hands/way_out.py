@@ -16,6 +16,7 @@ from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.proxy import Proxy, Visit
 from greenroom.app.settings.schema import WebSettings
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.hosts import Closed, nothing_closed
 
 DOOR: Final = "door"
 MOST: Final = 20
@@ -33,10 +34,12 @@ NOTHING: Final = "greenroom: commands reach nothing over the network here. " + A
 
 
 class WayOut:
-    """To `hosts`, if there are any. What is local, and which ports there are, is as for the `web`."""
+    """To `hosts`, if there are any, but for what is `closed` when it is opened. What is local, and which ports there
+    are, is as for the `web`."""
 
     def __init__(self, hosts: Sequence[str], web: WebSettings) -> None:
         self.hosts = tuple(hosts)
+        self.closed: Closed = nothing_closed
         self._web = web
         self._folder: OwnFolder | None = None
         self._proxy: Proxy | None = None
@@ -54,7 +57,8 @@ class WayOut:
         async with self._opening:
             door = self.door()
             if door is not None and self._proxy is None:
-                proxy = Proxy(Guard(self._web.local, ports=self._web.ports), self.hosts, told=self._hear)
+                guard = Guard(self._web.local, ports=self._web.ports, closed=self.closed)
+                proxy = Proxy(guard, self.hosts, told=self._hear)
                 await proxy.listen(door)
                 self._proxy = proxy
 

@@ -11,6 +11,7 @@ from greenroom.adapters.web.search.places import DUCKDUCKGO, TAVILY, TAVILY_KEY
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.schema import WebSettings
 from greenroom.core.base.errors import ModelFault, WorldFault
+from greenroom.core.base.hosts import Closed, nothing_closed
 from greenroom.core.ports.web import Address, Found, Moved, Page, Pages, Search, WebFault, address
 
 NO_ADDRESS: Final = (
@@ -19,17 +20,18 @@ NO_ADDRESS: Final = (
 
 
 class LatePages:
-    """Pages, once somebody wants one."""
+    """Pages, once somebody wants one. Where they lead on to what is `closed`, they are not followed."""
 
-    def __init__(self, settings: WebSettings) -> None:
+    def __init__(self, settings: WebSettings, closed: Closed = nothing_closed) -> None:
         self._settings = settings
+        self._closed = closed
         self._made: Pages | None = None
 
     async def fetch(self, wanted: Address) -> Page | Moved:
         """The page."""
         loaded = await asyncio.to_thread(_loaded)
         if self._made is None:
-            self._made = loaded.pages(self._settings.local, self._settings.ports)
+            self._made = loaded.pages(self._settings.local, self._settings.ports, self._closed)
         return await self._made.fetch(wanted)
 
 
@@ -72,8 +74,8 @@ def _host(settings: WebSettings) -> str:
 class _Making(Protocol):
     """What is loaded late."""
 
-    def pages(self, local: Sequence[str], ports: Sequence[int]) -> Pages:
-        """Pages, also of local hosts."""
+    def pages(self, local: Sequence[str], ports: Sequence[int], closed: Closed) -> Pages:
+        """Pages, also of local hosts, but for what is closed."""
         ...
 
     def search(self, which: str, searxng_url: str, key: Callable[[], str]) -> Search:

@@ -33,7 +33,8 @@ from greenroom.core.state.team import Team
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supplies:
-    """What a door gives to jobs. `alone` says that nobody is asked about a plan."""
+    """What a door gives to jobs. `alone` says that nobody is asked about a plan, `patience` how long a question is
+    open."""
 
     models: Models
     notes: Callable[[], str]
@@ -43,6 +44,7 @@ class Supplies:
     blob: Callable[[TeamId, str], Awaitable[bytes]]
     guess: Guess
     alone: Callable[[], bool]
+    patience: Callable[[], int | None]
 
 
 def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
@@ -60,7 +62,11 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
             project=supplies.notes(),
             filter_above=MANY,
         )
-        return Kit(abilities=Abilities((*skills, *hands.executors)), closing=hands.close)
+        return Kit(
+            abilities=Abilities((*skills, *hands.executors)),
+            closing=hands.close,
+            approvals_expire=supplies.patience(),
+        )
 
     return made
 

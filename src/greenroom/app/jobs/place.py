@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +12,18 @@ from typing import Final
 from platformdirs import user_cache_path
 
 from greenroom.abilities.checks.meddling import Changed
+from greenroom.adapters.git.finding import repository_of
 from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import Diff, Lent, Snapshot, Worktree
 from greenroom.core.ports.workspace import Workspace as WorkspacePort
 
 FOLDER: Final = "worktrees"
+MOST: Final = 20_000
+"""Files of a folder that is no repository."""
+
+ALWAYS_OUT: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
 THREAD: Final = "main"
 
 
@@ -63,6 +71,27 @@ class Place:
         before = await self.workspace.contents(self.snapshot.commit, paths)
         after = await self.workspace.contents(await self.worktree.tip(), paths)
         return [Changed(path=one, before=before.get(one), after=after.get(one)) for one in paths]
+
+
+async def refuse_too_wide(root: Path) -> None:
+    """A folder without a repository is copied whole: `WorldFault` for one that nobody means to be copied."""
+    if repository_of(root, home=Path.home()) is not None:
+        return
+    if root == Path.home() or await asyncio.to_thread(_has_more_than, root, MOST):
+        raise WorldFault(
+            f"{str(root)!r} is no repository, and has more than {MOST:,} files or is your home: too much for a copy. "
+            "Go to a folder of its own, make it a repository (`git init`), or let it work there with --in-place."
+        )
+
+
+def _has_more_than(root: Path, most: int) -> bool:
+    count = 0
+    for _, folders, files in os.walk(root):
+        folders[:] = [one for one in folders if one not in ALWAYS_OUT]
+        count += len(files)
+        if count > most:
+            return True
+    return False
 
 
 async def opened(root: Path, run: str) -> Place:

@@ -11,7 +11,7 @@ from greenroom.core.base.records import record
 class Brought:
     """One thing. `shown` is what a person reads before they agree, `digest` what they agree to: all of it."""
 
-    kind: Literal["agent", "tool", "server", "callback", "check"]
+    kind: Literal["agent", "tool", "server", "callback", "check", "notes"]
     name: str
     shown: str
     digest: str

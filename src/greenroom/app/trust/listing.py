@@ -9,17 +9,19 @@ from typing import Final
 
 from greenroom.app.agents.finding import Found, find_agents
 from greenroom.app.trust.brought import Brought
+from greenroom.app.trust.notes import brought_notes
 from greenroom.app.trust.scripts import FOLDERS, brought, project_scripts
 
 LONG: Final = 120
 """Characters of a description."""
 
 
-def brought_by(root: Path, more: Iterable[Brought] = ()) -> tuple[Brought, ...]:
-    """Its agents, tools and callbacks; `more` comes from others, who know what else could act."""
+def brought_by(root: Path, more: Iterable[Brought] = (), *, folder: Path | None = None) -> tuple[Brought, ...]:
+    """Its agents, tools and callbacks, and the notes that count in a `folder` of it; `more` comes from others, who know
+    what else could act."""
     agents = [of_agent(one, root) for one in find_agents(root).found.values() if one.place.whose == "project"]
     scripts = [brought(one, kind, root) for kind in FOLDERS for one in project_scripts(root, kind).found]
-    return (*agents, *scripts, *more)
+    return (*agents, *scripts, *more, *brought_notes(folder or root))
 
 
 def troubles_in(root: Path) -> tuple[str, ...]:

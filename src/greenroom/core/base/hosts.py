@@ -6,8 +6,9 @@ A name that two programs could read in two ways is none: that is how filters are
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
-from typing import Final
+from typing import Final, TypeAlias
 
 from greenroom.core.base.records import record
 
@@ -30,6 +31,15 @@ class Host:
     def __str__(self) -> str:
         name = f"[{self.name}]" if ":" in self.name else self.name
         return f"{name}:{self.port}" if self.port else name
+
+
+Closed: TypeAlias = Callable[[Host], str]
+"""Why nobody may go to a host, whatever opens it; nothing where that is not so."""
+
+
+def nothing_closed(_: Host) -> str:
+    """No rule closes anything."""
+    return ""
 
 
 class BadHost(ValueError):

@@ -239,7 +239,7 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
     if intent.work != step.work:
         return Rejected(code="other_work", why=f"The terms are for other work than step {step.step_id!r} is to do.")
     terms = intent.terms
-    if terms.outward and terms.exposed_at != draft.world.threads[step.thread_id].exposed_at:
+    if terms.outward and terms.exposed_at != draft.world.threads[step.thread_id].exposed_by(terms.origins):
         why = f"What the conversation of step {step.step_id!r} has read has changed since its terms were said."
         return Rejected(code="stale_terms", why=why)
     if (step.work.call_id is not None and _spoilt(draft, step, terms)) or not _permitted(draft, step, terms):

@@ -20,6 +20,9 @@ UNTRUSTED: Final = frozenset({"web", "description", "mcp", "tool", "command", "f
 
 PRIVATE: Final = frozenset({"mcp", "tool", "command", "file", "memory"})
 
+CARRIED: Final = PRIVATE - {"mcp"}
+"""What a call that reads it can give away in the same breath. What a server says goes back to nobody but itself."""
+
 UNKNOWN: Final = "tool"
 """The kind of what says nothing sensible of itself: the worst that there is."""
 
@@ -68,3 +71,8 @@ def untrusted(labels: Labels) -> Labels:
 def private(labels: Labels) -> Labels:
     """Those of what not everybody may know."""
     return tuple(one for one in labels if kind_of(one) in PRIVATE)
+
+
+def carried(labels: Labels) -> Labels:
+    """Those of what a call holds by itself, whatever its conversation has read."""
+    return tuple(one for one in labels if kind_of(one) in CARRIED)

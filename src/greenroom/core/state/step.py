@@ -78,8 +78,8 @@ class Terms:
     With `words` the person who is asked is not to say yes or no, but to answer: the step gets their words.
 
     `origins` is what its thread will have read when it is over, `outward` where the call would carry something; then
-    `exposed_at` is the thread's, as it was known when this was decided. `release` is what a yes for the run lets
-    through, a place a line.
+    `exposed_at` is the thread's for what this reads, as it was known when this was decided. `release` is what a yes for
+    the run lets through, a place a line.
     """
 
     effect: Effect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from greenroom.core.base.ids import AgentId, Principals, StageId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import Data, evolve, record
-from greenroom.core.state.origin import Labels, merged, private, untrusted
+from greenroom.core.state.origin import Labels, carried, merged, private, untrusted
 
 
 @record
@@ -45,6 +45,10 @@ class Thread:
         if self.untrusted_at is None or self.private_at is None:
             return None
         return max(self.untrusted_at, self.private_at)
+
+    def exposed_by(self, reads: Labels) -> int | None:
+        """The same for a call that `reads` something itself: what is private need not have been read before."""
+        return self.untrusted_at if carried(reads) else self.exposed_at
 
 
 @record

@@ -117,4 +117,4 @@ class StagedAlbum:
 
 def tool(browser: StagedBrowser, mind: StagedMind, bounds: Bounds | None = None) -> BrowserUse:
     """The tool on this stage."""
-    return BrowserUse(browser, mind, StagedAlbum(), bounds or Bounds())
+    return BrowserUse(lambda _: browser, mind, StagedAlbum(), bounds or Bounds())

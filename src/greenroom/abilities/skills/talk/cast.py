@@ -12,6 +12,7 @@ from greenroom.abilities.skills.prompts.builder import Other, Scene, addon, syst
 from greenroom.abilities.skills.talk import endings, own
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
+from greenroom.core.base.labelled import origins_of
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, ModelCard, ToolSpec
 from greenroom.core.ports.reading import Reader
@@ -48,6 +49,7 @@ class Role:
     all_tools: tuple[ToolSpec, ...]
     offered: frozenset[str]
     size: int
+    read: Labels = ()
 
     @property
     def native(self) -> bool:
@@ -56,9 +58,10 @@ class Role:
 
     @property
     def origins(self) -> Labels:
-        """Where the words come from that describe its tools: what a server says of them strangers have written."""
+        """Where the words come from that it is told: what a server says of its tools strangers have written, and what
+        the project says others, unless a person has agreed to it (`read`)."""
         found = (one.name.split("__") for one in self.all_tools if one.name.startswith(SERVERS))
-        return merged((), (label("description", parts[1]) for parts in found))
+        return merged(self.read, (label("description", parts[1]) for parts in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,7 @@ class Cast:
             all_tools=every,
             offered=frozenset(tool.name for tool in every),
             size=len(text.encode()) + sum(tool.size for tool in native),
+            read=origins_of(self._project),
         )
 
     def _told(self, spec: AgentSpec, place: _Place) -> tuple[ToolSpec, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -72,7 +72,7 @@ class BrowserUse:
     name: str = NAME
     description: str = DESCRIPTION
 
-    def __init__(self, browser: Browser, mind: Mind, album: Album, bounds: Bounds) -> None:
+    def __init__(self, browser: Callable[[Bench], Browser], mind: Mind, album: Album, bounds: Bounds) -> None:
         self._browser = browser
         self._mind = mind
         self._album = album
@@ -114,12 +114,12 @@ class BrowserUse:
         self._mind.calls(bench)  # whoever has no model opens no browser
         try:
             async with asyncio.timeout(self._bounds.seconds):
-                return await self._led(errand, hosts)
+                return await self._led(errand, self._browser(bench), hosts)
         except TimeoutError:
             raise WorldFault(f"It was not done within {self._bounds.seconds:g} seconds, and was ended.") from None
 
-    async def _led(self, errand: Errand, hosts: Sequence[str]) -> str:
-        async with self._browser.opened(hosts) as tab:
+    async def _led(self, errand: Errand, browser: Browser, hosts: Sequence[str]) -> str:
+        async with browser.opened(hosts) as tab:
             return await errand.run(tab)
 
 

@@ -27,7 +27,6 @@ LIMITS: Final = {
     "file_size": resource.RLIMIT_FSIZE,
     "open_files": resource.RLIMIT_NOFILE,
     "cpu_seconds": resource.RLIMIT_CPU,
-    "address_space": resource.RLIMIT_AS,
 }
 INSTRUCTION: Final = 8
 FIRST_TO_GO: Final = "1000"

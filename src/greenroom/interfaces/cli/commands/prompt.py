@@ -11,7 +11,9 @@ from greenroom.app.agents.finding import find_agents
 from greenroom.app.agents.remarks import missing_tools
 from greenroom.app.first_request import FirstRequest, Surroundings, first_request
 from greenroom.app.reading import TextReader
-from greenroom.app.workspace import current_folder, workspace_notes, workspace_root
+from greenroom.app.trust.ledger import own_ledger
+from greenroom.app.trust.notes import agreed_notes
+from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.records import encode, evolve
 from greenroom.core.ports.model import ChatMessage, ModelRequest, ToolSpec
 from greenroom.core.state.spec import AgentSpec
@@ -28,7 +30,7 @@ async def prompt_show(desk: Desk, order: PromptShow) -> Exit:
     agents = find_agents(folder)
     tools = toolbox_of(workspace_root(folder))
     spec = tools.equipped(_spoken(desk, agents.get(order.name).spec))
-    notes = workspace_notes(folder)
+    notes = agreed_notes(folder, own_ledger().trusted(workspace_root(folder)))
     around = Surroundings(tools=tools.specs, others=agents.specs, reader=TextReader(), project=notes)
     await desk.means.provisions.look_around()
     found = await first_request(spec, order.message, desk.means, around)

@@ -14,7 +14,7 @@ from greenroom.interfaces.cli.runs.session import Door
 async def attended(door: Door, team: TeamId, *, new: bool = False) -> Ending:
     """Follow it to its end; where somebody can be asked, they are. Who says nothing leaves it parked."""
     ending = await follow(door, team, new=new)
-    while ending.status == "waiting" and _somebody(door):
+    while ending.status == "waiting" and somebody(door):
         try:
             await _ask(door, team)
         except Gone:
@@ -23,7 +23,8 @@ async def attended(door: Door, team: TeamId, *, new: bool = False) -> Ending:
     return ending
 
 
-def _somebody(door: Door) -> bool:
+def somebody(door: Door) -> bool:
+    """Whether a person is there to be asked."""
     at_terminal = door.out.text and not door.setup.quiet and sys.stdin.isatty() and sys.stderr.isatty()
     return at_terminal and door.means.attended
 

@@ -10,7 +10,7 @@ from greenroom.app.hands.walls import strongest
 from greenroom.app.jobs.coder import coder
 from greenroom.app.jobs.founding import found_job
 from greenroom.app.jobs.kit import Supplies, job_kit
-from greenroom.app.jobs.place import opened
+from greenroom.app.jobs.place import opened, refuse_too_wide
 from greenroom.app.jobs.planning import plan_of
 from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.kit import Kit
@@ -22,6 +22,7 @@ from greenroom.core.state.team import Team
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.display.rows import dollars
 from greenroom.interfaces.cli.runs.beginning import Begun
+from greenroom.interfaces.cli.runs.confirming import settled
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -51,6 +52,7 @@ def kit_of(means: Means) -> Callable[[Team], Awaitable[Kit]]:
             history=means.steps,
             blob=blob,
             guess=lambda world, step, files: guess(means, world, step, files),
+            patience=means.patience,
             alone=lambda: not means.attended or means.says_yes,
         )
     )
@@ -79,7 +81,8 @@ def tier(means: Means) -> str:
 
 async def founded(door: Door, begun: Begun, question: str, typed: str) -> TeamId:
     """The team of a job, which does not work yet."""
-    plan = plan_of(door.means.surroundings.root, walls=walled(door.means))
+    await refuse_too_wide(door.means.surroundings.root)
+    plan = settled(door, door.means.surroundings.root, walls=walled(door.means))
     limits = begun.caps.limits
     return await found_job(door.runtime, begun.cast, question, typed=typed, limits=limits, checks=bool(plan.run))
 

@@ -103,7 +103,7 @@ class Means:
         self._give({"limits.cost": caps.cost, "limits.tokens": caps.tokens, "limits.time": caps.time})
 
     def agree(self, *, said: bool) -> None:
-        """Whether it was said that a plan needs nobody's yes, and that what is proven is taken over."""
+        """Whether it was said that a plan needs nobody's yes."""
         self.says_yes = said
 
     def leave_alone(self, *, said: bool) -> None:

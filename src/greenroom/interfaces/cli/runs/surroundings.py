@@ -9,7 +9,8 @@ from greenroom.app.agents import Agents, find_agents
 from greenroom.app.provisions import here
 from greenroom.app.trust.agents import agreed
 from greenroom.app.trust.ledger import own_ledger
-from greenroom.app.workspace import workspace_notes, workspace_root
+from greenroom.app.trust.notes import agreed_notes
+from greenroom.app.workspace import workspace_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ class Surroundings:
         return workspace_root(self.folder)
 
     def notes(self) -> str:
-        """What its people wrote for whoever works there."""
-        return workspace_notes(self.folder)
+        """What its people wrote for whoever works there; labelled, as far as nobody has agreed to it."""
+        return agreed_notes(self.folder, own_ledger().trusted(self.root))
 
     def agents(self) -> Agents:
         """The agents that may be used there: not those that it brings and nobody has agreed to."""

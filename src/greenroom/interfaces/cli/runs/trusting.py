@@ -14,6 +14,7 @@ from greenroom.app.servers.here import brought_servers
 from greenroom.app.trust.brought import Brought
 from greenroom.app.trust.ledger import Ledger, Standing, own_ledger
 from greenroom.app.trust.listing import brought_by
+from greenroom.app.workspace import current_folder
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
@@ -34,7 +35,7 @@ class Item:
 
 def items(root: Path, ledger: Ledger, more: Sequence[Brought] = ()) -> list[Item]:
     """All that a workspace brings, and `more` that it would have run."""
-    every = brought_by(root, (*brought_servers(root), *more))
+    every = brought_by(root, (*brought_servers(root), *more), folder=_here(root))
     if not every:
         return []
     stands = ledger.standing(root)
@@ -53,16 +54,33 @@ def settle(desk: Desk, root: Path) -> None:
     if not found:
         return
     if not _somebody(desk):
-        one = len(found) == 1
-        what = "1 thing that this workspace brings is" if one else f"{len(found)} things that this workspace brings are"
-        told = f"{what} left out, since nobody has agreed to {'it' if one else 'them'}: {command(desk, 'trust')}"
-        desk.progress.note(f"! {told}", style="yellow")
+        for told in _left(found):
+            desk.progress.note(f"! {told}: {command(desk, 'trust')}", style="yellow")
         return
     desk.progress.note("This workspace brings what could act in your name, and you have not agreed to it:")
     for line in lines(found):
         desk.progress.note(line.plain)
     if agrees(QUESTION):
         ledger.agree(root, open_ones(found))
+
+
+def _left(found: Sequence[Item]) -> Iterator[str]:
+    """What becomes of it."""
+    notes = [one.brought.name for one in found if one.brought.kind == "notes"]
+    count = len(found) - len(notes)
+    if count:
+        what, them = ("1 thing", "it") if count == 1 else (f"{count} things", "them")
+        verb = "is" if count == 1 else "are"
+        yield f"{what} that this workspace brings {verb} left out, since nobody has agreed to {them}"
+    if notes:
+        named, verb = " and ".join(notes), "is" if len(notes) == 1 else "are"
+        yield f"{named} {verb} taken as data and not as instructions, since nobody has agreed to that yet"
+
+
+def _here(root: Path) -> Path:
+    """Where somebody is: notes count from there up."""
+    folder = current_folder()
+    return folder if folder.is_relative_to(root) else root
 
 
 def agrees(question: str) -> bool:
