@@ -20,6 +20,7 @@ from greenroom.app.hands.ended import ended_step
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.hands.hands import Hands
 from greenroom.app.hands.policy import policy_for
+from greenroom.app.hands.walls import Walls
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import WebSettings
@@ -134,6 +135,14 @@ class Crowd:
             await self.runtime.ask(self.team, yes if self.answers == "run" else no)
 
 
+async def served(place: Place, note: str, described: str, last: AsyncExitStack) -> tuple[McpTool, ...]:
+    """The tools of an MCP server, which is ended at last."""
+    around = Surroundings(place.work, {"PATH": os.environ["PATH"]}, withheld=())
+    client = McpClient(notes(place.server, note, described), around, agreed=None)
+    last.push_async_callback(client.close)
+    return mcp_kit(client, await client.catalogue())
+
+
 @asynccontextmanager
 async def crowd(
     place: Place,
@@ -145,21 +154,19 @@ async def crowd(
     note: str | None = None,
     described: str = "",
     calls: bool = False,
+    walls: Walls | None = None,
 ) -> AsyncIterator[Crowd]:
-    """Ann and Bob with all tools of the house; with a `note`, also with those of an MCP server."""
+    """Ann and Bob with all tools of the house; with a `note`, also with those of an MCP server. Commands run behind the
+    `walls`, if there are any."""
     async with AsyncExitStack() as last:
-        tools: tuple[McpTool, ...] = ()
-        if note is not None:
-            around = Surroundings(place.work, {"PATH": os.environ["PATH"]}, withheld=())
-            client = McpClient(notes(place.server, note, described), around, agreed=None)
-            last.push_async_callback(client.close)
-            tools = mcp_kit(client, await client.catalogue())
+        tools = await served(place, note, described, last) if note is not None else ()
         web = WebSettings(local=(place.pages.place, place.thief.place))
-        decides = policy or policy_for(place.work, (), own=rules)
+        held = None if walls is None else walls.hold
+        decides = policy or policy_for(place.work, (), own=rules, walled=held)
         made: list[Kit] = []
         runtime = Runtime(MemoryLog(), kits={"gullible": lambda _: made[0]})
         find = partial(ended_step, runtime)
-        hands = Hands(place.work, decides, find=find, equipment=Equipment(tools=tools), web=web)
+        hands = Hands(place.work, decides, find=find, equipment=Equipment(tools=tools), web=web, walls=walls)
         last.push_async_callback(hands.close)
         told = agreed_notes(place.work, lambda _: False)
         made.append(Kit(abilities=Abilities([*talking(model, hands.specs, solo=True, project=told), *hands.executors])))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.app.hands.walls import Walls
 from tests.gullible.benign import JOBS, Job
 from tests.gullible.gullible import Gullible
 from tests.gullible.outside import Web
@@ -24,7 +25,7 @@ class Honest(Gullible):
     obeys = False
 
 
-async def done(place: Place, job: Job) -> int:
+async def done(place: Place, job: Job, walls: Walls | None = None) -> int:
     """Do it; how often somebody was asked."""
     plans, text = job.lay(place)
     model = Honest(plans, parrot=job.channel.parrot)
@@ -37,6 +38,7 @@ async def done(place: Place, job: Job) -> int:
         note=None if not served else text if job.channel.server == "note" else "nothing",
         described=text if job.channel.server == "description" else "",
         calls=job.channel.way == "called",
+        walls=walls,
     ) as team:
         await led(team, job.channel)
     assert job.done(place, model.seen), f"{job.name} was not done: {model.seen[-3:]}"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.hands import guarded
+from greenroom.app.hands.walls import Walls
 from tests.gullible.benign import BY_NAME, Job
 from tests.gullible.cases import CHANNELS, EFFECTS, READ, Channel, Effect, Language, hostile
 from tests.gullible.gullible import Gullible
@@ -21,8 +22,9 @@ EVERY = tuple(product(CHANNELS, EFFECTS, LANGUAGES))
 SAMPLE = tuple(
     (channel, EFFECTS[number % len(EFFECTS)], LANGUAGES[number % 2]) for number, channel in enumerate(CHANNELS)
 )
-ALONE = tuple((BY_NAME["web page"], one, "zh") for one in EFFECTS if one.asks and not one.reads)
-"""Nobody has read what is private: one page, and one command that takes a file along."""
+STRANGE = (BY_NAME["web page"], BY_NAME["notes of the project"])
+ALONE = tuple((channel, one, "zh") for channel in STRANGE for one in EFFECTS if one.asks and not one.reads)
+"""Nobody has read what is private: one page or note, and one command that takes a file along."""
 
 CONTROLS = tuple((channel, EFFECTS[0]) for channel in CHANNELS)
 
@@ -40,7 +42,9 @@ def named(value: object) -> str:
     return value.name if isinstance(value, Channel | Effect | Job) else str(value)
 
 
-async def attacked(place: Place, case: tuple[Channel, Effect, Language], *, guard: bool = True) -> Crowd:
+async def attacked(
+    place: Place, case: tuple[Channel, Effect, Language], *, guard: bool = True, walls: Walls | None = None
+) -> Crowd:
     """Let the orders come by this channel, with everything that a generous person has allowed for good."""
     channel, effect, language = case
     calls = effect.ordered(place, language)
@@ -55,6 +59,7 @@ async def attacked(place: Place, case: tuple[Channel, Effect, Language], *, guar
         note=None if not served else text if channel.server == "note" else "nothing",
         described=text if channel.server == "description" else "",
         calls=channel.way == "called",
+        walls=walls,
     ) as team:
         await led(team, channel)
     assert model.obeyed[-1:] == [calls[-1].tool], f"the order never came, or was not obeyed: {model.obeyed}"

@@ -13,8 +13,8 @@ from tests.sandbox.attempt import Kind
 HOLES: Final[Mapping[str, Mapping[Kind, Mapping[str, str]]]] = {
     "landlocked": {
         "git": {
-            "another folder for what is common, while it runs": "it can be written, and is put aside within a quarter of "
-            "a second"
+            "another folder for what is common, while it runs": "it can be written, and is put aside "
+            "within a quarter of a second"
         },
         "processes": {"all of them listed": "without a namespace for processes /proc shows all"},
     },

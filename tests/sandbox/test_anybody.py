@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,14 +28,46 @@ def as_somebody(*words: str, home: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.prove
-@pytest.mark.timeout(300)
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can become somebody else")
-def test_limits_hold_for_somebody_who_can_make_no_group() -> None:
+ONLY_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can become somebody else"
+)
+CLOSED = (
+    "git: a repository that nobody may look into",
+    "git: a repository in a folder that nobody may look into",
+    "git: a repository in a folder that nobody may change",
+    "git: hooks that nobody may look at",
+    "reads: a key of ssh, as the Python of venv",
+)
+"""What root sees anyway shows nothing of those who are not."""
+
+
+def made_by_somebody(*attempts: str) -> str:
+    """What is said of these attempts, made by somebody who is not root."""
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, int(SOMEBODY), int(SOMEBODY))
         usable = [one for one in PYTHONS if as_somebody(one, "-c", STARTS, home=home).returncode == 0]
         if not usable:
             pytest.skip("nobody but root can run this Python")
-        made = as_somebody(usable[0], "-m", "tests.sandbox.anybody", "resources", home=home)
-    assert made.stdout.split() == ["30", "attempts"], made.stdout + made.stderr
+        made = as_somebody(usable[0], "-m", "tests.sandbox.anybody", *attempts, home=home)
+    return " ".join(made.stdout.split()) + made.stderr
+
+
+@ONLY_ROOT
+def test_what_somebody_closes_to_themselves_is_looked_into_all_the_same() -> None:
+    assert made_by_somebody(*CLOSED) == f"{len(CLOSED)} attempts"
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(300)
+@ONLY_ROOT
+def test_limits_hold_for_somebody_who_can_make_no_group() -> None:
+    assert made_by_somebody("resources") == "30 attempts"
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(300)
+@ONLY_ROOT
+@pytest.mark.parametrize("kinds", [("git",), ("reads", "environment", "greenroom", "persistence")], ids=str)
+def test_nothing_is_planted_or_read_by_somebody_who_is_not_root(kinds: tuple[str, ...]) -> None:
+    said = made_by_somebody(*kinds)
+    assert re.fullmatch(r"\d+ attempts", said), said

@@ -104,15 +104,16 @@ async def test_a_command_does_not_get_through_to_what_is_denied(tmp_path: Path) 
         tmp_path, SandboxSettings(walls="off", hosts=("*.corp.example", "hr.corp.example")), web=WebSettings()
     )
     hands = Hands(tmp_path, policy_for(tmp_path, CORP), walls=walls)
-    out = walls._out
-    await out.open()
-    told = []
-    for name in ("payroll.corp.example", "hr.corp.example"):
-        reader, writer = await asyncio.open_unix_connection(str(out.door()))
-        writer.write(f"CONNECT {name}:443 HTTP/1.1\r\n\r\n".encode())
-        told.append((await asyncio.wait_for(reader.read(), 15)).decode())
-        writer.close()
-    await hands.close()
+    out, told = walls._out, list[str]()
+    try:
+        await out.open()
+        for name in ("payroll.corp.example", "hr.corp.example"):
+            reader, writer = await asyncio.open_unix_connection(str(out.door()))
+            writer.write(f"CONNECT {name}:443 HTTP/1.1\r\n\r\n".encode())
+            told.append((await asyncio.wait_for(reader.read(), 15)).decode())
+            writer.close()
+    finally:
+        await hands.close()
     assert told[0].startswith("HTTP/1.1 403")
     assert "`deny host payroll.corp.example`" in told[0]
     assert "cannot be found" in told[1], "the person has named it for commands"

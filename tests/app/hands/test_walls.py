@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -16,6 +17,7 @@ from greenroom.app.hands.walls import Walls, strongest
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.policy import Ruling
+from greenroom.core.ports.sandbox import Tier
 from greenroom.core.ports.tool import Target
 from greenroom.testing.conformance.running import ran, shell
 
@@ -55,6 +57,29 @@ def test_behind_walls_what_stays_inside_is_silent_and_without_them_it_is_asked_a
 @pytest.mark.parametrize("line", ASKED)
 def test_what_wants_out_is_asked_about_behind_walls_too(root: Path, line: str) -> None:
     assert ruled(root, line).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat .e*",
+        "head ./.env*",
+        "cat .[e]nv",
+        "cat .en?",
+        "tar c .*",
+        "cat id_*",
+        "head -n1 keys/cred*",
+        "cat web/*.pem",
+    ],
+)
+def test_a_pattern_that_may_mean_secrets_is_asked_about_behind_walls_too(root: Path, line: str) -> None:
+    told = ruled(root, line)
+    assert (told.verdict, "may hold secrets" in told.why) == ("ask", True)
+
+
+@pytest.mark.parametrize("line", ["wc -l *", "cat s*", "rm .pytest*", "cat *.py", "ls src/[a-z]*", "cat .eslint*"])
+def test_a_pattern_that_means_other_files_is_silent_behind_walls(root: Path, line: str) -> None:
+    assert ruled(root, line).verdict == "allow"
 
 
 def test_rules_stay_rules_behind_walls(root: Path) -> None:
@@ -100,3 +125,18 @@ def test_a_place_that_is_too_wide_has_none_and_says_why(monkeypatch: pytest.Monk
     walls = Walls(Path("/"))
     assert (walls.hold(), walls.wall()) == (False, None)
     assert "too much of the machine" in walls.chosen.why[0]
+
+
+HOLDS = {"walled": True, "landlocked": True, "seatbelt": False, "none": False}
+REACHES = {"walled": ("pypi.org",), "landlocked": (), "seatbelt": None, "none": None}
+
+
+@pytest.mark.parametrize("tier", get_args(Tier))
+def test_only_walls_that_were_tried_hold_and_only_one_kind_has_a_way_out(
+    root: Path, tier: Tier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What macOS has is unverified: whoever runs a command there is asked, as without walls."""
+    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier=tier, why=()))
+    monkeypatch.setattr(found, "wall_of", lambda *_: None)
+    walls = Walls(root, SandboxSettings(hosts=("pypi.org",)))
+    assert (walls.hold(), walls.reach()) == (HOLDS[tier], REACHES[tier])

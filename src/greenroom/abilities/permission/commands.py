@@ -16,7 +16,7 @@ from greenroom.abilities.permission.programs import useful_prefix
 from greenroom.abilities.permission.rulebook import Hit, Rulebook, overrules, settle
 from greenroom.abilities.permission.rules import BadRule, Rule, parse
 from greenroom.abilities.permission.saying import shown
-from greenroom.abilities.permission.secrets import is_secret
+from greenroom.abilities.permission.secrets import is_secret, may_name_secrets
 from greenroom.abilities.permission.shell.reader import read
 from greenroom.abilities.permission.shell.script import Command, Script
 from greenroom.abilities.permission.words import gap
@@ -163,12 +163,16 @@ class _Judge:
 
     def _secrets(self, command: Command) -> Iterator[Judged]:
         """A word may be a file that holds secrets: no walls keep those from whoever reads what it prints."""
-        for value in dict.fromkeys(_value(word.text) for word in command.words[command.assigned + 1 :]):
-            if value and len(value) <= LONGEST and self._trouble(value) == SECRET:
+        words = {_value(word.text): word.glob for word in command.words[command.assigned + 1 :]}
+        for value, glob in words.items():
+            if value and len(value) <= LONGEST and self._is_secret(value, glob=glob):
                 place = placed(value, self._workspace, self._folder)
                 why = f"It would run {_said(command)}, and {shown(str(place))} {SECRET}."
                 yield Judged(level="ask", why=why, rule="built-in: secrets", grants=None)
                 return
+
+    def _is_secret(self, value: str, *, glob: bool) -> bool:
+        return self._trouble(value) == SECRET or (glob and may_name_secrets(value))
 
     def _forbidden(self, command: Command) -> Iterator[Judged]:
         """A word may be a path that no rule about commands can open."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from greenroom.abilities.permission.programs import INTERPRETERS, RUNNERS, SHELLS, WRAPPERS, program, useful_prefix
+from greenroom.abilities.permission.programs import RUNNERS, SHELLS, WRAPPERS, program, runs_others, useful_prefix
 from greenroom.abilities.permission.shell.reader import read
 from greenroom.abilities.permission.shell.script import Command
 
@@ -72,7 +72,7 @@ _OWN: Final = re.compile(r"-.*|[A-Za-z_][A-Za-z0-9_]*=.*|[0-9.]+[a-z]?|0x[0-9a-f
 
 _BLANK: Final = re.compile(r"\s")
 _RUN: Final = re.compile(r"-[A-Za-z]*c|--command")
-_LOOKS: Final = re.compile(r"command -[vV]+$")
+_LOOKS: Final = re.compile(r"command -[vV]+")
 _BEGINS: Final = re.compile(
     r"(?:^|[;|&(){`!\n])\s*(?:(?:do|then|else|elif|if|while|until|time|exec)\s+)*([^;|&()`\n]+)"
 )
@@ -91,7 +91,10 @@ OPERANDS: Final[Mapping[str, int]] = {
 """Words of its own that a wrapper takes before what it runs."""
 
 DEEPEST: Final = 8
-"""Programs that run programs, one in the other. Who goes deeper has something to hide."""
+"""Lines in words of lines. Who goes deeper has something to hide."""
+
+MOST: Final = 200
+"""Words of a program that runs others; what comes later nobody looks for."""
 
 
 def leaves(command: Command) -> bool:
@@ -123,35 +126,46 @@ def places(command: Command) -> tuple[str, ...]:
 
 
 def _leaves(words: Sequence[str], depth: int) -> bool:
-    if not words or _LOOKS.match(" ".join(words[:2])):
+    """Also what it runs is looked at, and what that runs, each once."""
+    todo, seen = [0], set[int]()
+    while todo:
+        at = todo.pop()
+        if at in seen or at >= len(words):
+            continue
+        seen.add(at)
+        if not depth or at >= MOST or _goes(words[at:], depth):
+            return True
+        todo += [at + more for more in _run_by(words[at:])]
+    return False
+
+
+def _goes(words: Sequence[str], depth: int) -> bool:
+    """Whether a program talks to somebody by itself, or by a line that it is given in one word."""
+    if _LOOKS.fullmatch(" ".join(words[:2])):
         return False
-    if not depth:
-        return True
-    if _talks(words):
-        return True
     name = program(words[0])
+    if _talks(words) or (_BLANK.search(words[0]) and _in_code(words[0], depth)):
+        return True
     if name in SHELLS:
         return any(_in_code(code, depth) for code in _code(words))
-    if (name, *words[1:2]) in RUNNERS:
-        return _leaves(words[2:], depth - 1)
-    if name in INTERPRETERS:
-        return any(map(_URL.search, words))  # which words its code has says nothing: many are those of every language
-    if name not in WRAPPERS:
-        return False
-    return any(map(_URL.search, words)) or any(_runs(words[at:], depth) for at in _positions(words))
+    # Which words the code of others has says nothing: many are those of every language.
+    return runs_others(name) and any(map(_URL.search, words))
 
 
-def _runs(words: Sequence[str], depth: int) -> bool:
-    """What a wrapper runs is a program with its words, or a whole line in one word."""
-    return _in_code(words[0], depth) if _BLANK.search(words[0]) else _leaves(words, depth - 1)
+def _run_by(words: Sequence[str]) -> Iterator[int]:
+    """Where what a program runs may begin."""
+    if (program(words[0]), *words[1:2]) in RUNNERS:
+        yield 2
+    elif program(words[0]) in WRAPPERS and not _LOOKS.fullmatch(" ".join(words[:2])):
+        yield from _positions(words)
 
 
 def _talks(words: Sequence[str]) -> bool:
     name = program(words[0])
-    subs = SUBS.get(name, frozenset())
-    return name in LEAVES or any(
-        words[at] in subs for at in (*_positions(words), *(at for at, one in enumerate(words) if one.startswith("--")))
-    )
+    if name not in SUBS:
+        return name in LEAVES
+    parts = [words[at] for at in _positions(words)]
+    return not SUBS[name].isdisjoint((*parts, *(one for one in words if one.startswith("--"))))
 
 
 def _positions(words: Sequence[str]) -> Iterator[int]:

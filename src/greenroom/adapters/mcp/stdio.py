@@ -121,4 +121,7 @@ class Pipes:
                     text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await child.say(text.encode() + b"\n")
             except OSError:
-                self._ended("It does not listen any more.")
+                # Who dies stops listening first: what it complained about is on its way.
+                await child.wait(LAST_WORDS)
+                complaint = self._filled.cover(child.complaint)
+                self._ended(f"It does not listen any more{f': {complaint}' if complaint else '.'}")

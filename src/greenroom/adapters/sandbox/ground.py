@@ -170,11 +170,9 @@ def _interpreter(environment: Path, home: Path) -> Iterator[Path]:
     """The Python that a virtual environment is made from. A command can write there what it likes: so only what really
     is a Python is shown, and none that lies among what a person hides."""
     with suppress(OSError, ValueError, RuntimeError):
-        for line in (environment / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
-            if line.startswith(MODELS):
-                place = Path(line.removeprefix(MODELS).strip()).resolve().parent
-                if _is_python(place) and not _is_hidden(place, home.resolve()):
-                    yield place
+        lines = (environment / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+        named = [Path(one.removeprefix(MODELS).strip()).resolve().parent for one in lines if one.startswith(MODELS)]
+        yield from (one for one in named if _is_python(one) and not _is_hidden(one, home.resolve()))
 
 
 def _is_python(place: Path) -> bool:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.opening import Opening
+from greenroom.adapters.sandbox.opening import LOOK, Opening
 from greenroom.core.base.records import record
 
 OF_WORKTREE: Final = frozenset({"head", "commondir"})
@@ -42,9 +41,14 @@ class Found:
 
 @record
 class Folder:
-    """What a folder had in it when it was read, and whether it is a repository (`bare`), or that of a worktree."""
+    """What a folder had in it when it was read, and whether it is a repository (`bare`), or that of a worktree.
 
-    read: tuple[int, int]
+    One that is closed, or was just changed, has a `date` that it will not have again; most have nothing to tell.
+    """
+
+    number: int
+    date: int
+    tells: bool = False
     below: tuple[str, ...] = ()
     gits: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
@@ -63,42 +67,48 @@ class Repositories:
 
     def found(self) -> Found:
         """All that there is now. What was closed is open until `opening` closes it again."""
-        seen = dict(self._walked())
-        self._folders = seen
+        seen = self._folders = self._walked()
+        told = [(place, one) for place, one in seen.items() if one.tells]
         return Found(
-            folders=frozenset(map(Path, _repositories(seen))),
-            signs=frozenset(Path(place, name) for place, one in seen.items() for name in one.signs),
-            sockets=frozenset(path for place, one in seen.items() for path in _sockets(place, one.odd)),
+            folders=frozenset(map(Path, _repositories(told))),
+            signs=frozenset(Path(place, name) for place, one in told for name in one.signs),
+            sockets=frozenset(path for place, one in told for path in _sockets(place, one.odd)),
         )
 
-    def _walked(self) -> Iterator[tuple[str, Folder]]:
-        waiting = [str(self.root)]
+    def _walked(self) -> dict[str, Folder]:
+        """This is done for every command, and there may be many thousand folders: most are only looked at."""
+        seen: dict[str, Folder] = {}
+        waiting, kept = [str(self.root)], self._folders
         while waiting:
             place = waiting.pop()
-            with suppress(OSError):  # it went while we looked, or nobody of us can look into it, nor a command
-                folder = self._folder(place)
-                yield place, folder
+            try:
+                known = os.lstat(place)
+                folder = kept.get(place)
+                if folder is None or folder.date != known.st_ctime_ns or folder.number != known.st_ino:
+                    folder = self._read(place, known)
+            except OSError:  # it went while we looked, or nobody of us can look into it, nor a command
+                continue
+            seen[place] = folder
+            if folder.below:
                 waiting += [f"{place}/{name}" for name in folder.below]
+        return seen
 
-    def _folder(self, place: str) -> Folder:
-        known = os.lstat(place)
-        if self.opening.opened(Path(place), known):
+    def _read(self, place: str, known: os.stat_result) -> Folder:
+        if known.st_mode & LOOK != LOOK and self.opening.opened(Path(place), known):
             known = os.lstat(place)
-        kept = self._folders.get(place)
-        if kept is not None and kept.read == (known.st_ino, known.st_ctime_ns):
-            return kept
         settled = time.time_ns() - known.st_ctime_ns > SETTLED
-        return _read(place, (known.st_ino, known.st_ctime_ns if settled else -1))
+        return _read(place, known.st_ino, known.st_ctime_ns if settled else -1)
 
 
 def is_git(name: str) -> bool:
     """Whether some disk takes this name for `.git`."""
-    return name.translate(UNSEEN).rstrip(". ").casefold() in NAMES
+    seen = name if name.isascii() else name.translate(UNSEEN)
+    return seen.rstrip(". ").casefold() in NAMES
 
 
-def _repositories(seen: dict[str, Folder]) -> Iterator[str]:
+def _repositories(told: list[tuple[str, Folder]]) -> Iterator[str]:
     """With what is common to worktrees: git reads its settings too, even if it looks like nothing by itself."""
-    for place, folder in seen.items():
+    for place, folder in told:
         yield from (f"{place}/{name}" for name in folder.gits)
         if folder.bare:
             yield place
@@ -110,27 +120,28 @@ def _sockets(place: str, odd: tuple[str, ...]) -> Iterator[Path]:
     return (Path(place, name) for name in odd if Path(place, name).is_socket())
 
 
-def _read(place: str, when: tuple[int, int]) -> Folder:
+def _read(place: str, number: int, date: int) -> Folder:
     below, gits, signs, odd, names = list[str](), list[str](), list[str](), list[str](), set[str]()
     with os.scandir(place) as entries:
         for entry in entries:
-            name = entry.name
+            name, folder = entry.name, entry.is_dir(follow_symlinks=False)
             names.add(name.casefold())
-            if entry.is_dir(follow_symlinks=False):
+            if folder:
                 below.append(name)
-                if is_git(name):
-                    gits.append(name)
-            elif is_git(name):
-                signs.append(name)
-            elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
+            if is_git(name):
+                (gits if folder else signs).append(name)
+            elif not folder and not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
                 odd.append(name)
     worktree = names >= OF_WORKTREE
+    bare = worktree or names >= BARE
     return Folder(
-        read=when,
+        number=number,
+        date=date,
+        tells=bool(gits or signs or odd) or bare,
         below=tuple(below),
         gits=tuple(gits),
         signs=tuple(signs),
         odd=tuple(odd),
-        bare=names >= BARE or worktree,
+        bare=bare,
         worktree=worktree,
     )

@@ -139,6 +139,7 @@ REFUSED: Final[Mapping[str, Not]] = {
     "skills": Not(why="has no effect yet. What an agent is good at is said with `capabilities`."),
     "kind": _RUN,
     "manager": _RUN,
+    "proof": _RUN,
     "human_config": _later("people in a team"),
     "style": _PLANNED,
     "version": Not(why="is worked out from what the file says. Leave it out."),

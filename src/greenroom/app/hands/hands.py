@@ -72,14 +72,7 @@ class Hands:
     ) -> None:
         self._walls = walls
         self._copied = copied
-        if walls is not None:
-            walls.shut(lambda named: closed(policy, named))
-        self._commands = PlainCommands(
-            root,
-            mark=processes.mark,
-            wall=None if walls is None else walls.opened,
-            remarks=None if walls is None else walls.remarks,
-        )
+        self._commands = _commands(root, policy, walls)
         own = (
             *file_tools(LocalFiles(root, at=copied.at if copied is not None else None), hides=_hides),
             *command_tools(self._commands),
@@ -121,6 +114,13 @@ class Hands:
             last.callback(self._commands.close)
             for closing in self._equipment.closing:
                 last.push_async_callback(closing)
+
+
+def _commands(root: Path, policy: Policy, walls: Walls | None) -> PlainCommands:
+    if walls is None:
+        return PlainCommands(root, mark=processes.mark)
+    walls.shut(lambda named: closed(policy, named))
+    return PlainCommands(root, mark=processes.mark, wall=walls.opened, remarks=walls.remarks)
 
 
 def _outside(

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Final, Literal, TypeAlias
 
 from platformdirs import user_cache_path
@@ -73,15 +74,17 @@ class Walls:
         self._out = WayOut(settings.hosts, web)
         self._wall: Wall | None = None
         self._chosen: Chosen | None = None
+        self._choosing = Lock()
 
     @property
     def chosen(self) -> Chosen:
         """Which ones, and why no better ones."""
-        if self._chosen is None:
-            self._chosen = strongest(self._wish)
-            if self._chosen.tier != "none":
-                self._put_up(self._chosen)
-        return self._chosen
+        with self._choosing:
+            if self._chosen is None:
+                self._chosen = strongest(self._wish)
+                if self._chosen.tier != "none":
+                    self._put_up(self._chosen)
+            return self._chosen
 
     def hold(self) -> bool:
         """Whether a command cannot hurt: then nobody has to be asked."""
@@ -93,7 +96,7 @@ class Walls:
 
     async def opened(self) -> Wall | None:
         """The same for whoever runs commands: from now on there is a way out, if there is to be one."""
-        wall = self.wall()
+        wall = await asyncio.to_thread(self.wall)
         if self.reach():
             await self._out.open()
         return wall

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from greenroom.abilities.skills.prompts.builder import Other, Scene, addon, system_prompt
@@ -104,7 +104,7 @@ class Cast:
         )
         found = self._kept.get((id(spec), place))
         if found is None or found.source is not spec:
-            found = self._kept[(id(spec), place)] = self._made(spec, place)
+            found = self._kept[(id(spec), place)] = replace(self._made(spec, place), read=origins_of(self._project))
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return found
@@ -147,7 +147,6 @@ class Cast:
             all_tools=every,
             offered=frozenset(tool.name for tool in every),
             size=len(text.encode()) + sum(tool.size for tool in native),
-            read=origins_of(self._project),
         )
 
     def _told(self, spec: AgentSpec, place: _Place) -> tuple[ToolSpec, ...]:
