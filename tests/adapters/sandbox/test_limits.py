@@ -159,3 +159,11 @@ def test_groups_of_the_dead_are_swept_and_those_of_the_living_are_not(tmp_path: 
     (tmp_path / f"greenroom-{os.getpid()}-b").mkdir()
     Cgroups(Limits(), (Place(folder=tmp_path, files={}),))
     assert [one.name for one in tmp_path.iterdir()] == [f"greenroom-{os.getpid()}-b"]
+
+
+async def test_files_that_are_open_and_in_no_folder_count_too(root: Path) -> None:
+    script = "exec 9>gone; rm gone; while :; do head -c 4194304 /dev/urandom >&9; sleep 0.05; done"
+    async with behind(walled(root, root.parent / "scratch", Limits(quota=32 * MIB)), root) as commands:
+        made = await ran(commands, shell(script, seconds=30))
+    assert made.ended.how == "cancelled"
+    assert "which is all it may hold" in made.text

@@ -124,7 +124,8 @@ def _is_apart(place: Path, ground: Ground) -> bool:
     """Whether it has to be shown: it is there, is not seen anyway, and does not show what is nobody's business."""
     if not _is_folder(place) or any(place.is_relative_to(one) for one in (*SYSTEM, ground.at, ground.root)):
         return False
-    own = (ground.home, Path("/"), Path("/tmp"), Path("/etc"), Path("/root"), *ground.hidden)
+    wide = (*NOBODY_S, *SHARED_BY_ALL, "/run/user", "/home", "/root", "/var", "/var/run", "/dev")
+    own = (ground.home, Path("/"), *map(Path, wide), *ground.hidden)
     return not any(one.is_relative_to(place) for one in own) and not ground.root.is_relative_to(place)
 
 

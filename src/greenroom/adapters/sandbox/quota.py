@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -32,8 +33,8 @@ class Quota:
         self._then: tuple[int, int] | None = None
         self._due = time.monotonic() + OFTEN
 
-    def overrun(self) -> str:
-        """Why it is too much; empty while it is not."""
+    def overrun(self, unlinked: Callable[[], int] = int) -> str:
+        """Why it is too much; empty while it is not. `unlinked` counts files that are open and lie in no folder."""
         now = self._on_disk()
         if self._then is None:
             self._then = now
@@ -42,7 +43,8 @@ class Quota:
         began = time.monotonic()
         if fits and began < self._due:
             return ""
-        self._counted, self._then = self._count(), now
+        size, entries = self._count()
+        self._counted, self._then = (size + unlinked(), entries), now
         took = time.monotonic() - began
         self._due = began + max(OFTEN, SHARE * took)
         return self._said(*self._counted)

@@ -14,7 +14,7 @@ from greenroom.adapters.sandbox.identity import Identity
 from greenroom.adapters.sandbox.lending import Lending
 from greenroom.adapters.sandbox.quota import Quota
 from greenroom.adapters.sandbox.scratch import Scratch
-from greenroom.adapters.sandbox.watching import Watching, over
+from greenroom.adapters.sandbox.watching import Watching, over, unlinked
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.sandbox import Limits
 
@@ -100,7 +100,7 @@ class Standing:
             return why
         usage = self._watching.usage(token, guard)
         usage = evolve(usage, seconds=max(usage.seconds, self.cgroups.spent(token)))
-        return over(usage, self.limits) or self._quota.overrun()
+        return over(usage, self.limits) or self._quota.overrun(lambda: unlinked(guard))
 
     def close(self) -> None:
         """What commands had for themselves goes with the walls."""

@@ -17,6 +17,8 @@ from greenroom.core.base.records import record
 from greenroom.core.ports.sandbox import Limits
 
 PAGE: Final = os.sysconf("SC_PAGESIZE")
+REGULAR: Final = 0o100000
+BLOCK: Final = 512
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 OWN, CHILDREN, THREADS, STARTED = 11, 13, 17, 19
 """Where it stands in /proc/PID/stat, behind the name. A kernel that lists no children tells nothing."""
@@ -116,3 +118,22 @@ def _share(pid: int) -> int:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
     return _memory(pid)
+
+
+def unlinked(guard: int) -> int:
+    """Bytes on the disk of files that processes below this one hold open, and that lie in no folder any more."""
+    sizes: dict[tuple[int, int], int] = {}
+    for pid, _ in _below(guard):
+        for place in _opened(Path(f"/proc/{pid}/fd")):
+            with suppress(OSError):  # it was closed while we looked
+                known = place.stat()
+                if known.st_nlink == 0 and known.st_mode & REGULAR == REGULAR:
+                    sizes[known.st_dev, known.st_ino] = known.st_blocks * BLOCK
+    return sum(sizes.values())
+
+
+def _opened(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
