@@ -122,14 +122,17 @@ def _share(pid: int) -> int:
 
 def unlinked(guard: int) -> int:
     """Bytes on the disk of files that processes below this one hold open, and that lie in no folder any more."""
-    sizes: dict[tuple[int, int], int] = {}
-    for pid, _ in _below(guard):
-        for place in _opened(Path(f"/proc/{pid}/fd")):
-            with suppress(OSError):  # it was closed while we looked
-                known = place.stat()
-                if known.st_nlink == 0 and known.st_mode & REGULAR == REGULAR:
-                    sizes[known.st_dev, known.st_ino] = known.st_blocks * BLOCK
-    return sum(sizes.values())
+    known = (_known(place) for pid, _ in _below(guard) for place in _opened(Path(f"/proc/{pid}/fd")))
+    gone = (one for one in known if one is not None and one.st_nlink == 0 and one.st_mode & REGULAR == REGULAR)
+    return sum({(one.st_dev, one.st_ino): one.st_blocks * BLOCK for one in gone}.values())
+
+
+def _known(place: Path) -> os.stat_result | None:
+    """What is opened there; None when it was closed while we looked."""
+    try:
+        return place.stat()
+    except OSError:
+        return None
 
 
 def _opened(folder: Path) -> list[Path]:
