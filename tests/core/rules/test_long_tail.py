@@ -1,4 +1,4 @@
-"""The chain of a tool that goes on and on: an instruction, the tool, a decision about it, and so on until one ends it."""
+"""The chain of a tool that goes on and on: an instruction, the tool, a decision, and so on until one ends it."""
 
 import pytest
 
