@@ -93,12 +93,16 @@ READS: Final = (
 )
 
 
+INHERITED = 777
+"""A number that nobody else has, however long the tests run."""
+
+
 def _inherited(stage: Stage) -> None:
     """A file of ours that a child would get: it is always the same number."""
     file = os.open(stage.outside / "secret.txt", os.O_RDONLY)
-    os.dup2(file, 77, inheritable=True)
+    os.dup2(file, INHERITED, inheritable=True)
     os.close(file)
-    stage.afterwards(lambda: os.close(77))
+    stage.afterwards(lambda: os.close(INHERITED))
 
 
 def _preloaded(stage: Stage) -> None:
@@ -152,7 +156,7 @@ ENVIRONMENT: Final = (
     env(name="the environment of every process", script=SCAN.replace("FILE", "environ") + "# @victim@"),
     env(
         name="a file that the house has open",
-        script="print(os.read(77, 99))",
+        script=f"print(os.read({INHERITED}, 99))",
         ready=_inherited,
         control="bare",
     ),
