@@ -37,6 +37,9 @@ WRONG = (
 WRONG += "    else:\n        csv.writer(out).writerows(rows)\n"
 TEST = "import io\n\nfrom export import export\n\n\ndef test_json():\n    out = io.StringIO()\n"
 TEST += '    export([[1]], out, as_json=True)\n    assert out.getvalue() == "[[1]]"\n'
+ALONE = " ".join(f"-p no:{name}" for name in ("xdist", "hypothesispytest", "pytest_cov", "asyncio", "inline_snapshot"))
+"""Plugins of ours, which take a second to load, are nothing to that project."""
+
 PERSON = {"GIT_AUTHOR_NAME": "Pia", "GIT_AUTHOR_EMAIL": "pia@example.org"}
 PERSON |= {"GIT_COMMITTER_NAME": "Pia", "GIT_COMMITTER_EMAIL": "pia@example.org"}
 
@@ -53,7 +56,7 @@ def _repo(tmp_path: Path) -> Path:
     repo.mkdir()
     (repo / "export.py").write_text(EXPORT)
     (repo / "test_export.py").write_text(TESTS)
-    (repo / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = '-q'\n")
+    (repo / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\naddopts = '-q {ALONE}'\n")
     git(repo, "init", "--quiet", "--initial-branch=main")
     git(repo, "add", "--all")
     git(repo, "commit", "--quiet", "--message=first")

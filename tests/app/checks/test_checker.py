@@ -22,7 +22,11 @@ def test_old(): assert app.add(1, 1) == 3
 @pytest.mark.parametrize("x", ["a - b", "[c]"])
 def test_odd(x): assert x
 """
-SMALL = {"pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n", "app.py": APP, "tests/test_app.py": TESTS}
+ALONE = " ".join(f"-p no:{name}" for name in ("xdist", "hypothesispytest", "pytest_cov", "asyncio", "inline_snapshot"))
+"""Plugins of ours, which take a second to load, are nothing to that project."""
+
+SET_UP = f"[tool.pytest.ini_options]\naddopts = '-q {ALONE}'\n"
+SMALL = {"pyproject.toml": SET_UP, "app.py": APP, "tests/test_app.py": TESTS}
 
 
 def only(report: Report) -> Checked:
