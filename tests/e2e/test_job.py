@@ -201,13 +201,16 @@ def test_a_person_sees_the_checks_the_plan_and_the_outcome_and_decides(desk: Des
         screen.until("or type a command line of yours:")
         screen.press(f"y{ENTER}")
         screen.until("Touches: export.py, test_json.py")
+        screen.until("(Ctrl-D: not now)")
         screen.press(f"keep the CSV default{ENTER}")
         screen.until("The person says: keep the CSV default")
         screen.until("[Enter] later:")
         screen.press(f"q{ENTER}")
         screen.until("That is none of the answers.")
+        screen.until("[Enter] later:")  # what is typed before a question does not answer it
         screen.press(f"d{ENTER}")
         screen.until("+        json.dump(rows, out)")
+        screen.until("[Enter] later:")
         screen.press(f"a{ENTER}")
         screen.until("Take it back with: greenroom undo")
     assert git(desk.repo, "log", "-1", "--format=%an %s").strip() == "Pia add json to export, with tests"

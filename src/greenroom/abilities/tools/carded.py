@@ -1,4 +1,4 @@
-"""A tool that is all on its card: what it is called by and how it runs stands there, and it touches nothing outside."""
+"""A tool that is all on its card: what it is called by and how it runs stands there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from greenroom.core.state.world import World
 
 
 class CardedTool:
-    """What tools share that work on the log alone: nobody has to be asked about one, and it can be run again."""
+    """What tools share that have nothing to say of themselves beyond their card. Unless one says otherwise, it works on
+    the log alone, so nobody has to be asked about it."""
 
     type: StepType = "tool"
     card: ToolCard
@@ -29,5 +30,5 @@ class CardedTool:
         return (Target(kind="tool", value=self.name),)
 
     def terms(self, _: World, __: Step) -> Terms:
-        """As the card says: of an attempt that was cut off nothing is written."""
+        """As the card says. Whether at all is the policy's word."""
         return Terms(effect=self.card.effect)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from contextlib import aclosing
 from typing import Final
 
 from greenroom.abilities.checks.reading.outcome import outcome
+from greenroom.abilities.tools.commands.hearing import heard
 from greenroom.abilities.tools.commands.kept import Kept
 from greenroom.abilities.tools.commands.live import LiveLines
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 from greenroom.core.ports.checks import Check, Ran, Witness
-from greenroom.core.ports.commands import Begun, Command, Commands, Ended, Printed
+from greenroom.core.ports.commands import Command, Commands, Ended
 from greenroom.core.ports.executor import ToolPrinted
 
 SCRIPT: Final = """
@@ -85,18 +85,8 @@ async def _run(check: Check, line: str, commands: Commands, witness: Witness, *,
     wanted = "1" if report and check.kind == "test" else ""
     words = ("env", "PYTHONDONTWRITEBYTECODE=1", "sh", "-c", SCRIPT, "check", line, mark, wanted)
     command = Command(words=words, folder=check.folder, seconds=check.seconds, env=ENV)
-    kept, ended = Kept(BEGINNING, END), Ended(how="lost")
-    live = LiveLines(_until(mark, witness.show))
-    async with aclosing(commands.run(command)) as events:
-        async for event in events:
-            if isinstance(event, Begun) and event.mark is not None:
-                await witness.prepare(event.mark)
-            elif isinstance(event, Printed):
-                live.add(kept.add(event.text, event.missing))
-            elif isinstance(event, Ended):
-                ended = event
-    kept.end()
-    live.end()
+    kept = Kept(BEGINNING, END)
+    ended = await heard(commands.run(command), witness.prepare, kept, LiveLines(_until(mark, witness.show)))
     text, _, found = kept.text.partition(f"\n{mark}\n")
     return Raw(ended=ended, text=text, report=found)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from greenroom.abilities.checks.claims import Facts
-from greenroom.abilities.checks.meddling import Changed, judges, meddled
+from greenroom.abilities.checks.meddling import judges, meddled
 from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.carded import CardedTool
 from greenroom.abilities.tools.propose_plan import NAME as PLANS
@@ -79,7 +79,7 @@ class Deliver(CardedTool):
         tried = sum(one.work.executor == NAME and one.thread_id == bench.step.thread_id for one in steps) + 1
         return Outcome(
             result=_result(found, report, delivered.tree),
-            intents=(_next(bench.step, said, found, tried),),
+            intents=(_next(bench.step, delivered, found, tried),),
             blobs=report.blobs if report is not None else (),
         )
 
@@ -157,19 +157,13 @@ def spoken(found: Verdict) -> str:
     return "\n".join(parts)
 
 
-def _next(step: Step, said: str, found: Verdict, tried: int) -> Consequence:
+def _next(step: Step, delivered: Delivered, found: Verdict, tried: int) -> Consequence:
+    """The end, or another turn for an agent that can do something about it: without any check, it cannot."""
+    said = delivered.says
     if found.verified:
         return ended(step, said, tuple(f"{one.check}: {one.outcome}, step {one.step}" for one in found.receipts))
-    if tried < TRIES and (found.missing or found.claims or found.changed) and _can_help(found):
+    if tried < TRIES and (found.claims or found.changed or found.receipts or delivered.broken):
         again = Work(type="skill", executor="converse", intention="Mend what is missing.")
         return QueueSteps(agent_id=step.agent_id, works=(again,), place="next")
     why = "\n".join(f"- {one}" for one in (*found.missing, *found.changed, *found.claims))
     return ended(step, f"{said}\n\nNot verified:\n{why}".strip(), failed=True)
-
-
-def _can_help(found: Verdict) -> bool:
-    """Whether the agent could do something about it: where there is no check at all, it could not."""
-    return bool(found.claims or found.changed or found.receipts or any("fails" in one for one in found.missing))
-
-
-__all__ = ("NAME", "VERDICT", "Changed", "Deliver", "History", "as_kept", "spoken")

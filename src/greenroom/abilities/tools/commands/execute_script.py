@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from typing import Final
 
 from greenroom.abilities.tools.commands.asking import DESCRIPTION, SCHEMA, Script
 from greenroom.abilities.tools.commands.background import Background
+from greenroom.abilities.tools.commands.hearing import heard
 from greenroom.abilities.tools.commands.kept import Kept
 from greenroom.abilities.tools.commands.live import LiveLines
 from greenroom.abilities.tools.commands.telling import cancelled, outcome
 from greenroom.abilities.tools.output.given import fitted, given
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
-from greenroom.core.ports.commands import Begun, Commands, Ended, Printed
+from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
@@ -54,17 +54,7 @@ class ExecuteScript:
         script = given(Script, bench.step)
         if script.background:
             return await self._background.begin(bench, script)
-        kept, live, ended = Kept(), LiveLines(bench.show), Ended(how="lost")
-        handle = bench.step.step_id
+        kept, handle = Kept(), bench.step.step_id
         bench.leave(lambda: cancelled(kept, handle))
-        async with aclosing(self._commands.run(script.command)) as events:
-            async for event in events:
-                if isinstance(event, Begun) and event.mark is not None:
-                    await bench.prepare(event.mark)
-                elif isinstance(event, Printed):
-                    live.add(kept.add(event.text, event.missing))
-                elif isinstance(event, Ended):
-                    ended = event
-        kept.end()
-        live.end()
+        ended = await heard(self._commands.run(script.command), bench.prepare, kept, LiveLines(bench.show))
         return outcome(ended, kept, seconds=script.seconds, handle=handle)

@@ -5,38 +5,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from greenroom.abilities.tools.carded import CardedTool
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Target
 from greenroom.core.ports.web import WebFault
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
 
 
-class WebTool(ABC):
+class WebTool(CardedTool, ABC):
     """A tool that leaves this machine. What the web would not give fails the call, never the run."""
-
-    type: StepType = "tool"
-    card: ToolCard
-
-    @property
-    def name(self) -> str:
-        """What a step calls it by."""
-        return self.card.spec.name
-
-    @property
-    def description(self) -> str:
-        """When to use it."""
-        return self.card.spec.description
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
         """The host that would be asked; where that is not clear, nobody will be."""
         place = self._host(arguments)
         return (Target(kind="host", value=place) if place else Target(kind="tool", value=self.name),)
-
-    def terms(self, _: World, __: Step) -> Terms:
-        """Run again freely. Whether at all is the policy's word."""
-        return Terms(effect="pure")
 
     async def run(self, bench: Bench) -> Outcome:
         """Do it."""

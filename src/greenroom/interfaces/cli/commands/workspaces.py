@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from greenroom.app.jobs.copies import copies
-from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Clashes, Standing
 from greenroom.interfaces.cli.asked.taking import WorkspacesClean, WorkspacesList
 from greenroom.interfaces.cli.exits import Exit
@@ -55,5 +54,4 @@ def told(one: Standing) -> str:
 
 
 def _data(one: Standing) -> dict[str, object]:
-    plain = evolve(one)
-    return {name: getattr(plain, name) for name in ("name", "run", "root", "folder", "unapplied", "dirty", "orphan")}
+    return {name: getattr(one, name) for name in ("name", "run", "root", "folder", "unapplied", "dirty", "orphan")}
