@@ -1,7 +1,7 @@
 #!/bin/sh
 # The one command of this project:
 #
-#   ./go demo [ARGS]            watch scripted agents talk, work, crash and carry on; needs no key
+#   ./go demo [ARGS]            watch a job from the request to the undo, killed half-way; needs no key
 #   ./go show last              … and every other command of greenroom: ask, tasks, events, resume, models, doctor, …
 #   ./go test [PYTEST ARGS]     all tests with coverage; with arguments exactly what pytest does with them
 #   ./go check                  format, lint, types, import contracts, architecture tests
@@ -130,8 +130,11 @@ check() {
 # Containers often forbid Python to keep what it compiled: then hundreds of processes compile everything anew.
 keep_bytecode() { unset PYTHONDONTWRITEBYTECODE; }
 
+# Tests wait for disks and other processes for a third of their time: three of them keep two processors busy.
+workers() { python -c 'import os; print(min((os.cpu_count() or 1) * 3 // 2, 8))'; }
+
 all_tests() {
-    try pytest -n logical --maxprocesses 8 --dist worksteal --cov --cov-report=
+    try pytest -n "$(workers)" --dist worksteal --cov --cov-report=
     try coverage report --include='src/greenroom/core/*' --fail-under=100
     try coverage report --omit='src/greenroom/core/*' --fail-under=90
     verdict
@@ -140,10 +143,11 @@ all_tests() {
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
-demo | ask | run | chat | tell | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
-diff | apply | branch | discard | undo | blame | workspaces | config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
+demo | ask | run | chat | team | talk | tell | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
+diff | apply | branch | discard | undo | rewind | blame | workspaces | config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
     extra='' # what was brought once stays, for whatever is run later
     [ "$command" != mcp ] || extra='--extra mcp'
+    [ "$command" != demo ] || { extra='--group demo' && keep_bytecode; } # seven processes, and pytest for its tests
     sync --no-dev --inexact $extra && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
 test) keep_bytecode && sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
 check) sync && check ;;

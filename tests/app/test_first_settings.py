@@ -25,6 +25,8 @@ def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "!config.toml",
         "!agents/",
         "!agents/*.md",
+        "!teams/",
+        "!teams/*.toml",
         "!tools/",
         "!tools/*.py",
         "!callbacks/",

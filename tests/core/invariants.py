@@ -10,6 +10,7 @@ from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId, agent_budget, task_budget, timer_id
 from greenroom.core.ports.codec import decode_event, decode_world, encode_event, encode_world
 from greenroom.core.ports.log import StoredEvent
+from greenroom.core.rules.agents import MEMORY
 from greenroom.core.rules.decide import Decided
 from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
@@ -78,11 +79,16 @@ def holds(world: World) -> None:
 
 
 def knowledge(world: World) -> None:
-    """An artifact belongs to an open task and knows all its versions; no memory is newer than the newest."""
+    """An artifact belongs to an open task and knows all its versions; no memory is newer than the newest, or too
+    long; a group talks in an open task."""
     for key, one in world.artifacts.items():
         assert key == f"{one.task_id}/{one.artifact_id}"
         assert one.task_id in world.tasks
         assert len(one.earlier) + 1 == one.version
+    for group in world.groups.values():
+        assert group.task_id in world.tasks
+        assert len(group.participants) > 1
+    assert all(len(agent.memory) <= MEMORY for agent in world.agents.values())
     assert all(name == one.memory_id <= world.team.last_memory for name, one in world.memories.items())
 
 

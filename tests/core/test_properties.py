@@ -22,6 +22,9 @@ from tests.core.drive import Driver
 from tests.core.house import ANN, BOB, CY, HUE, MINUTE, PIA, House, plan
 from tests.core.wishes import anything, wish, words
 
+# Reaches no line that other tests do not, and to be measured takes it twice as long.
+pytestmark = pytest.mark.no_cover
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = str(Path(greenroom.__file__).parents[1])
 STAGES = (plan(("one", ANN), ("two", BOB, ("one",)), ("three", PIA)), plan(("four", HUE), ("five", CY)))

@@ -12,6 +12,7 @@ from greenroom.testing.fake_openai.answers import Answer, Call
 from greenroom.testing.fake_openai.faults.shape import HELLO
 from greenroom.testing.fake_openai.scripts import Script
 from greenroom.testing.fake_openai.server import FakeOpenAI
+from tests.e2e.organised import SKILL, TEA, Company
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "population": {"city": "Paris"},
@@ -33,8 +34,14 @@ ANSWERS = {
 }
 
 
-def script(body: Mapping[str, Any], _: int) -> Answer:
-    """Call the tool once, then answer in the shape that is asked for."""
+ORGANISATION = Company(TEA)
+"""What is answered to agents that plan."""
+
+
+def script(body: Mapping[str, Any], number: int) -> Answer:
+    """Call the tool once, then answer in the shape that is asked for. Who plans follows the story of its page."""
+    if SKILL.search(str(body["messages"][-1]["content"])):
+        return ORGANISATION(dict(body), number)
     tools = {one["function"]["name"]: one["function"] for one in body.get("tools", ())}
     results = [str(one["content"]) for one in body["messages"] if one["role"] == "tool"]
     words = " ".join(str(one["content"]) for one in body["messages"] if one["role"] == "user")

@@ -12,6 +12,7 @@ UNMEASURED = {
     "test_ask",
     "test_bad_input",
     "test_demo",
+    "test_demo_team",
     "test_escapes",
     "test_evals",
     "test_go",
@@ -44,7 +45,7 @@ def _first_cases_are_measured(request: pytest.FixtureRequest, monkeypatch: pytes
 def ran_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
     """A home in which the demo ran, only to be looked at, and what the demo left behind."""
     home = tmp_path_factory.mktemp("ran")
-    ended = greenroom(home, "demo", "--pace", "0")
+    ended = greenroom(home, "demo", "--team", "--pace", "0")
     assert ended.code == 0
     return home, ended
 

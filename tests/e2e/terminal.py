@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,10 +55,7 @@ CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 SERVERS = ("OLLAMA_HOST", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
 FOREIGN = ("CI", "NO_COLOR", "FORCE_COLOR", "GREENROOM_CONFIG", "GREENROOM_MODEL", "GREENROOM_MAX_COST")
-MEASURED = "COVERAGE_PROCESS_CONFIG"
-BY_PYTHON = ("PYTHON", "LANG", "LC_", "COVERAGE")
-"""What counts before the first line of ours is run."""
-
+BY_PYTHON = ("PYTHON", "LANG", "LC_")
 SECRET = ("_KEY", "_TOKEN", "_BASE_URL")
 
 
@@ -80,12 +77,16 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, **own, **dict.fromkeys(SERVERS, NOBODY), **dict.fromkeys(CERTIFICATES, os.devnull), **more}
 
 
+def counts_for_python(more: Iterable[str]) -> bool:
+    """Whether one of these variables counts before the first line of ours is run, so that Python must start anew."""
+    return any(name.startswith(BY_PYTHON) for name in more)
+
+
 def greenroom(home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, **more: str) -> Ended:
     """Run a command to its end. Unless Python's own start counts, it begins warm."""
-    surroundings = environment(home, **more)
-    if any(name.startswith(BY_PYTHON) for name in (*more, *surroundings.keys() & {MEASURED})):
+    if counts_for_python(more):
         return from_nothing(home, *words, stdin=stdin, cwd=cwd, **more)
-    order = warm.Order(words=words, environment=surroundings, folder=cwd or desk())
+    order = warm.Order(words=words, environment=environment(home, **more), folder=cwd or desk())
     ended = Ended(*warm.run(order, stdin, PATIENCE))
     assert "Traceback" not in ended.err, ended.err
     return ended
@@ -114,24 +115,34 @@ def contents(home: Path) -> dict[str, str]:
     return {str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
+def _through(words: Sequence[str], order: warm.Order, ends: tuple[int, int, int]) -> subprocess.Popen[bytes]:
+    given, out, err = ends
+    command = [*words, *GREENROOM, *order.words]
+    return subprocess.Popen(command, env=order.environment, cwd=order.folder, stdin=given, stdout=out, stderr=err)
+
+
 class Running:
-    """A command that goes on while the test does something else. It is killed when the block ends."""
+    """A command that goes on while the test does something else. It is killed when the block ends.
+
+    It begins warm, unless it is run `through` something else.
+    """
 
     def __init__(self, home: Path, *words: str, through: Sequence[str] = (), **more: str) -> None:
-        self._process = subprocess.Popen(
-            [*through, *GREENROOM, *words],
-            env=environment(home, **more),
-            cwd=desk(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        order = warm.Order(words=words, environment=environment(home, **more), folder=desk())
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        given = os.open(os.devnull, os.O_RDONLY)
+        ends = (given, out_end, err_end)
+        cold = through or counts_for_python(more)
+        self._process = _through(through, order, ends) if cold else warm.Forked(order, ends)
+        for one in ends:
+            os.close(one)
+        self._streams = (os.fdopen(out, encoding="utf-8"), os.fdopen(err, encoding="utf-8"))
         self._seen: dict[str, list[str]] = {"out": [], "err": []}
         self._new: queue.Queue[None] = queue.Queue()
         self._readers = [
             threading.Thread(target=self._read, args=(name, stream), daemon=True)
-            for name, stream in (("out", self._process.stdout), ("err", self._process.stderr))
+            for name, stream in zip(self._seen, self._streams, strict=True)
         ]
         for reader in self._readers:
             reader.start()
@@ -145,17 +156,15 @@ class Running:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
+        for stream in self._streams:
+            stream.close()
 
     @property
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid
 
-    def _read(self, name: str, stream: IO[str] | None) -> None:
-        assert stream is not None
+    def _read(self, name: str, stream: IO[str]) -> None:
         for line in stream:
             self._seen[name].append(line)
             self._new.put(None)

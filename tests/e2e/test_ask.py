@@ -208,9 +208,9 @@ def test_an_interrupted_answer_goes_on_and_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_broken_settings_file_keeps_nobody_from_looking(tmp_path: Path) -> None:
-    greenroom(tmp_path, "demo", "--pace", "0", "-q")
+    greenroom(tmp_path, "demo", "--team", "--pace", "0", "-q")
     path = settings(tmp_path, 'modle = "openai:gpt-5.5"\n')
-    for words in (("tasks",), ("show", "last"), ("events", "last"), ("cost",), ("demo", "--pace", "0", "-q")):
+    for words in (("tasks",), ("show", "last"), ("events", "last"), ("cost",), ("demo", "--team", "--pace", "0", "-q")):
         assert greenroom(tmp_path, *words).code == 0, words
     for words in (("ask", "hi"), ("config", "show"), ("models", "list"), ("doctor",)):
         ended = greenroom(tmp_path, *words, OPENAI_API_KEY=KEY)

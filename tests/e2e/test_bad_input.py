@@ -65,7 +65,7 @@ def test_a_store_that_cannot_be_used_is_said_and_left_alone(
 ) -> None:
     spoil(home)
     before = contents(home)
-    for words in (("show", "last"), ("demo", "--pace", "0")):
+    for words in (("show", "last"), ("demo", "--team", "--pace", "0")):
         ended = greenroom(home, *words)
         assert ended.code == 3, words
         assert sentence in ended.err
@@ -87,7 +87,7 @@ def test_a_program_hears_of_a_broken_store_as_a_result(home: Path) -> None:
 
 
 def test_a_team_whose_log_is_damaged_does_not_hide_the_others(home: Path) -> None:
-    greenroom(home, "demo", "--pace", "0")
+    greenroom(home, "demo", "--team", "--pace", "0")
     with closing(sqlite3.connect(home / "greenroom.db")) as db, db:
         db.execute("UPDATE events SET data = '{' WHERE id = (SELECT min(id) + 30 FROM events)")
         db.execute("DELETE FROM snapshots")
@@ -103,12 +103,12 @@ def test_lost_commits_are_accepted_by_a_person_only(home: Path) -> None:
     told = greenroom(home, "doctor")
     assert (told.code, "greenroom doctor --accept-loss" in told.out) == (3, True)
     assert greenroom(home, "doctor", "--accept-loss").code == 0
-    assert greenroom(home, "demo", "--pace", "0").code == 0
+    assert greenroom(home, "demo", "--team", "--pace", "0").code == 0
 
 
 def test_a_file_where_the_folder_should_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("in the way")
-    ended = greenroom(tmp_path / "home", "demo", "--pace", "0")
+    ended = greenroom(tmp_path / "home", "demo", "--team", "--pace", "0")
     assert ended.code == 3
     assert "is a file" in ended.err
     assert (tmp_path / "home").read_text() == "in the way"
@@ -123,7 +123,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) -> None:
     home = small_disk / "home"
-    with Running(home, "demo", "--pace", "0.3") as running:
+    with Running(home, "demo", "--team", "--pace", "0.3") as running:
         running.until("takes 'draft'")
         filler = fill(small_disk)
         assert "is full" in running.until("is full")
@@ -136,7 +136,7 @@ def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) 
 
 def test_a_disk_that_is_full_from_the_beginning_is_said(small_disk: Path) -> None:
     fill(small_disk)
-    ended = greenroom(small_disk / "home", "demo", "--pace", "0")
+    ended = greenroom(small_disk / "home", "demo", "--team", "--pace", "0")
     assert ended.code == 3
     assert "full" in ended.err
 
@@ -176,7 +176,7 @@ def test_a_version_that_never_was_is_refused(home: Path, command: str) -> None:
     "words",
     [
         ("tasks", "--output-format", "xml"),
-        ("demo", "--pace", "fast"),
+        ("demo", "--team", "--pace", "fast"),
         ("show",),
         ("dance",),
     ],
@@ -234,7 +234,7 @@ def test_a_format_that_is_none_is_answered_in_text(home: Path, words: tuple[str,
 
 
 def test_a_mistyped_command_is_guessed(tmp_path: Path) -> None:
-    assert "Did you mean 'tasks'?" in greenroom(tmp_path, "taks").err
+    assert "Did you mean 'tasks', 'talk'?" in greenroom(tmp_path, "taks").err
 
 
 @pytest.mark.parametrize("command", ["pause", "cancel"])

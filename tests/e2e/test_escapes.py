@@ -80,8 +80,8 @@ def test_nothing_that_tools_or_models_say_is_obeyed_by_the_terminal(tmp_path: Pa
         Typing(tmp_path, "chat", "--agent", "coder", cwd=str(project), **reached(fake)) as chat,
     ):
         chat.says("Look.")
-        for tool in ("execute_script", "read_code", "execute_script"):
-            chat.until(f"wants to use {tool}")
+        for wish in ("run a command", "use read_code", "run a command"):
+            chat.until(f"wants to {wish}")
             chat.press(f"y{ENTER}")
         chat.until("colour?")
         chat.press(f"blue{ENTER}")

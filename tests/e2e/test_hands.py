@@ -56,7 +56,7 @@ def test_an_agent_reads_and_changes_files_unasked_and_asks_before_a_command(tmp_
     read = ("read_code", {"file": "hello.py"})
     with provider(acts(read, PATCH, SCRIPT)) as fake, talk(tmp_path, project, fake) as chat:
         chat.says("Say goodbye.")
-        chat.until("wants to use execute_script")
+        chat.until("wants to run a command")
         assert (project / "hello.py").read_text(encoding="utf-8") == "print('goodbye')\n"
         assert not (project / "made.txt").exists()
         chat.press(f"y{ENTER}")
@@ -68,7 +68,7 @@ def test_an_agent_reads_and_changes_files_unasked_and_asks_before_a_command(tmp_
 
 
 def test_always_holds_in_the_next_run_and_only_for_what_was_agreed_to(tmp_path: Path, project: Path) -> None:
-    words = ("run", "Make it.", "--agent", "coder")
+    words = ("run", "Make it.", "--agent", "coder", "--in-place")
     with provider(acts(SCRIPT)) as fake, Typing(tmp_path, *words, cwd=str(project), **reached(fake)) as run:
         run.until("[a] always")
         run.press(f"a{ENTER}")
@@ -77,17 +77,23 @@ def test_always_holds_in_the_next_run_and_only_for_what_was_agreed_to(tmp_path: 
     assert "allow line python3 make.py" in greenroom(tmp_path, "permissions", "list", cwd=str(project)).out
     (project / "made.txt").unlink()
     with provider(acts(SCRIPT)) as fake:
-        ended = greenroom(tmp_path, "run", "Make it.", "--agent", "coder", cwd=str(project), **reached(fake))
+        ended = greenroom(
+            tmp_path, "run", "Make it.", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)
+        )
     assert (ended.code, ended.out) == (0, "Done.\n")
     other = ("execute_script", {"script": "python3 make.py now"})
     with provider(acts(other)) as fake:
-        ended = greenroom(tmp_path, "run", "Make it.", "--agent", "coder", cwd=str(project), **reached(fake))
+        ended = greenroom(
+            tmp_path, "run", "Make it.", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)
+        )
     assert ended.code == 6
 
 
 def test_without_a_terminal_a_run_is_parked_and_answered_later(tmp_path: Path, project: Path) -> None:
     with provider(acts(SCRIPT)) as fake:
-        parked = greenroom(tmp_path, "run", "Make it.", "--agent", "coder", cwd=str(project), **reached(fake))
+        parked = greenroom(
+            tmp_path, "run", "Make it.", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)
+        )
         assert parked.code == 6
         assert not (project / "made.txt").exists()
         assert greenroom(tmp_path, "answer", "last", "yes").code == 0
@@ -100,7 +106,7 @@ def test_a_denial_is_taken_well(tmp_path: Path, project: Path) -> None:
     with provider(acts(SCRIPT)) as fake:
         with talk(tmp_path, project, fake) as chat:
             chat.says("Make it.")
-            chat.until("wants to use execute_script")
+            chat.until("wants to run a command")
             chat.press(f"n not now{ENTER}")
             chat.until("Done.")
         body = fake.requests[-1].body
@@ -156,7 +162,9 @@ def waits(home: Path) -> Mapping[str, str]:
 def test_what_waits_is_listed_and_answered_later_by_a_person_or_a_program(tmp_path: Path, project: Path) -> None:
     asks = ("ask_user", {"question": "Which \x1b[31mcolour?"})
     with provider(acts(asks, SCRIPT)) as fake:
-        parked = greenroom(tmp_path, "run", "Paint it.", "--agent", "coder", cwd=str(project), **reached(fake))
+        parked = greenroom(
+            tmp_path, "run", "Paint it.", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)
+        )
         assert parked.code == 6
         listed = greenroom(tmp_path, "approvals", "list")
         assert "colour?" in listed.out
@@ -179,9 +187,12 @@ def test_what_waits_is_listed_and_answered_later_by_a_person_or_a_program(tmp_pa
 
 def test_a_parked_run_asks_again_where_it_is_taken_up(tmp_path: Path, project: Path) -> None:
     with provider(acts(SCRIPT)) as fake:
-        assert greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=str(project), **reached(fake)).code == 6
+        assert (
+            greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)).code
+            == 6
+        )
         with Typing(tmp_path, "resume", "last", cwd=str(tmp_path), **reached(fake)) as resumed:
-            resumed.until("wants to use execute_script")
+            resumed.until("wants to run a command")
             resumed.press(f"y{ENTER}")
             resumed.until("Done.")
             assert resumed.ends() == 0
@@ -195,12 +206,21 @@ def test_what_a_command_prints_is_seen_as_it_comes_and_what_one_wants_to_know_is
     assert greenroom(tmp_path, "permissions", "add", "notify command echo", cwd=here).code == 0
     with provider(acts(("execute_script", {"script": "echo one; echo two"}))) as fake:
         ended = greenroom(
-            tmp_path, "run", "x", "--agent", "coder", "--output-format", "stream-json", cwd=here, **reached(fake)
+            tmp_path,
+            "run",
+            "x",
+            "--agent",
+            "coder",
+            "--in-place",
+            "--output-format",
+            "stream-json",
+            cwd=here,
+            **reached(fake),
         )
     printed = [str(line["text"]) for line in ended.lines if line["type"] == "output"]
     assert "".join(printed) == "one\ntwo\n"
     with provider(acts(("execute_script", {"script": "echo one"}))) as fake:
-        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=here, **reached(fake))
+        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=here, **reached(fake))
     assert "! coder: execute_script echo one (notify command echo" in ended.err
 
 
@@ -209,14 +229,16 @@ def test_where_nobody_is_there_what_needs_a_yes_is_not_done_and_the_agent_goes_o
 ) -> None:
     asks, here = ("ask_user", {"question": "Which colour?"}), str(project)
     with provider(acts(SCRIPT, asks)) as fake:
-        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", "--non-interactive", cwd=here, **reached(fake))
+        ended = greenroom(
+            tmp_path, "run", "x", "--agent", "coder", "--in-place", "--non-interactive", cwd=here, **reached(fake)
+        )
         assert (ended.code, ended.out) == (0, "Done.\n")
         said = str(fake.requests[-1].body)
     assert "nobody is there to agree to it" in said
     assert "Decide yourself" in said
     assert not (project / "made.txt").exists()
     with provider(acts(SCRIPT)) as fake:
-        assert greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=here, **reached(fake)).code == 6
+        assert greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=here, **reached(fake)).code == 6
         ended = greenroom(tmp_path, "resume", "last", "--non-interactive", cwd=here, **reached(fake))
     assert (ended.code, ended.out) == (0, "Done.\n")
 
@@ -224,7 +246,7 @@ def test_where_nobody_is_there_what_needs_a_yes_is_not_done_and_the_agent_goes_o
 @pytest.mark.req("AG-165")
 def test_who_wants_to_be_asked_about_every_call_is_asked(tmp_path: Path, project: Path) -> None:
     with provider(acts(("read_code", {"file": "hello.py"}))) as fake:
-        words = ("run", "x", "--agent", "coder")
+        words = ("run", "x", "--agent", "coder", "--in-place")
         more = {**reached(fake), "GREENROOM_EXECUTE_TOOL_CONFIRM": "true"}
         assert greenroom(tmp_path, *words, cwd=str(project), **more).code == 6
         assert "read_code" in waits(tmp_path)["question"]
@@ -233,17 +255,17 @@ def test_who_wants_to_be_asked_about_every_call_is_asked(tmp_path: Path, project
 def test_a_project_says_what_nobody_may_do_there(tmp_path: Path, project: Path) -> None:
     (project / ".greenroom" / "permissions").write_text("deny command python3 make.py\nallow command echo\n")
     with provider(acts(SCRIPT)) as fake:
-        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=str(project), **reached(fake))
+        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake))
         assert (ended.code, ended.out) == (0, "Done.\n")
         assert "deny command python3 make.py" in str(fake.requests[-1].body)
     (project / ".greenroom" / "permissions").write_text("whatever\n")
     with provider(acts(SCRIPT)) as fake:
-        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", cwd=str(project), **reached(fake))
+        ended = greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake))
     assert (ended.code, "permissions, line 1" in ended.err) == (3, True)
 
 
 def test_what_was_typed_before_a_question_is_no_answer_to_it(tmp_path: Path, project: Path) -> None:
-    words = ("run", "Make it.", "--agent", "coder")
+    words = ("run", "Make it.", "--agent", "coder", "--in-place")
     call = Call(name=SCRIPT[0], arguments=SCRIPT[1], id="c1")
     slow = [Answer(text="Let me see. " * 10, pace=0.1, calls=(call,)), Answer(text="Done.")]
     with provider(slow) as fake, Typing(tmp_path, *words, cwd=str(project), **reached(fake)) as run:

@@ -65,7 +65,13 @@ def test_a_read_only_home_is_looked_at(read_only: Path) -> None:
 
 def test_a_read_only_home_is_not_changed_and_that_is_said(read_only: Path) -> None:
     before = contents(read_only)
-    for words in (("demo", "--pace", "0"), ("fork", "last"), ("forget", "last", "--yes"), ("gc",), ("resume", "last")):
+    for words in (
+        ("demo", "--team", "--pace", "0"),
+        ("fork", "last"),
+        ("forget", "last", "--yes"),
+        ("gc",),
+        ("resume", "last"),
+    ):
         ended = greenroom(read_only, *words)
         assert ended.code == 3, words
         assert "is read-only. It can be looked at; to change something" in ended.err
@@ -74,7 +80,7 @@ def test_a_read_only_home_is_not_changed_and_that_is_said(read_only: Path) -> No
 
 
 def test_looking_does_not_wait_for_who_runs(tmp_path: Path) -> None:
-    with Running(tmp_path, "demo", "--pace", "5") as first:
+    with Running(tmp_path, "demo", "--team", "--pace", "5") as first:
         first.until("takes 'draft'")
         assert f":{first.pid}:" in greenroom(tmp_path, "tasks").out
         assert "● draft" in greenroom(tmp_path, "show", "last").out
@@ -115,7 +121,7 @@ def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, monkeypatch: pyte
 
 
 def test_following_what_nobody_runs_says_how_it_goes_on(tmp_path: Path) -> None:
-    assert greenroom(tmp_path, "demo", "--ask", "--pace", "0").code == 6
+    assert greenroom(tmp_path, "demo", "--team", "--ask", "--pace", "0").code == 6
     with Running(tmp_path, "events", "last", "--follow") as follower:
         assert "greenroom resume " in follower.until("Nobody runs it just now")
         follower.until("ApprovalRequested", stream="out")

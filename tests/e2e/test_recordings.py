@@ -50,17 +50,17 @@ def test_a_stopped_team_can_go_on_from_a_recording(tmp_path: Path, recording: Pa
 
 def test_the_demo_can_be_recorded_and_played_again(tmp_path: Path) -> None:
     file = str(tmp_path / "demo.jsonl")
-    first = greenroom(tmp_path, "demo", "--pace", "0", "-q", "--record", file)
-    again = greenroom(tmp_path, "demo", "--pace", "0", "--replay", file)
+    first = greenroom(tmp_path, "demo", "--team", "--pace", "0", "-q", "--record", file)
+    again = greenroom(tmp_path, "demo", "--team", "--pace", "0", "--replay", file)
     assert (first.code, again.code) == (0, 0)
     assert again.out == first.out
     assert "Never asked for" not in again.err
 
 
-def test_a_demo_that_is_killed_cannot_be_recorded(tmp_path: Path) -> None:
-    ended = greenroom(tmp_path, "demo", "--crash", "--record", str(tmp_path / "x.jsonl"))
+def test_of_the_demo_only_the_team_is_recorded(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path, "demo", "--record", str(tmp_path / "x.jsonl"))
     assert ended.code == 2
-    assert "cannot be recorded" in ended.err
+    assert "Add --team." in ended.err
 
 
 def test_an_existing_file_is_never_overwritten(tmp_path: Path, recording: Path) -> None:

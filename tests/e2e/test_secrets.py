@@ -55,7 +55,7 @@ def script(line: str) -> tuple[str, Mapping[str, object]]:
 
 def run(home: Path, project: Path, fake: Beside, *more: str) -> Ended:
     """One run, as somebody with all these keys begins it."""
-    words = ("run", "Look around.", "--agent", "coder", *more)
+    words = ("run", "Look around.", "--agent", "coder", "--in-place", *more)
     environment = {**PLANTED, **reached(fake)}  # the kernel shows only what a process was started with
     return from_nothing(home, *words, cwd=str(project), **environment)
 
@@ -121,7 +121,7 @@ def test_a_key_that_a_command_prints_is_not_on_the_screen_of_whoever_watches(tmp
     with provider(acts(script("python3 tattle.py; echo over"))) as fake:
         with Typing(tmp_path / "home", *words, cwd=str(project), **{**PLANTED, **reached(fake)}) as chat:
             chat.says("Look.")
-            chat.until("wants to use execute_script")
+            chat.until("wants to run a command")
             chat.press(f"y{ENTER}")
             chat.until("Done.")
             assert KEY not in chat.seen

@@ -58,7 +58,7 @@ def test_every_signal_has_its_code_from_the_beginning(home: Path, number: signal
 
 
 def test_a_hangup_that_somebody_ignores_for_us_is_ignored(tmp_path: Path) -> None:
-    with Running(tmp_path, "demo", "--pace", "0.1", through=["nohup"]) as running:
+    with Running(tmp_path, "demo", "--team", "--pace", "0.1", through=["nohup"]) as running:
         running.until("takes 'draft'")
         running.send(signal.SIGHUP)
         ended = running.end()

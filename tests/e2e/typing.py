@@ -15,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.e2e.terminal import GREENROOM, PATIENCE, desk, environment
+from tests.e2e import warm
+from tests.e2e.terminal import GREENROOM, PATIENCE, counts_for_python, desk, environment
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\r", "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
 STEERING = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>()][0B]?|\r")
@@ -25,6 +26,19 @@ GRACE = 10.0
 
 ITS_OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 """The terminal belongs to the process, so that its keys send signals. With -S, since this much needs no measuring."""
+
+
+def _through_a_shell(order: warm.Order, slave: int, piped: str) -> subprocess.Popen[bytes]:
+    shell = ("/bin/sh", "-c", f'exec "$@" {piped}', "sh")
+    return subprocess.Popen(
+        [sys.executable, "-S", "-c", ITS_OWN, *shell, *GREENROOM, *order.words],
+        env=order.environment,
+        cwd=order.folder,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+    )
 
 
 class Typing:
@@ -40,16 +54,9 @@ class Typing:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, int(columns), 0, 0))
         surroundings = environment(home, **{"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", **more})
         surroundings.pop("COLUMNS")
-        shell = ("/bin/sh", "-c", f'exec "$@" {piped}', "sh") if piped else ()
-        self.process = subprocess.Popen(
-            [sys.executable, "-S", "-c", ITS_OWN, *shell, *GREENROOM, *words],
-            env=surroundings,
-            cwd=cwd or desk(),
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
+        order = warm.Order(words=words, environment=surroundings, folder=cwd or desk(), terminal=True)
+        cold = piped or counts_for_python(more)
+        self.process = _through_a_shell(order, slave, piped) if cold else warm.Forked(order, (slave, slave, slave))
         os.close(slave)
         self._seen = ""
         self._raw = b""

@@ -1,15 +1,17 @@
 """Processes of the command that begin warm: one has loaded it all, and each call is a fork of that one.
 
 It is a process of its own like any other, with its own environment, folder and streams; only the half second in which
-Python loads the command is spared. How it begins from nothing is tested where its start is measured, in `Running`, in
-`Typing` and in every line of a shell. Run as a program, this file is the one that is forked.
+Python loads the command is spared. How it begins from nothing is tested where its start is measured and in every line
+of a shell. Run as a program, this file is the one that is forked.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
+import inspect
 import io
 import json
 import os
@@ -19,6 +21,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -27,13 +30,22 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import coverage
+
 import greenroom.interfaces.cli as door
 from greenroom.interfaces.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 DOOR = "greenroom.interfaces.cli"
-BESIDE = ("pydantic.plugin._loader", "pydantic.types", "pydantic.type_adapter", "typer._adapters", "encodings.idna")
-"""What is not ours, and loaded only when somebody needs it."""
+BESIDE = (
+    *("pydantic.plugin._loader", "pydantic.types", "pydantic.type_adapter"),
+    *("genai_prices", "genai_prices.data", "genai_prices.validation", "genai_prices.decompose"),
+    *("prompt_toolkit.input.vt100", "prompt_toolkit.patch_stdout", "prompt_toolkit.key_binding.bindings.search"),
+    *("jinja2", "jinja2.bccache", "jsonschema_rs", "rich._emoji_codes", "typer._adapters", "typer._click.decorators"),
+    *("encodings.idna", "encodings.unicode_escape", "importlib.resources.readers"),
+    *("greenroom.abilities.protocols.yamls", "greenroom.adapters.mcp.connection", "greenroom.adapters.web.making"),
+)
+"""What is loaded only when somebody needs it: what is not ours, and what is ours and slow."""
 
 LARGEST = 1 << 18
 """Bytes of an order."""
@@ -41,40 +53,85 @@ LARGEST = 1 << 18
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is typed, and where: in this folder, or in the current one."""
+    """What is typed, and where: in this folder, or in the current one; stdin may be a terminal that belongs to it."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
     folder: str = ""
+    terminal: bool = False
 
 
 # ------------------------------------------------------------------------------------------------------- the caller
 
 
+class Forked:
+    """A process that has begun, to be waited for and ended as those of `subprocess` are."""
+
+    def __init__(self, order: Order, streams: tuple[int, int, int]) -> None:
+        self._words = list(order.words)
+        self._code: int | None = None
+        self._told = threading.Event()
+        back, reply = os.pipe()
+        here = os.open(order.folder or ".", os.O_RDONLY)  # by its number: it may have no name any more
+        known = {"words": order.words, "environment": order.environment, "terminal": order.terminal}
+        socket.send_fds(_server(), [json.dumps(known).encode()], [*streams, here, reply])
+        os.close(here)
+        os.close(reply)
+        self._back = os.fdopen(back, encoding="ascii")
+        self.pid = int(self._back.readline())
+        threading.Thread(target=self._hear, daemon=True).start()
+
+    def _hear(self) -> None:
+        with self._back:
+            self._code = int(self._back.read())
+        self._told.set()
+
+    def poll(self) -> int | None:
+        """Its code, if it has ended."""
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its code, when it has ended."""
+        if not self._told.wait(timeout) or self._code is None:
+            raise subprocess.TimeoutExpired(self._words, timeout or 0)
+        return self._code
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Nothing is sent to one that has ended."""
+        if self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+
 def run(order: Order, stdin: str | None, timeout: float) -> tuple[int, str, str]:
     """The exit code, stdout and stderr, as `subprocess` has them."""
-    back, reply = os.pipe()
     out, out_end = os.pipe()
     err, err_end = os.pipe()
     given, feed = os.pipe() if stdin is not None else (os.open(os.devnull, os.O_RDONLY), None)
-    here = os.open(order.folder or ".", os.O_RDONLY)  # by its number: it may have no name any more
-    ends = (given, out_end, err_end, here, reply)
-    text = json.dumps({"words": order.words, "environment": order.environment})
-    socket.send_fds(_server(), [text.encode()], ends)
+    ends = (given, out_end, err_end)
+    process = Forked(order, ends)
     for one in ends:
         os.close(one)
-    said = {out: b"", err: b"", back: b""}
-    readers = [threading.Thread(target=_read, args=(one, said), daemon=True) for one in said]
+    said = {out: b"", err: b""}
+    threads = [threading.Thread(target=_read, args=(one, said), daemon=True) for one in said]
     if feed is not None:
-        readers.append(threading.Thread(target=_feed, args=(feed, (stdin or "").encode()), daemon=True))
-    for reader in readers:
-        reader.start()
+        threads.append(threading.Thread(target=_feed, args=(feed, (stdin or "").encode()), daemon=True))
+    for thread in threads:
+        thread.start()
     until = time.monotonic() + timeout
-    for reader in readers:
-        reader.join(max(until - time.monotonic(), 0))
-    if any(reader.is_alive() for reader in readers):
+    for thread in threads:
+        thread.join(max(until - time.monotonic(), 0))
+    if any(thread.is_alive() for thread in threads):
         raise subprocess.TimeoutExpired(list(order.words), timeout)
-    return int(said[back]), said[out].decode(), said[err].decode()
+    return process.wait(max(until - time.monotonic(), 0)), said[out].decode(), said[err].decode()
 
 
 def _read(number: int, said: dict[int, bytes]) -> None:
@@ -112,6 +169,7 @@ def _load() -> None:
     for name in (*BESIDE, *ours):
         if not name.endswith("__main__"):
             importlib.import_module(name)
+    inspect.stack()  # it keeps in mind which files all modules are from, and measuring begins with it
     gc.collect()
     gc.freeze()
 
@@ -128,18 +186,21 @@ def _orders(asked: socket.socket) -> tuple[Order, list[int]]:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             *streams, reply = numbers
             _report_end_of_the_next(reply)
-            order = json.loads(data)
-            return Order(words=order["words"], environment=order["environment"]), streams
+            return Order(**json.loads(data)), streams
         for one in numbers:
             os.close(one)
 
 
 def _report_end_of_the_next(reply: int) -> None:
-    """Fork once more: this process only waits, and says how the other one has ended. Comes back in that one."""
+    """Fork once more: this process only waits, and says which the other one is and how it has ended.
+
+    Comes back in that one.
+    """
     child = os.fork()
     if child == 0:
         os.close(reply)
         return
+    os.write(reply, f"{child}\n".encode())
     os.closerange(3, reply)
     for one in (0, 1, 2):
         os.close(one)
@@ -154,6 +215,9 @@ def _become(order: Order, streams: list[int]) -> None:
     for number, behind in enumerate(three):
         os.dup2(behind, number)
         os.close(behind)
+    if order.terminal:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.fchdir(here)
     os.close(here)
     os.environ.clear()
@@ -166,14 +230,15 @@ def _become(order: Order, streams: list[int]) -> None:
     for name, stream in zip(("stdin", "stdout", "stderr"), _standard(), strict=True):
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)  # nobody closes it by forgetting it
+    coverage.process_startup(force=True)  # where its environment asks for it
 
 
 def _standard() -> tuple[io.TextIOWrapper, ...]:
-    """The three streams as Python makes them when they are no terminal."""
+    """The three streams as Python makes them."""
     into, out, err = (io.FileIO(number, mode, closefd=False) for number, mode in ((0, "r"), (1, "w"), (2, "w")))
     return (
         io.TextIOWrapper(io.BufferedReader(into), encoding="utf-8"),
-        io.TextIOWrapper(io.BufferedWriter(out), encoding="utf-8"),
+        io.TextIOWrapper(io.BufferedWriter(out), encoding="utf-8", line_buffering=out.isatty()),
         io.TextIOWrapper(io.BufferedWriter(err), encoding="utf-8", errors="backslashreplace", line_buffering=True),
     )
 

@@ -88,7 +88,7 @@ async def holds(place: Place, case: tuple[Channel, Effect, Language]) -> Crowd:
         told = [one.question for one in team.asked if "This conversation has read" in one.question]
         assert told, [one.question for one in team.asked]
         if READ in effect.ordered(place, case[2]):
-            assert "file:ledger.txt" in told[-1], told
+            assert "the file ledger.txt" in told[-1], told
     return team
 
 

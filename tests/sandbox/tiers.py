@@ -34,10 +34,9 @@ def open_walled(
     limits: Limits = LIMITS,
     *,
     at: Path | None = None,
-    proxy: Path | None = None,
 ) -> PlainCommands:
     """Commands behind the walls of the default tier; the workspace may be seen at another place."""
-    wall = Bubblewrap(_ground(root, own, at), limits, cgroups=Cgroups(limits), proxy=proxy)
+    wall = Bubblewrap(_ground(root, own, at), limits, cgroups=Cgroups(limits))
     return PlainCommands(root, own=own, wall=wall)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 from greenroom.adapters.models.catalog.catalog import card_of
-from greenroom.adapters.models.catalog.discovery import Server, found, local_servers
+from greenroom.adapters.models.catalog.discovery import Server, found
 from greenroom.adapters.models.replay.cassette import FIRST_LINE
 from greenroom.adapters.models.replay.recording import Recorder
 from greenroom.adapters.models.replay.redaction import secrets_in
@@ -120,7 +122,7 @@ class Provisions:
         """See which models there are on this machine, if nothing else says which model to ask."""
         known = self._replay or self.loaded.settings.model or found(self._environ) or saved_keys()
         if not known:
-            self._servers = await local_servers(environ=self._environ)
+            self._servers = await _local_servers(self._environ)
             self._supply = None
 
     @property
@@ -181,3 +183,8 @@ def forget_empty(path: Path) -> None:
             path.unlink()
     except OSError:
         return  # it is gone, or not ours any more: nothing is lost by leaving it
+
+
+async def _local_servers(environ: Mapping[str, str]) -> Sequence[Server]:
+    look = import_module("greenroom.adapters.models.catalog.servers").local_servers
+    return await cast("Callable[..., Awaitable[Sequence[Server]]]", look)(environ=environ)

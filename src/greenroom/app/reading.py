@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
 from greenroom.abilities.protocols import Acts, NotRun, ProtocolName, flaw, prompt, read
+from greenroom.abilities.protocols.jsons import Unreadable
 from greenroom.abilities.protocols.schemas import faults
+from greenroom.abilities.protocols.tagged import parsed, tagged
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.reading import Acted, Misread
+from greenroom.core.ports.reading import Acted, Datum, Misread
 from greenroom.core.state.spec import AgentSpec
 
 NAMES = get_args(ProtocolName)
@@ -48,6 +50,20 @@ class TextReader:
         named = evolve(call, name="call_agent") if call.name == SUBAGENT and spec.calls else call
         dropped = (f"Not run, because only the first is: {', '.join(found.dropped)}.",) if found.dropped else ()
         return Acted(call=named, notes=" ".join((*found.notes, *dropped)))
+
+    def tagged(self, text: str, tags: Mapping[str, Literal["text", "data"]]) -> Mapping[str, tuple[str, ...]] | Misread:
+        """What stands in the blocks of these tags."""
+        try:
+            return tagged(text, tags)
+        except Unreadable as error:
+            return Misread(why=str(error))
+
+    def data(self, body: str) -> Datum | Misread:
+        """The JSON of a body."""
+        try:
+            return parsed(body)
+        except Unreadable as error:
+            return Misread(why=str(error))
 
     def flaw(self, arguments: str) -> str:
         """Why they are no JSON object."""

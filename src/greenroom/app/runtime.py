@@ -94,13 +94,21 @@ class Runtime:
         kit: str = "",
         workspace: str = "",
         limits: Limits = UNLIMITED,
+        waiting_timeout: int | None = None,
         begin: Iterable[Intent] = (),
     ) -> TeamId:
         """Make a team with its first agents and what it is to begin with, all at once or not at all.
 
-        It is owned here but does not work yet.
+        It is owned here but does not work yet. `waiting_timeout` (ms) is how long an agent waits for another one.
         """
-        founding = CreateTeam(team_id=new_team_id(), name=name, kit=kit, workspace=workspace, limits=limits)
+        founding = CreateTeam(
+            team_id=new_team_id(),
+            name=name,
+            kit=kit,
+            workspace=workspace,
+            limits=limits,
+            waiting_timeout=waiting_timeout,
+        )
         members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
         _, *rest = _checked(founding, *members, *begin)
         team = await self._new_stream()

@@ -6,15 +6,14 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from greenroom.adapters.models.catalog.addresses import address
 from greenroom.adapters.models.catalog.catalog import Provider, card_of, providers, split
 from greenroom.adapters.models.catalog.discovery import Server, found
 from greenroom.adapters.models.gate import Gate
 from greenroom.adapters.models.group import Group
-from greenroom.adapters.models.openai.endpoint import Endpoint, is_local
-from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.openai.locality import is_local
 from greenroom.adapters.models.platforms.registry import PlatformRegistry, set_global_platform_registry
 from greenroom.adapters.models.pricing import Price, Rates, price_of
 from greenroom.adapters.models.replay.recording import Recorder
@@ -27,6 +26,10 @@ from greenroom.app.settings.schema import ProviderSettings, Settings
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Model, Models
 
+if TYPE_CHECKING:
+    from greenroom.adapters.models.openai.endpoint import Endpoint
+
+OPENAI: Final = "greenroom.adapters.models.openai"
 MILLION: Final = 1_000_000
 DEEPEST: Final = 8
 """How often one name may stand for another."""
@@ -157,9 +160,10 @@ class Supply:
             return self._of_vendor(known, model, told)
         endpoint = self.endpoint(provider)
         price = self.price(name)
-        return OpenAICompatible(
+        made: Model = import_module(f"{OPENAI}.model").OpenAICompatible(
             endpoint, model, card=card_of(model), price=price.most, cost=price.of, longest=told.timeout
         )
+        return made
 
     @property
     def platforms(self) -> PlatformRegistry:
@@ -217,7 +221,7 @@ class Supply:
         key = key_for(provider, self._environ, told)
         if key is None and not known.keyless and not is_local(base_url):
             raise WorldFault(no_key(known, told))
-        return Endpoint(
+        made: Endpoint = import_module(f"{OPENAI}.endpoint").Endpoint(
             provider,
             base_url,
             key=key.reveal if key is not None else str,
@@ -225,6 +229,7 @@ class Supply:
             idle=min(told.timeout, SILENCE),
             connections=told.max_parallel,
         )
+        return made
 
     def _gate(self, provider: str) -> Gate:
         gate = self._gates.get(provider)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -75,21 +73,6 @@ class SignedLedger(Ledger):
         return self._signed.terms(world, step) if line.startswith("published") else super().terms(world, step)
 
 
-class FatalWriteFile(WriteFile):
-    """Dies by kill -9 in the middle of its work: what it is about to do is in the log, the file is half written."""
-
-    def __init__(self, root: Path, *, pace: float, fatal: str) -> None:
-        super().__init__(root, pace=pace)
-        self._fatal = fatal
-
-    def _replace(self, path: Path, content: bytes) -> None:
-        if path.name != self._fatal:
-            super()._replace(path, content)
-            return
-        path.with_name(f".{path.name}.tmp").write_bytes(content[: len(content) // 2])
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
 def folder(home: Path, team: str) -> Path:
     """Where the files of a demo team are."""
     return home / "demo" / team
@@ -101,19 +84,17 @@ def unchanged(script: ScriptedModel) -> Models:
 
 
 def demo_kits(
-    home: Path, *, pace: float = 0.0, fatal: str | None = None, around: Callable[[ScriptedModel], Models] = unchanged
+    home: Path, *, pace: float = 0.0, around: Callable[[ScriptedModel], Models] = unchanged
 ) -> Mapping[str, KitMaker]:
     """The demo's kits by name. `pace` is how many seconds a reply or a tool takes.
 
-    With `fatal`, the process is killed while it writes the file of that name. `around` may put something between the
-    agents and their script: a recording.
+    `around` may put something between the agents and their script: a recording.
     """
 
     def make(team: Team) -> Kit:
         root = folder(home, team.team_id)
         ledger = SignedLedger if team.kit == ASKING_KIT else Ledger
-        writer = WriteFile(root, pace=pace) if fatal is None else FatalWriteFile(root, pace=pace, fatal=fatal)
-        tools = (CountWords(), writer, ledger(root / "ledger.txt", pace=pace))
+        tools = (CountWords(), WriteFile(root, pace=pace), ledger(root / "ledger.txt", pace=pace))
         return Kit(abilities=Abilities((Converse(around(ScriptedModel(SCRIPT, pace=pace))), *tools)))
 
     return {KIT: make, ASKING_KIT: make}

@@ -17,6 +17,9 @@ from greenroom.core.ports.tool import Target
 from tests.abilities.permission.house import ME, card, policy
 from tests.abilities.permission.test_shell import quoted
 
+# Reaches no line that other tests do not, and to be measured takes it twice as long.
+pytestmark = pytest.mark.no_cover
+
 Words = tuple[str, ...]
 Said = tuple[tuple[Layer, str], ...]
 LAYERS: list[Layer] = ["built-in", "user", "project", "granted"]
@@ -178,8 +181,8 @@ def some_line(dice: random.Random) -> tuple[str, list[Words], list[str]]:
     return text, commands, writes
 
 
-def allowed_without_reason(dice: random.Random, calls: int) -> tuple[int, list[object]]:
-    """How many calls were allowed, and those that the slow policy would not allow."""
+def allowed_without_reason(dice: random.Random, calls: int, *, most: int = 3) -> tuple[int, list[object]]:
+    """How many calls were allowed, and those that the slow policy would not allow: the first ones, at most so many."""
     count, wrong = 0, list[object]()
     said: Said = ()
     house = policy()
@@ -199,12 +202,14 @@ def allowed_without_reason(dice: random.Random, calls: int) -> tuple[int, list[o
             count += 1
             if not fine:
                 wrong.append((said, target))
+        if len(wrong) == most:
+            break
     return count, wrong
 
 
 def test_no_random_call_is_allowed_that_a_slow_policy_would_not_allow() -> None:
     count, wrong = allowed_without_reason(random.Random(1), 4000)
-    assert wrong[:3] == []
+    assert wrong == []
     assert count > 200
 
 
@@ -226,5 +231,5 @@ def test_the_fuzz_finds_a_policy_in_which_a_wide_rule_opens_a_narrow_one(monkeyp
 @pytest.mark.parametrize("seed", range(10))
 def test_no_call_of_very_many_is_allowed_that_a_slow_policy_would_not_allow(seed: int) -> None:
     count, wrong = allowed_without_reason(random.Random(seed), 20_000)
-    assert wrong[:3] == []
+    assert wrong == []
     assert count > 1000

@@ -19,6 +19,9 @@ from tests.abilities.protocols.cases.around import GOOD, SHOWING, put
 from tests.abilities.protocols.house import AGENTS, ALL, PURE, TOOLS
 from tests.abilities.protocols.strategies import CALLS, odd, words, written
 
+# Reaches no line that other tests do not, and to be measured takes it twice as long.
+pytestmark = pytest.mark.no_cover
+
 Written = tuple[ProtocolName, ToolCall]
 enough = settings(max_examples=80, deadline=None)
 many = settings(max_examples=200, deadline=None)

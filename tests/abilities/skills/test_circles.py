@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from greenroom.abilities.skills.talk.circles import IN_TURN, SAME, UNCHANGED, Circle, Circles
+from greenroom.abilities.skills.talk.circles import IDLE, IN_TURN, SAME, TRIVIAL, UNCHANGED, Circle, Circles
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ModelRequest
 from greenroom.core.state.spec import AgentSpec
@@ -14,6 +14,7 @@ from tests.abilities.skills.talks import Answer, Played, calls, in_order, says, 
 from tests.abilities.skills.test_transcript import ended
 
 FAILS = "No such file."
+LONG = "x" * TRIVIAL
 
 
 def tool(number: int, given: str, result: Data | None = None, error: str = "") -> Step:
@@ -38,9 +39,14 @@ def after(steps: Iterable[Step]) -> Circles:
         ([tool(n, str(n), error="" if n == 1 else FAILS) for n in range(SAME)], None),
         ([tool(n, str(n % 2), {"output": "y"}) for n in range(IN_TURN)], "in_turn"),
         ([tool(n, str(n % 3), {"output": "y"}) for n in range(3 * IN_TURN)], None),
-        ([tool(n, str(n), {"output": "y", "tree": "t"}) for n in range(UNCHANGED + 1)], "no_change"),
+        ([tool(n, str(n), {"output": LONG + str(n), "tree": "t"}) for n in range(UNCHANGED + 1)], "no_change"),
+        ([tool(n, str(n), {"output": LONG + str(n), "tree": "t"}) for n in range(UNCHANGED)], None),
+        ([tool(n, str(n), {"output": str(n), "tree": "t"}) for n in range(IDLE + 1)], "no_change"),
+        ([tool(n, str(n), {"output": str(n), "tree": "t"}) for n in range(IDLE)], None),
+        ([tool(n, str(n), {"output": LONG + str(n % 3), "tree": "t"}) for n in range(IDLE + 4)], "no_change"),
+        ([tool(n, str(n), {"output": "" if n % IDLE else LONG + str(n), "tree": "t"}) for n in range(UNCHANGED)], None),
         ([tool(n, str(n), {"output": "y"}) for n in range(2 * UNCHANGED)], None),
-        ([tool(n, str(n), {"tree": f"t{n // 30}"}) for n in range(2 * UNCHANGED)], None),
+        ([tool(n, str(n), {"tree": f"t{n // 10}"}) for n in range(2 * UNCHANGED)], None),
     ],
 )
 def test_what_is_a_circle_and_what_is_work(steps: list[Step], found: Circle | None) -> None:
@@ -64,7 +70,9 @@ async def test_who_goes_in_circles_is_told_and_then_stopped_with_a_report(langua
     model = Played(lambda asked: says("I tried echo.") if asked.tool_choice == "none" else calls("echo", text="x"))
     async with team(model, AgentSpec(name="Ann", tools=("echo",), language=language)) as here:
         assert await here.ask() == "failed"
-        assert await here.summary() == "It went in circles, and was stopped.\nI tried echo."
+        assert await here.summary() == (
+            "It went in circles, and was stopped. It made the same call again and again.\nI tried echo."
+        )
         assert (await here.did()).count("echo") == 2 * SAME
     newest = [one.messages[-1].content for one in model.asked]
     told = [n for n, text in enumerate(newest) if "same call" in text or "同样的调用" in text]

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from greenroom.adapters.git.staging import LARGEST, Named, nothing
 from greenroom.adapters.git.workspaces import GitWorkspace
 from greenroom.core.ports.workspace import Mark, Recorded, Worktree
 from greenroom.testing.conformance.workspace import tree_of
@@ -67,9 +68,12 @@ class Person:
         dates = {name: (self.root / name).lstat().st_mtime_ns for name in tree_of(self.root)}
         return {"tree": tree_of(self.root), "git": files, "logs": logs, "refs": refs, "dates": dates}
 
-    async def workspace(self, folder: Path | None = None, **more: int) -> GitWorkspace:
+    async def workspace(
+        self, folder: Path | None = None, *, largest: int = LARGEST, secret: Named = nothing
+    ) -> GitWorkspace:
         """Greenroom on their folder."""
-        return await GitWorkspace.find(folder or self.root, self.root.parent / "cache", env=self.env, **more)
+        cache = self.root.parent / "cache"
+        return await GitWorkspace.find(folder or self.root, cache, env=self.env, largest=largest, secret=secret)
 
 
 async def opened(workspace: GitWorkspace, run: str = "r1") -> Worktree:
@@ -82,3 +86,13 @@ async def worked(worktree: Worktree, key: str = "k1", step: str = "ann#1", summa
     made = await worktree.commit(Mark(run="r1", key=key, agent="ann", task="t1", step=step, summary=summary))
     assert made is not None
     return made
+
+
+def put(worktree: Worktree, name: str, text: str) -> None:
+    """Somebody writes a file in a worktree."""
+    Path(worktree.folder, name).write_text(text)
+
+
+def got(worktree: Worktree) -> dict[str, str]:
+    """The texts that lie in a worktree's own folder, by name."""
+    return {one.name: one.read_text() for one in Path(worktree.folder).iterdir() if one.name != ".git"}

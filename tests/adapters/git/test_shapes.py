@@ -86,6 +86,26 @@ async def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert person.git("show", f"{snapshot.commit}:a.txt") == "y" * 2000, "what git knows is never too large"
 
 
+async def test_a_secret_that_git_does_not_know_stays_where_it_is_and_whoever_looks_later_hears_of_it(
+    tmp_path: Path,
+) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    person.write(".env", "KEY=tracked")
+    person.commit_all("with a secret")
+    person.write("sub dir/.env", "KEY=not in git")
+    workspace = await person.workspace(secret=lambda path: path.endswith(".env"))
+    snapshot = await workspace.snapshot("r1")
+    assert snapshot.left_out == (LeftOut(path="sub dir/.env", why="secret"),)
+    assert (await workspace.snapshot("r1")).left_out == snapshot.left_out
+    names = person.git("ls-tree", "-r", "--name-only", "-z", snapshot.commit).split("\0")
+    assert ".env" in names
+    assert "sub dir/.env" not in names
+    worktree = await workspace.open("r1", "main", snapshot.commit)
+    assert await worktree.tree() == snapshot.tree
+    assert not tree_of(Path(worktree.folder)).keys() & {"sub dir/.env"}
+
+
 async def test_what_a_copy_lacks_is_lent(tmp_path: Path) -> None:
     person = Person(tmp_path / "tree")
     SHAPES["submodule"](person)

@@ -29,7 +29,7 @@ class Open:
     def __init__(self, *_: object, **__: object) -> None:
         """Nothing to put up."""
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
         return Enclosed(words=words, folder=folder, env=env, token="")
 
     def overrun(self, enclosed: Enclosed, guard: int) -> str:
@@ -45,14 +45,14 @@ class Open:
 class Broken(Open):
     """One that does not let anybody work."""
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
         return Enclosed(words=("echo", "no permission to make namespaces"), folder=folder, env=env, token="")
 
 
 class Useless(Open):
     """One behind which nothing happens."""
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
         return Enclosed(words=("true",), folder=folder, env=env, token="")
 
 

@@ -38,7 +38,7 @@ class Slow:
         self.go = threading.Event()
         self._overrun = overrun
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
         self.threads.append(threading.current_thread())
         self.begun.set()
         assert self.go.wait(10)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.commands.plain import NoOutlet
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.cgroups import Cgroups
 from greenroom.core.ports.sandbox import Limits
@@ -76,14 +77,25 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
+class Through(NoOutlet):
+    """Every command gets out here."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    async def door(self, _: tuple[str, ...]) -> str:
+        """That one."""
+        return str(self._place)
+
+
 async def test_the_one_way_out_leads_to_the_proxy_and_nowhere_else(tmp_path: Path) -> None:
     root = tmp_path / "work"
     root.mkdir()
     server = await asyncio.start_unix_server(_answer, str(tmp_path / "proxy"))
     ground = ground_of(root, tmp_path / "scratch")
-    wall = Bubblewrap(ground, Limits(), cgroups=Cgroups(Limits()), proxy=tmp_path / "proxy")
+    wall = Bubblewrap(ground, Limits(), cgroups=Cgroups(Limits()))
     fetch = "import urllib.request as u; print(u.urlopen('http://example.com/x').read().decode())"
-    async with server, behind(wall, root) as commands:
+    async with server, behind(wall, root, Through(tmp_path / "proxy")) as commands:
         made = await ran(commands, shell(f'python3 -c "{fetch}"; ls -a {tmp_path}'))
         late = await ran(commands, shell("sleep 60", seconds=0.3, token="bridge"))
     assert made.text.split("\n")[0] == "heard GET http://example.com/x HTTP/1.1\r"

@@ -11,7 +11,7 @@ from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.cgroups import Cgroups
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.landlocked import Landlocked, landlock_version
-from greenroom.core.ports.sandbox import Limits, Wall
+from greenroom.core.ports.sandbox import Limits, Outlet, Wall
 
 
 def ground_of(root: Path, scratch: Path, at: Path | None = None) -> Ground:
@@ -24,9 +24,9 @@ def walled(root: Path, scratch: Path, limits: Limits | None = None) -> Wall:
 
 
 @asynccontextmanager
-async def behind(wall: Wall, root: Path) -> AsyncIterator[PlainCommands]:
+async def behind(wall: Wall, root: Path, outlet: Outlet | None = None) -> AsyncIterator[PlainCommands]:
     """Commands behind a wall, closed in the end."""
-    commands = PlainCommands(root, wall=wall)
+    commands = PlainCommands(root, wall=wall, outlet=outlet)
     try:
         yield commands
     finally:

@@ -24,6 +24,9 @@ tools: [read_file, search]
 calls: [bob]
 groups: [read, web]
 permissions: [deny command git  push, ask path src/** write]
+style: plan
+manager: true
+skills: [think, ask_info]
 capabilities: [reading]
 protocols: [tool_call, patch]
 several: first
@@ -58,6 +61,9 @@ def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
         calls=("bob",),
         groups=("read", "web"),
         rules=("deny command git push", "ask path src/** write"),
+        style="plan",
+        manager=True,
+        skills=("think", "ask_info"),
         capabilities=("reading",),
         answer={"type": "object", "properties": {"ok": {"type": "boolean"}}},
         turn=Turn(

@@ -63,6 +63,8 @@ def test_what_is_not_plain_is_said_with_its_line(text: str, line: int, why: str)
     assert fault.value.line == line
 
 
+# Reaches no line that other tests do not, and to be measured takes it twice as long.
+@pytest.mark.no_cover
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])))
 def test_what_is_written_is_read_again(text: str) -> None:
     written = dump(text)

@@ -65,7 +65,8 @@ def test_one_page_and_one_command_that_leaves_are_asked_about(
     terms = walled(hosts).terms(*asking(reading(House.furnished(), ANN, origins=(PAGE,)), line))
     assert (terms.verdict, terms.release) == ("ask", place)
     name = line.split(maxsplit=1)[0]
-    assert f"({PAGE}), and this call can take along what is private (command:{name}); this would go" in terms.question
+    assert "(the web at evil.example), and this call can take along what is private (what `" in terms.question
+    assert f"(what `{name}` printed); this would go" in terms.question
 
 
 @pytest.mark.parametrize("hosts", [(), None])

@@ -106,9 +106,9 @@ async def test_a_command_does_not_get_through_to_what_is_denied(tmp_path: Path) 
     hands = Hands(tmp_path, policy_for(tmp_path, CORP), walls=walls)
     out, told = walls._out, list[str]()
     try:
-        await out.open()
+        door = await out.door()
         for name in ("payroll.corp.example", "hr.corp.example"):
-            reader, writer = await asyncio.open_unix_connection(str(out.door()))
+            reader, writer = await asyncio.open_unix_connection(door)
             writer.write(f"CONNECT {name}:443 HTTP/1.1\r\n\r\n".encode())
             told.append((await asyncio.wait_for(reader.read(), 15)).decode())
             writer.close()

@@ -61,8 +61,8 @@ def test_the_third_needs_a_person_who_reads_why(sends: Guarded) -> None:
     terms = sends.terms(*asking(house))
     assert (terms.verdict, terms.grant, terms.release) == ("ask", "", "host a.example")
     assert terms.question == (
-        "ann wants to use say. This conversation has read what others may have written (web:evil.example, "
-        "file:README.md), and holds what is private (file:README.md); this would go to `host a.example`."
+        "ann wants to use say. This conversation has read what others may have written (the web at evil.example, "
+        "the file README.md), and holds what is private (the file README.md); this would go to `a.example`."
     )
     assert terms.exposed_at == house.now
 
@@ -127,14 +127,14 @@ def test_a_yes_from_before_the_conversation_had_both_does_not_count(sends: Guard
 def test_where_nobody_is_there_it_is_not_done(sends: Guarded) -> None:
     terms = Unattended(sends).terms(*asking(house_that_has_read(FILE)))
     assert terms.verdict == "deny"
-    assert "this would go to `host a.example`, and nobody is there to agree to it" in terms.rule
+    assert "this would go to `a.example`, and nobody is there to agree to it" in terms.rule
 
 
 def test_of_many_labels_a_person_reads_the_first() -> None:
     house = house_that_has_read(*(f"web:{number}.example" for number in range(7)), FILE)
     found = exposed(*asking(house), ("host a.example",))
     assert found is not None
-    assert "web:3.example and 4 more" in found.why
+    assert "the web at 3.example and 4 more" in found.why
 
 
 def test_a_conversation_that_is_over_has_nothing_to_lose() -> None:

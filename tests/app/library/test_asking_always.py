@@ -109,7 +109,7 @@ async def test_a_confirm_callback_says_yes_or_no_to_a_tip(work: Path, yes: bool)
     agent = Agent("ann", groups=["command", "human"], model=model)
     async with Greenroom(memory=True, workspace=work, confirm_callback=confirm) as house:
         result = await house.run(agent, "Go.")
-    assert [(tip.split(". ")[0], default) for tip, default in heard] == [("ann wants to use execute_script", False)]
+    assert [(tip.split(". ")[0], default) for tip, default in heard] == [("ann wants to run a command", False)]
     assert (work / "a").exists() == yes
     assert "Decide yourself" in result.output, "it cannot answer in words, and nobody waits for that"
 

@@ -70,7 +70,7 @@ async def test_a_command_is_asked_about_with_why_and_with_what_always_would_mean
         {"script": "touch a.txt"},
         "allow line touch a.txt",
     )
-    assert asked.question == f"coder wants to use execute_script. {asked.why}"
+    assert asked.question == f"coder wants to run a command. {asked.why}"
     assert "touch a.txt" in asked.why
     assert (work / "a.txt").exists()
 
@@ -120,7 +120,7 @@ async def test_what_has_no_rule_to_agree_to_is_agreed_to_once(work: Path) -> Non
 async def test_without_anybody_who_decides_the_run_waits_and_goes_on_later(work: Path, tmp_path: Path) -> None:
     agent = Agent("coder", groups=["command"], model=touching("a"))
     async with Greenroom(tmp_path / "home", workspace=work) as house:
-        with pytest.raises(Refused, match="A person is asked: coder wants to use execute_script") as fault:
+        with pytest.raises(Refused, match="A person is asked: coder wants to run a command") as fault:
             await house.run(agent, "Go.")
     assert not (work / "a.txt").exists()
     elsewhere = tmp_path / "elsewhere"

@@ -36,6 +36,9 @@ def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
         "approvals_expire",
         "sandbox.walls",
         "sandbox.hosts",
+        "workspace.setup",
+        "workspace.seconds",
+        "workspace.lend",
     ]
     assert (table["limits.cost"].value, str(table["limits.cost"].origin)) == ("2.5", "environment: $GREENROOM_MAX_COST")
     assert (table["limits.tokens"].value, table["model"].value, table["retry.total"].value) == ("none", "", "300")

@@ -59,6 +59,23 @@ async def test_beside_a_call_it_is_read_with_the_result_of_that_call() -> None:
     await runtime.close()
 
 
+async def test_what_was_said_first_is_read_first() -> None:
+    voice = Voice("Done.", "Done, in French.", "Done, in red.")
+    runtime = Runtime(MemoryLog(), kits=talk_kits(voice, str))
+    team = await found_alone(runtime, RUN, cast(), "Write.", limits=Limits())
+    for text in ("In French, please.", "And in red."):
+        await tell(runtime, Found(team=team), text)
+    await runtime.start(team)
+    async with asyncio.timeout(PATIENCE):
+        await runtime.wait(team, FIRST)
+    assert [one for one in voice.heard if one.startswith("user:")] == [
+        "user: Write.",
+        "user: In French, please.",
+        "user: And in red.",
+    ]
+    await runtime.close()
+
+
 async def test_a_team_that_nobody_runs_reads_it_later() -> None:
     voice = Voice()
     runtime = Runtime(MemoryLog(), kits=talk_kits(voice, str))

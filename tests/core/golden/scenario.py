@@ -14,6 +14,7 @@ from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import (
     AgentId,
     ArtifactId,
+    GroupId,
     MemoryId,
     StepId,
     SubtaskId,
@@ -38,6 +39,7 @@ from greenroom.core.state.world import NOWHERE, ordered
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, SYSTEM, T1, T2, House, plan, question, reply, skill, tool
 
 HERE = Path(__file__).parent
+IVY = AgentId("ivy")
 ONE = SubtaskId("t1.s1.1")
 ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm x", rule="ask first")
 
@@ -55,6 +57,7 @@ def story() -> House:
     ends(house)
     knows(house)
     reads(house)
+    keeps(house)
     return house
 
 
@@ -161,6 +164,16 @@ def reads(house: House) -> None:
     house.do(i.AnswerApproval(approval_id=asked, answer="approved", scope="run"))
 
 
+def keeps(house: House) -> None:
+    """Somebody keeps something for good, two people talk, and what one of them did is written down."""
+    house.do(i.Remember(content="### Ports\nThe port is 80."), by=CY)
+    house.do(i.AddAgent(agent_id=IVY, spec=AgentSpec(name="Ivy", role="person", kind="human")))
+    house.do(i.AddParticipants(task_id=T1, agents=(IVY,)))
+    house.do(i.FormGroup(group_id=GroupId("people"), task_id=T1, participants=(HUE, IVY)))
+    house.do(i.SendMessage(task_id=T1, receiver=(CY,), message="Cy, look.", group=GroupId("people")), by=IVY)
+    house.do(i.RecordStep(agent_id=IVY, work=skill("send_message"), task_id=T1, result={"send_message": "Cy, look."}))
+
+
 def projection(events: Iterator[Event]) -> dict[str, object]:
     """What a log says, in words that stay when records get new fields."""
     world, over = NOWHERE, []
@@ -187,6 +200,8 @@ def projection(events: Iterator[Event]) -> dict[str, object]:
         "read": {name: list(one.origins) for name, one in sorted(world.threads.items()) if one.origins},
         "shared": {name: list(one.origins) for name, one in sorted(world.tasks.items()) if one.origins},
         "releases": sorted(world.releases),
+        "remembered": {one.agent_id: one.memory for one in ordered(world.agents) if one.memory},
+        "groups": {name: list(one.participants) for name, one in sorted(world.groups.items())},
         "over": over,
     }
 

@@ -5,6 +5,7 @@ import pytest
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, BudgetId, StageId, SubtaskId, TaskId
 from greenroom.core.base.records import evolve
+from greenroom.core.rules.agents import MEMORY
 from greenroom.core.rules.intents import (
     AddAgent,
     AddParticipants,
@@ -15,6 +16,7 @@ from greenroom.core.rules.intents import (
     FinishStage,
     FinishSubtask,
     FinishTask,
+    Remember,
     RemoveAgent,
     SendMessage,
     SetLimits,
@@ -24,7 +26,7 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import StepQueued
+from greenroom.core.state.step import StepQueued, Terms
 from tests.core.house import (
     ANN,
     BOB,
@@ -38,6 +40,7 @@ from tests.core.house import (
     House,
     plan,
     skill,
+    thread,
 )
 
 GUEST = AgentId("guest")
@@ -236,3 +239,58 @@ def test_a_removed_agent_takes_nothing_with_it_that_belongs_to_others() -> None:
     assert house.task(T2).group == (BOSS, ANN)
     assert set(house.world.waits) == {waiting}
     assert len(house.world.timers) == 2
+
+
+# ---------------------------------------------------------------------------------------------- keeping for good
+
+
+@pytest.mark.req("MAS-68", "MAS-121")
+def test_what_an_agent_keeps_for_good_only_grows_a_line_below_the_other_and_outlives_its_tasks() -> None:
+    house = House.furnished()
+    house.queue(CY).run(CY, Remember(content="### Ports\nIt is 80.\n"), Remember(content="Ann is quick."))
+    assert house.agent(CY).memory == "### Ports\nIt is 80.\nAnn is quick."
+    house.do(FinishTask(task_id=T1))
+    assert house.agent(CY).memory == "### Ports\nIt is 80.\nAnn is quick."
+
+
+@pytest.mark.req("MAS-68")
+@pytest.mark.parametrize("heading", ["# High", "## High", "text\n  ## High", "#"])
+def test_a_heading_in_it_is_of_the_third_level_or_lower(heading: str) -> None:
+    house = House.furnished().do(Remember(content="### Low\n#hashtag"), by=CY)
+    house.refused("high_heading", Remember(content=heading), by=CY)
+
+
+def test_it_is_an_agents_own_and_neither_empty_nor_endless() -> None:
+    house = House.furnished()
+    house.refused("not_an_agent", Remember(content="x"))
+    house.refused("empty_memory", Remember(content=" \n"), by=CY)
+    house.do(Remember(content="x" * (MEMORY - 1)), by=CY)
+    house.refused("memory_full", Remember(content="xx"), by=CY)
+
+
+def test_what_was_read_when_something_was_kept_goes_with_the_agent_everywhere() -> None:
+    house = House.furnished().queue(CY)
+    house.start(CY, terms=Terms(effect="pure", origins=("web:example.org",)))
+    house.finish(CY, Remember(content="It says so."))
+    assert house.agent(CY).origins == ("web:example.org",)
+    house.do(AddTask(name="other", intention="x", manager=BOSS, group=(CY,))).queue(CY, task=T2)
+    assert house.world.threads[thread(CY, "t2")].origins == ("web:example.org",)
+
+
+# ---------------------------------------------------------------------------------------------- giving
+
+
+@pytest.mark.req("MAS-170")
+def test_a_model_gives_an_agent_that_it_describes_only_what_it_has_itself() -> None:
+    house = House.furnished()
+    lead = AgentId("lead")
+    house.do(AddAgent(agent_id=lead, spec=AgentSpec(name="Lead", manager=True, tools=("shell",), calls=("ann",))))
+    house.do(Declare(blueprints=(AgentSpec(name="Crawler", tools=("crawl",)),)))
+    house.do(AddAgent(agent_id=AgentId("one"), spec=evolve(SPEC, tools=("shell",), calls=("ann",))), by=lead)
+    refused = house.refused("not_yours_to_give", AddAgent(agent_id=GUEST, spec=evolve(SPEC, tools=("crawl",))), by=lead)
+    assert "may not give crawl" in str(refused)
+    assert "Crawler" in str(refused)
+    house.refused("not_yours_to_give", AddAgent(agent_id=GUEST, spec=evolve(SPEC, groups=("edit",))), by=lead)
+    house.refused("not_yours_to_give", AddAgent(agent_id=GUEST, spec=evolve(SPEC, proof="deliver")), by=lead)
+    house.do(AddAgent(agent_id=AgentId("two"), blueprint="Crawler"), by=lead)
+    house.do(AddAgent(agent_id=AgentId("three"), spec=evolve(SPEC, tools=("crawl",))), by=HUE)

@@ -28,7 +28,7 @@ def test_every_intent_has_a_rule() -> None:
 def test_no_step_may_ask_for_what_only_doors_and_the_house_decide() -> None:
     kept = {"CreateTeam", "ForkTeam", "Recover", "Declare", "PauseTeam", "ResumeTeam", "ReportStage", "AssignSubtask"}
     kept |= {"StartStep", "PrepareEffect", "FinishStep", "ReleaseStep", "AnswerApproval", "FireTimer", "Interrupt"}
-    kept |= {"ChangeAgent"}
+    kept |= {"ChangeAgent", "FormGroup", "RecordStep"}
     assert {one.__name__ for one in get_args(Consequence)} == set(INTENT_TYPES) - kept
 
 

@@ -5,7 +5,7 @@ import pytest
 from greenroom.core.rules.intents import AnswerApproval, QueueSteps, RemoveStep
 from greenroom.core.state.approval import Answer, ApprovalAnswered
 from greenroom.core.state.step import Terms, Work
-from tests.core.house import ANN, HUE, PIA, House, plan, skill, tool
+from tests.core.house import ANN, HUE, PIA, House, plan, skill, thread, tool
 
 ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
 DENY = Terms(effect="effectful", verdict="deny", rule="no crawling")
@@ -23,15 +23,21 @@ def planned(*works: Work) -> House:
     return house.run(PIA, QueueSteps(agent_id=PIA, works=works))
 
 
+def given(*works: Work) -> House:
+    """A person gives her these steps, and nothing to look back with."""
+    house = House.furnished(stages=(plan(("one", PIA)),)).assign().run(PIA)
+    return house.do(QueueSteps(agent_id=PIA, works=works, thread_id=thread(PIA, "t1.s1.1")))
+
+
 def test_who_plans_reflects_on_what_the_policy_denies() -> None:
-    house = planned(tool("crawl", {"u": 1}))
+    house = given(tool("crawl", {"u": 1}))
     house.start(PIA, terms=DENY)
     assert house.todo(PIA) == ["reflection"]
     assert house.texts(PIA) == ["Step pia#2 (crawl) was not run. Not permitted: no crawling."]
 
 
 def test_who_plans_reflects_on_what_a_person_denies_and_reads_why() -> None:
-    house = planned(tool("crawl", {"u": 1}))
+    house = given(tool("crawl", {"u": 1}))
     house.start(PIA, terms=ASK)
     answer = AnswerApproval(approval_id=house.question(PIA).approval_id, answer="denied", reason="Too slow.")
     house.do(answer, by=HUE)

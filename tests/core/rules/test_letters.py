@@ -3,7 +3,7 @@
 import pytest
 
 from greenroom.core.base.amounts import Limits
-from greenroom.core.base.ids import AgentId, StageId, SubtaskId, WaitingId, task_budget
+from greenroom.core.base.ids import AgentId, MessageId, StageId, SubtaskId, WaitingId, task_budget
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
     AddAgent,
@@ -179,3 +179,15 @@ def test_a_manager_that_is_no_person_gets_a_step_and_no_letter() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign().do(ReportStage(stage_id=S1), by=SYSTEM)
     assert house.todo(BOSS) == ["converse"]
     assert not house.world.mail
+
+
+def test_of_several_letters_the_named_one_is_answered_and_the_others_stay() -> None:
+    house = House.furnished().queue(BOSS)
+    asks = SendMessage(task_id=T1, receiver=(HUE,), message="Which?", need_reply=True)
+    house.run(BOSS, asks, evolve(asks, message="And when?"))
+    first, second = sorted(house.world.mail)
+    answer = SendMessage(task_id=T1, receiver=(BOSS,), message="The red one.", answers=MessageId(first))
+    house.refused("unknown_letter", evolve(answer, answers=MessageId("boss>9")), by=HUE)
+    house.refused("unknown_letter", evolve(answer, receiver=(CY,)), by=HUE)
+    house.do(answer, by=HUE)
+    assert list(house.world.mail) == [second]

@@ -5,12 +5,15 @@ from typing import get_args
 import pytest
 
 from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
     AddTask,
     AskInfo,
     CancelTask,
+    ChangeAgent,
     Declare,
     Query,
+    Remember,
     SendMessage,
     UpdateStageAgentCompletion,
 )
@@ -37,7 +40,20 @@ def answered(query: Query, *about: str, by: AgentId = PIA) -> str:
     return house.said().message
 
 
-@pytest.mark.req("MAS-103")
+@pytest.mark.req(
+    "MAS-103",
+    "MAS-105",
+    "MAS-106",
+    "MAS-107",
+    "MAS-108",
+    "MAS-109",
+    "MAS-110",
+    "MAS-111",
+    "MAS-112",
+    "MAS-113",
+    "MAS-114",
+    "MAS-115",
+)
 @pytest.mark.parametrize(
     ("query", "about", "there", "not_there"),
     [
@@ -47,7 +63,7 @@ def answered(query: Query, *about: str, by: AgentId = PIA) -> str:
         ("task", (), ["## t1 job", "### t1.s1"], ["t2"]),
         ("stage", (S1,), ["### t1.s1", "get it done", "- ann: do one (running)", "- pia reports: half"], []),
         ("blueprints", (), ["**Guest** helper: helps"], []),
-        ("all_agents", (), ["**ann** Ann, writer: writes", "**cy** Cy, reader", "**hue**"], []),
+        ("all_agents", (), ["**ann** Ann, writer: writes", "**cy** Cy, reader\n", "**hue** Hue, person"], []),
         ("team_agents", (), ["**ann**", "**boss**"], []),
         ("task_agents", (T2,), ["**pia**", "**bob**"], ["**ann**"]),
         ("task_agents", (), ["**ann**", "**cy**"], []),
@@ -68,6 +84,37 @@ def test_a_query_is_answered_from_the_world(
     found = answered(query, *about)
     assert [part for part in there if part not in found] == []
     assert [part for part in not_there if part in found] == []
+
+
+@pytest.mark.req("MAS-103")
+@pytest.mark.parametrize(
+    ("query", "about", "there"),
+    [
+        ("managed_tasks", (), ["## t2 side", "- 目标：on the side", "- 管理者：pia"]),
+        ("joined_tasks", (), ["## t1 job", "### t1.s1", "- 任务群组："]),
+        ("stage", (S1,), ["- 状态：running", "- ann：do one（running）", "- pia的完成情况：half"]),
+        ("blueprints", (), ["- **Guest** helper：helps"]),
+        ("all_agents", (), ["- **ann** Ann，writer：writes", "- **cy** Cy，reader\n"]),
+        ("agent_states", (ANN,), ["working_state：working；正在等待：无", "未完成的步骤：ann#1", '工作记忆：{"t1":']),
+        ("abilities", (), ["- **shell**（tool）：runs commands"]),
+    ],
+)
+def test_who_speaks_chinese_is_answered_in_chinese(query: Query, about: tuple[str, ...], there: list[str]) -> None:
+    house = house_with_work()
+    house.do(ChangeAgent(agent_id=PIA, spec=evolve(house.agent(PIA).spec, language="zh-CN")))
+    house.do(AskInfo(query=query, task_id=T1, about=about), by=PIA)
+    found = house.said().message
+    assert [part for part in there if part not in found] == []
+    assert not [word for word in ("state:", "goal:", "waits for", "reports") if word in found]
+
+
+@pytest.mark.req("MAS-114")
+def test_the_state_of_an_agent_has_its_work_and_what_it_remembers() -> None:
+    house = house_with_work().run(ANN, Remember(content="### Tea\nGreen."))
+    house.do(AskInfo(query="agent_states", task_id=T1, about=(ANN,)), by=PIA)
+    found = house.said().message
+    assert '- working memory: {"t1":{"t1.s1":' in found
+    assert "- persistent memory:\n```\n### Tea\nGreen.\n```" in found, "its headings are nobody else's"
 
 
 def test_there_are_eleven_queries() -> None:

@@ -4,6 +4,8 @@ import pytest
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, ThreadId
 from greenroom.core.rules.intents import (
+    AddAgent,
+    AddParticipants,
     AddTask,
     CancelTask,
     ModifyStep,
@@ -14,6 +16,7 @@ from greenroom.core.rules.intents import (
     StartStep,
 )
 from greenroom.core.state.message import MessageSent
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Prepared, Terms, Work
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, reply, skill, thread, tool
 
@@ -236,7 +239,7 @@ def test_the_wish_for_a_tool_decision_becomes_an_instruction_to_its_agent_that_a
     message = sent.message
     assert (message.kind, message.task_id, message.receiver, message.stage_relative) == ("instruction", T1, (PIA,), S1)
     assert message.data == {"instruction": "add_tool_decision", "tool_name": "crawl"}
-    step = house.last(PIA)
+    step = house.world.steps[house.agent(PIA).todo[0]]
     assert (step.work.executor, step.message_id, step.cause) == ("tool_decision", message.message_id, "pia#2")
 
 
@@ -289,3 +292,39 @@ def test_terms_that_were_made_for_other_work_start_nothing() -> None:
     house.do(ModifyStep(step_id=StepId("ann#1"), work=tool("shell", {"command": "rm -rf /"})), by=ANN)
     house.refused("other_work", harmless, by=ANN)
     assert house.agent(ANN).running is None
+
+
+# ---------------------------------------------------------------------------------------------- what plans may hold
+
+
+@pytest.mark.req("MAS-18", "MAS-130")
+def test_a_plan_that_forgot_to_look_back_gets_a_reflection_and_one_that_did_not_gets_no_second() -> None:
+    house = House.furnished(stages=(plan(("one", PIA)),)).assign()
+    house.run(PIA, steps(skill("send_message"), agent=PIA, task=None))
+    assert house.todo(PIA) == ["send_message", "reflection"]
+    other = House.furnished(stages=(plan(("one", PIA)),)).assign()
+    other.run(PIA, steps(skill("reflection"), skill("send_message"), agent=PIA, task=None))
+    assert other.todo(PIA) == ["reflection", "send_message"]
+
+
+def test_an_empty_plan_and_what_is_queued_by_other_steps_get_none() -> None:
+    house = House.furnished(stages=(plan(("one", PIA)),)).assign()
+    house.run(PIA, steps(agent=PIA, task=None))
+    assert house.todo(PIA) == []
+    house.queue(PIA, skill("process_message")).run(PIA, steps(skill("send_message"), agent=PIA, task=None))
+    assert house.todo(PIA) == ["send_message"]
+
+
+@pytest.mark.req("MAS-163", "MAS-169")
+def test_only_a_manager_has_the_skills_of_managers_and_it_has_them_always() -> None:
+    lead, clerk = AgentId("lead"), AgentId("clerk")
+    house = House.furnished()
+    house.do(AddAgent(agent_id=lead, spec=AgentSpec(name="Lead", style="plan", manager=True)))
+    house.do(AddAgent(agent_id=clerk, spec=AgentSpec(name="Clerk", style="plan", skills=("task_manager",))))
+    house.do(AddParticipants(task_id=T1, agents=(lead, clerk)))
+    wants = (skill("task_manager"), skill("agent_manager"), skill("ask_info"))
+    house.queue(lead, skill("process_message")).run(lead, steps(*wants, agent=lead, task=None))
+    assert house.todo(lead) == ["task_manager", "agent_manager", "ask_info"]
+    house.queue(clerk, skill("process_message")).run(clerk, steps(wants[0], agent=clerk, task=None))
+    assert house.codes() == ["not_manager"]
+    house.refused("no_such_skill", steps(wants[2], agent=clerk), by=clerk)

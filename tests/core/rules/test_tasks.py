@@ -5,12 +5,13 @@ from typing import Literal
 import pytest
 
 from greenroom.core.base.amounts import Limits
-from greenroom.core.base.ids import AgentId, StageId, TaskId, task_budget
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, task_budget
 from greenroom.core.rules.intents import (
     AddStages,
     AddTask,
     CancelTask,
     FinishStage,
+    FinishSubtask,
     FinishTask,
     Intent,
     PauseTask,
@@ -26,7 +27,7 @@ from greenroom.core.rules.intents import (
     UpdateWorkingMemory,
 )
 from greenroom.core.state.portrait import working_memory
-from greenroom.core.state.stage import Stage
+from greenroom.core.state.stage import Stage, SubtaskEnd
 from greenroom.core.state.task import Task, TaskEnded, TaskPaused
 from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, PIA, S1, S2, SYSTEM, T1, T2, House, plan, skill
 
@@ -296,3 +297,11 @@ def test_a_paused_task_pauses_its_parts() -> None:
 def test_ending_a_part_leaves_the_whole_alone() -> None:
     house = nested().do(CancelTask(task_id=T2))
     assert list(house.world.tasks) == [T1]
+
+
+@pytest.mark.parametrize(("word", "end"), [("finished", "finished"), ("failed", "failed")])
+def test_a_stage_with_nothing_left_to_do_ends_with_its_task_as_its_subtasks_did(word: SubtaskEnd, end: str) -> None:
+    house = House.furnished(stages=(plan(("one", ANN)), plan(("two", BOB)))).assign()
+    house.do(FinishSubtask(subtask_id=SubtaskId("t1.s1.1"), stage_id=S1, state=word), by=BOSS)
+    house.do(FinishTask(task_id=T1), by=BOSS)
+    assert [(one.stage_id, one.state) for one in house.archived(Stage)] == [(S1, end), (S2, "cancelled")]

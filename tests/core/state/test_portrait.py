@@ -13,6 +13,7 @@ from greenroom.core.rules.intents import (
     FinishSubtask,
     PostNote,
     QueueSteps,
+    Remember,
     SendMessage,
     UpdateStageAgentCompletion,
 )
@@ -90,10 +91,25 @@ def test_an_agent_in_mas_words() -> None:
         "llm_config": None,
         "human_config": None,
         "working_memory": {"t1": {"t1.s1": ["ann#1", "ann#2"]}},
+        "persistent_memory": "",
         "step_lock": [],
         "tools": ["shell", "patch"],
         "skills": ["merge"],
+        "conversation_pool": None,
     }
+
+
+@pytest.mark.req("MAS-68")
+def test_an_agent_is_shown_with_what_it_keeps_for_good() -> None:
+    house = house_at_work().do(Remember(content="### Prices\nin euros"), by=ANN)
+    assert agent_state(house.world, ANN)["persistent_memory"] == "### Prices\nin euros"
+
+
+@pytest.mark.req("MAS-72")
+def test_a_person_is_shown_with_what_was_said_to_them() -> None:
+    pool: dict[str, object] = {"conversation_groups": (), "conversation_privates": {}, "global_messages": ("hello",)}
+    found = agent_state(house_at_work().world, HUE, pool=pool)["conversation_pool"]
+    assert found == {"conversation_groups": [], "conversation_privates": {}, "global_messages": ["hello"]}
 
 
 @pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-83", "MAS-85", "MAS-86", "MAS-87", "MAS-88")

@@ -57,6 +57,7 @@ CONSEQUENCES: tuple[Callable[[Random, World], Consequence], ...] = (
     work.set_workspace,
     knowledge.save_memory,
     knowledge.clear_memory,
+    knowledge.remember,
     knowledge.write_artifact,
     knowledge.write_artifact,
 )
@@ -83,6 +84,8 @@ HOUSE: tuple[Wish, ...] = (
     plan.pause_team,
     plan.report_stage,
     work.interrupt,
+    work.record_step,
+    talk.form_group,
 )
 """What only doors and the house ask for."""
 

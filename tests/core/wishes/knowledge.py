@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from greenroom.core.base.ids import ArtifactId, MemoryId
-from greenroom.core.rules.intents import ClearMemory, SaveMemory, WriteArtifact
+from greenroom.core.rules.intents import ClearMemory, Remember, SaveMemory, WriteArtifact
 from greenroom.core.state.world import World, artifact_key
 from tests.core.wishes import words
 
@@ -22,6 +22,10 @@ def save_memory(rng: Random, world: World) -> SaveMemory:
         memory_id=memory(rng, world) if rng.randrange(4) == 0 else None,
         merged_from=tuple(memory(rng, world) for _ in range(rng.choice((0, 0, 0, 1, 2)))),
     )
+
+
+def remember(rng: Random, _: World) -> Remember:
+    return Remember(content=rng.choice(("### Ports\nIt is 80.", "it is so", "# Too high", "  ", "x" * 9_000)))
 
 
 def clear_memory(rng: Random, world: World) -> ClearMemory:

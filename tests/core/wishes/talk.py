@@ -5,12 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import get_args
 
-from greenroom.core.base.ids import AgentId, ApprovalId, TimerId
+from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, TimerId
 from greenroom.core.rules.intents import (
     AnswerApproval,
     AskInfo,
     CancelTimer,
     FireTimer,
+    FormGroup,
     NeedToolDecision,
     PostNote,
     Query,
@@ -47,6 +48,17 @@ def send_message(rng: Random, world: World) -> SendMessage:
         handoff_summary=rng.choice((None, "half done")),
         sender=words.agent(rng, world) if rng.randrange(3) == 0 else None,
         call_id="call" if called else None,
+        group=words.one(rng, world.groups, GroupId("ghosts")) if rng.randrange(12) == 0 else None,
+    )
+
+
+def form_group(rng: Random, world: World) -> FormGroup:
+    """Mostly of people: the house has one or two."""
+    people = [one.agent_id for one in world.agents.values() if one.spec.kind == "human"]
+    return FormGroup(
+        group_id=GroupId(rng.choice(("people", "others", "a b"))),
+        task_id=words.task(rng, world),
+        participants=tuple(sorted(people)) if rng.randrange(3) else words.some(rng, world.agents, 3),
     )
 
 

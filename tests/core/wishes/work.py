@@ -15,8 +15,10 @@ from greenroom.core.rules.intents import (
     MoveWindow,
     PrepareEffect,
     QueueSteps,
+    RecordStep,
     ReleaseStep,
     RemoveStep,
+    SendMessage,
     SetLimits,
     SetWorkspace,
     StartStep,
@@ -55,6 +57,27 @@ def queue_steps(rng: Random, world: World) -> QueueSteps:
         task_id=rng.choice((None, words.task(rng, world), words.task(rng, world))),
         stage_id=rng.choice((None, None, words.stage(rng, world))),
         thread_id=rng.choice((None, None, None, words.thread(rng, world))),
+    )
+
+
+def record_step(rng: Random, world: World) -> RecordStep:
+    return RecordStep(
+        agent_id=words.agent(rng, world),
+        work=work(rng),
+        task_id=words.task(rng, world),
+        stage_id=rng.choice((None, None, words.stage(rng, world))),
+        state=rng.choice(("finished", "failed")),
+        result={"send_message": "hello"},
+        says=rng.choice((None, _says(rng, world))),
+    )
+
+
+def _says(rng: Random, world: World) -> SendMessage:
+    return SendMessage(
+        task_id=words.task(rng, world),
+        receiver=(words.agent(rng, world),),
+        message="hello",
+        sender=words.agent(rng, world),
     )
 
 

@@ -29,9 +29,9 @@ def test_an_empty_home_says_how_to_begin(greenroom: Type) -> None:
 
 
 def test_tasks_are_listed_newest_first(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     old = first_team(greenroom)
-    greenroom("demo", "--ask", "-q")
+    greenroom("demo", "--team", "--ask", "-q")
     rows = greenroom("tasks").out.splitlines()
     assert rows[0].split() == ["id", "task", "state", "begun", "runs", "in"]
     assert "waiting" in rows[1]
@@ -43,7 +43,7 @@ def test_only_the_newest_teams_are_listed_unless_all_are_wanted(
     greenroom: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("greenroom.interfaces.cli.commands.tasks.FEW", 1)
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     greenroom("fork", "last", "--at", "20")
     few = greenroom("tasks")
     assert len(few.out.splitlines()) == 2
@@ -54,7 +54,7 @@ def test_only_the_newest_teams_are_listed_unless_all_are_wanted(
 
 @pytest.mark.parametrize("columns", [24, 40, 60, 200])
 def test_an_id_is_never_cut(greenroom: Type, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     team = first_team(greenroom)
     monkeypatch.setattr("greenroom.interfaces.cli.display.output.WIDE", columns)
     for words in (("tasks",), ("du",)):
@@ -64,7 +64,7 @@ def test_an_id_is_never_cut(greenroom: Type, monkeypatch: pytest.MonkeyPatch, co
 
 
 def test_show_tells_what_there_is_to_know(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     told = greenroom("show", "last").out
     for words in (
         "nobody runs it",
@@ -80,7 +80,7 @@ def test_show_tells_what_there_is_to_know(greenroom: Type) -> None:
 
 
 def test_show_in_json_holds_records_and_rows(greenroom: Type) -> None:
-    greenroom("demo", "--ask", "-q")
+    greenroom("demo", "--team", "--ask", "-q")
     shown = greenroom("show", "last/t1", "--output-format", "json").json
     assert (shown["status"], shown["messages"], shown["owner"]) == ("ok", 5, None)
     tasks, agents, asked = shown["tasks"], shown["agents"], shown["approvals"]
@@ -93,7 +93,7 @@ def test_show_in_json_holds_records_and_rows(greenroom: Type) -> None:
 
 
 def test_show_of_an_open_team_says_what_waits(greenroom: Type) -> None:
-    greenroom("demo", "--ask", "-q")
+    greenroom("demo", "--team", "--ask", "-q")
     told = greenroom("show", "last")
     assert "? maya asks: Add this line to the ledger?" in told.out
     assert "to do: maya#5 ledger published" in told.out
@@ -101,7 +101,7 @@ def test_show_of_an_open_team_says_what_waits(greenroom: Type) -> None:
 
 
 def test_events_begin_after_the_version_that_was_named(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     every = greenroom("events", "last").out.splitlines()
     some = greenroom("events", "last", "--after", "5").out.splitlines()
     assert some == every[5:]
@@ -112,12 +112,12 @@ def test_events_begin_after_the_version_that_was_named(greenroom: Type) -> None:
 
 
 def test_following_what_is_over_ends_at_once(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     assert greenroom("events", "last", "--follow").code == 0
 
 
 def test_replay_tells_the_story_again_and_asks_nobody(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     before = greenroom("events", "last").out
     told = greenroom("replay", "last")
     assert "nothing is run again" in told.err
@@ -128,7 +128,7 @@ def test_replay_tells_the_story_again_and_asks_nobody(greenroom: Type) -> None:
 
 
 def test_replay_shows_what_was_true_at_a_version(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     then = greenroom("replay", "last", "--at", "17")
     assert "as it was at version 17 of" in then.out
     assert "● draft" in then.out
@@ -142,7 +142,7 @@ def test_replay_shows_what_was_true_at_a_version(greenroom: Type) -> None:
 
 
 def test_a_fork_goes_its_own_way(greenroom: Type, home: Path) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     old = first_team(greenroom)
     before = greenroom("events", old).out
     forked = greenroom("fork", old, "--at", "60")
@@ -159,7 +159,7 @@ def test_a_fork_goes_its_own_way(greenroom: Type, home: Path) -> None:
 
 
 def test_what_is_over_cannot_be_resumed(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     ended = greenroom("resume", "last")
     assert ended.code == 0
     assert "Nothing is left to do" in ended.out
@@ -167,7 +167,7 @@ def test_what_is_over_cannot_be_resumed(greenroom: Type) -> None:
 
 
 def test_a_paused_task_goes_on_when_it_is_resumed(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     new = greenroom("fork", "last", "--at", "60").out.strip()
     assert greenroom("pause", f"{new}/t1").code == 0
     assert "paused: paused by a person" in greenroom("show", new).out
@@ -175,7 +175,7 @@ def test_a_paused_task_goes_on_when_it_is_resumed(greenroom: Type) -> None:
 
 
 def test_a_paused_team_goes_on_when_it_is_resumed(greenroom: Type) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     new = greenroom("fork", "last", "--at", "60").out.strip()
     assert greenroom("pause", new, "--now").code == 0
     assert "paused: paused by a person" in greenroom("show", new).out
@@ -198,7 +198,7 @@ def test_a_limit_that_was_reached_has_its_own_code(greenroom: Type, home: Path) 
 
 
 def test_a_question_is_named_when_it_must_be(greenroom: Type) -> None:
-    greenroom("demo", "--ask", "-q")
+    greenroom("demo", "--team", "--ask", "-q")
     wrong = greenroom("answer", "last", "yes", "--approval", "ben")
     assert wrong.code == 2
     assert "No question begins with 'ben'" in wrong.err
@@ -209,7 +209,7 @@ def test_a_question_is_named_when_it_must_be(greenroom: Type) -> None:
 
 
 def test_room_is_counted_given_back_and_forgotten(greenroom: Type, home: Path) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     team = first_team(greenroom)
     used = greenroom("du")
     assert team in used.out
@@ -232,7 +232,7 @@ def test_the_doctor_finds_nothing_wrong(greenroom: Type, home: Path) -> None:
         "0 teams, 0 running",
     ):
         assert words in told.out
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     told = greenroom("doctor")
     for words in ("sound, schema 1", "1 teams, 0 running"):
         assert words in told.out
@@ -259,7 +259,7 @@ def test_the_doctor_wants_a_newer_sqlite(greenroom: Type, monkeypatch: pytest.Mo
 
 
 def test_a_hint_names_the_home_that_was_given(greenroom: Type, tmp_path: Path) -> None:
-    told = greenroom("--home", str(tmp_path / "my home"), "demo")
+    told = greenroom("--home", str(tmp_path / "my home"), "demo", "--team")
     assert told.err.splitlines()[-1] == f"Try next: greenroom --home '{tmp_path}/my home' show last"
 
 
@@ -281,7 +281,7 @@ def test_times_and_sizes_are_said_for_people(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_damaged_snapshot_stops_nobody_and_the_doctor_says_so(greenroom: Type, home: Path) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     team = first_team(greenroom)
     with closing(sqlite3.connect(home / "greenroom.db")) as db:
         number = db.execute("SELECT id FROM streams").fetchone()[0]
@@ -296,7 +296,7 @@ def test_a_damaged_snapshot_stops_nobody_and_the_doctor_says_so(greenroom: Type,
 
 
 def test_the_doctor_finds_an_event_that_cannot_be_read(greenroom: Type, home: Path) -> None:
-    greenroom("demo", "-q")
+    greenroom("demo", "--team", "-q")
     with closing(sqlite3.connect(home / "greenroom.db")) as db:
         db.execute("UPDATE events SET data = 'rotten' WHERE id & 1023 = 5")
         db.commit()

@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from greenroom.interfaces.cli.asked import orders
-from greenroom.interfaces.cli.asked.table import ENTRIES, SECTIONS, entry_of
+from greenroom.interfaces.cli.asked.table import ENTRIES, SECTIONS, TEAM, entry_of
 from greenroom.interfaces.cli.entry import lazy, line
 from greenroom.interfaces.cli.entry.lazy import LazyCommand, load_command
 from greenroom.interfaces.cli.loading import load
@@ -28,7 +28,7 @@ def test_no_command_is_listed_twice() -> None:
 def test_every_order_has_the_command_that_does_it() -> None:
     wanted = {order.__name__.lower(): order for order in get_args(orders.Order)}
     # One has no order, and one is another's second name.
-    assert {*wanted, "doctor", "approvalsanswer"} == {entry.name.replace(" ", "") for entry in ENTRIES}
+    assert {*wanted, "doctor", "approvalsanswer"} == {entry.name.replace(" ", "") for entry in (*ENTRIES, TEAM)}
     for name, order in wanted.items():
         entry = entry_of(name)
         command = load(f"commands.{entry.module}", entry.function)

@@ -4,6 +4,7 @@ from typing import get_type_hints
 import pytest
 
 from greenroom.app.runtime import Told
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import AgentId, ArtifactId, BudgetId, MemoryId, StepId, TaskId, TeamId, ThreadId, TimerId
 from greenroom.core.state.agent import AgentRemoved
 from greenroom.core.state.artifact import Artifact, ArtifactWritten
@@ -11,6 +12,7 @@ from greenroom.core.state.budget import LimitReached
 from greenroom.core.state.events import EVENT_TYPES, Event
 from greenroom.core.state.memory import MemoriesCleared, Memory, MemorySaved
 from greenroom.core.state.note import Value, ValueSet
+from greenroom.core.state.step import StepInterrupted
 from greenroom.core.state.task import TaskPaused, TaskResumed
 from greenroom.core.state.team import Origin, OwnerChanged, TeamForked, TeamPaused, TeamResumed
 from greenroom.core.state.thread import Noticed
@@ -57,6 +59,16 @@ def test_what_agents_spent_adds_up(story: list[Told]) -> None:
         teller.tell(one)
     assert teller.spent[AgentId("ben")].tokens == 400
     assert teller.total().tokens == sum(one.tokens for one in teller.spent.values()) == 1050
+    assert not teller.at_most
+
+
+def test_what_an_interrupted_call_had_reserved_is_an_upper_bound() -> None:
+    teller = Teller()
+    for number, spent in enumerate((Amounts(steps=1), Amounts(tokens=500))):
+        cut = StepInterrupted(at=1, step_id=StepId("ann#1"), attempt=number + 1, why="killed", spent=spent)
+        teller._count(cut)
+        assert teller.at_most == bool(spent.tokens)
+    assert teller.total().tokens == 500
 
 
 AT = 1

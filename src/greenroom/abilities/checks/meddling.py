@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
+from greenroom.abilities.checks.closure import Closure
 from greenroom.abilities.checks.looking import ini, json_object, table, toml
 from greenroom.abilities.checks.python_tests import rewritten
+from greenroom.abilities.checks.shadowing import shadowed
 from greenroom.core.base.records import Data, encode, record
 from greenroom.core.ports.checks import Check
 
@@ -47,17 +49,22 @@ class Changed:
 
 @record
 class Meddled:
-    """One thing that was changed, in a sentence. Where `path` is put back as it was, it can be checked without it."""
+    """One thing that was changed, in a sentence. Where `path` is put back as it was, it can be checked without it.
+
+    A `doubtful` one may be the work itself: a program that a check runs.
+    """
 
     kind: Literal["test", "set-up", "command"]
     path: str
     said: str
+    doubtful: bool = False
 
 
 def judges(path: str) -> bool:
     """Whether a file has a say in what the checks find: whoever asks about changes need not read the others."""
     name = PurePosixPath(path).name
-    return is_test(path) or _is_set_up(name) or name in {"pyproject.toml", "setup.cfg", "package.json"}
+    known = name in {"pyproject.toml", "setup.cfg", "package.json"}
+    return known or is_test(path) or _is_set_up(name) or bool(shadowed(path))
 
 
 def is_test(path: str) -> bool:
@@ -72,6 +79,29 @@ def is_test(path: str) -> bool:
 def meddled(changes: Iterable[Changed]) -> tuple[Meddled, ...]:
     """What these changes do to tests and to the set-up of checks."""
     return tuple(found for change in changes for found in _found(change))
+
+
+def run_by_checks(changes: Iterable[Changed], judging: Closure) -> tuple[Meddled, ...]:
+    """Files that the checks run or use, near or far, and that the work has changed, or put beside them."""
+    return tuple(
+        Meddled(
+            kind="command",
+            path=one.path,
+            said=f"{one.path}, which {check!r} runs or uses, was {_how(one)}.",
+            doubtful=judging.is_doubtful(one.path),
+        )
+        for one in changes
+        if not _is_known_test(one) and (check := judging.check_of(one.path))
+    )
+
+
+def _is_known_test(change: Changed) -> bool:
+    """Whether `meddled` can tell by its text what was done to it: tests that are only added are work."""
+    return is_test(change.path) and (change.before is None or change.path.endswith(".py"))
+
+
+def _how(change: Changed) -> str:
+    return "added" if change.before is None else "deleted" if change.after is None else "changed"
 
 
 def redefined(base: Sequence[Check], now: Sequence[Check]) -> tuple[Meddled, ...]:
@@ -100,8 +130,11 @@ def _found(change: Changed) -> Iterator[Meddled]:
     name = PurePosixPath(change.path).name
     if change.before == change.after:
         return
-    if _is_set_up(name):
-        how = "added" if change.before is None else "deleted" if change.after is None else "changed"
+    how = _how(change)
+    if change.before is None and shadowed(change.path) and not is_test(change.path):
+        said = f"{change.path}, which takes the place of {shadowed(change.path)!r} when checks run, was {how}."
+        yield Meddled(kind="set-up", path=change.path, said=said)
+    elif _is_set_up(name):
         yield Meddled(kind="set-up", path=change.path, said=f"{change.path}, which sets up checks, was {how}.")
     elif name in {"pyproject.toml", "setup.cfg", "package.json"}:
         if _settings(name, change.before) != _settings(name, change.after):

@@ -19,7 +19,7 @@ from greenroom.abilities.permission.paths import (
 )
 from greenroom.abilities.permission.rulebook import Hit, Rulebook, settle
 from greenroom.abilities.permission.rules import STRICT, BadRule, Level, Rule, parse
-from greenroom.abilities.permission.saying import decided, shown
+from greenroom.abilities.permission.saying import REACH, UNRULED, decided, joined, shown
 from greenroom.abilities.permission.secrets import is_secret, names_secrets
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import BUILT_IN, ToolCard
@@ -51,7 +51,7 @@ def together(judged: Sequence[Judged]) -> Judged:
     asking = [one for one in judged if one.level == "ask"]
     known = [one.grants for one in asking if one.grants is not None]
     merged = tuple(dict.fromkeys(rule for some in known for rule in some))
-    reasons = list(dict.fromkeys(one.why for one in asking))
+    reasons = joined(list(dict.fromkeys(one.why for one in asking)))
     more = [f"And {len(reasons) - _TOLD} more."] if len(reasons) > _TOLD else []
     why = " ".join([*reasons[:_TOLD], *more])
     return evolve(worst, why=why, grants=merged if len(known) == len(asking) else None)
@@ -135,11 +135,11 @@ def host(book: Rulebook, value: str) -> Judged:
         asked = hosts.host(value)
     except hosts.BadHost as why:
         return Judged(level="deny", why=f"The host {shown(value)} {why}.", rule="built-in: host names")
-    would = f"reach {shown(str(asked))}"
+    name = shown(str(asked))
     port = 0 if asked.port in hosts.USUAL else asked.port
     grants = (str(Rule(level="allow", kind="host", words=(asked.name, str(port)))),)
-    house = Judged(level="ask", why=f"It would {would}, which no rule allows.", rule="built-in: network", grants=grants)
-    return answer(list(book.of_host(asked)), house, would, grants)
+    house = Judged(level="ask", why=f"{REACH}{name}{UNRULED}", rule="built-in: network", grants=grants)
+    return answer(list(book.of_host(asked)), house, f"reach {name}", grants)
 
 
 def tool(book: Rulebook, card: ToolCard, *, alone: bool) -> Judged:

@@ -36,24 +36,26 @@ def anywhere() -> None:
 
 def outward(card: ToolCard, targets: Sequence[Target], reach: Reach = anywhere) -> tuple[str, ...]:
     """The destinations of a call; none when it stays here."""
-    found = [place for target in targets for place in _of(target, reach)]
+    named = any(target.kind == "host" for target in targets)
+    found = [place for target in targets for place in _of(target, reach, named=named)]
     if not found and (card.group in GROUPS or _unknown(card)):
         server = card.source.removeprefix(SERVER) if card.source.startswith(SERVER) else ""
         found.append(f"server {server}" if server else f"tool {card.spec.name}")
     return tuple(dict.fromkeys(_line(one) for one in found))
 
 
-def _of(target: Target, reach: Reach) -> Iterator[str]:
+def _of(target: Target, reach: Reach, *, named: bool) -> Iterator[str]:
     if target.kind == "host":
         yield f"host {known(target.value)}"
     elif target.kind == "command":
-        yield from _command(target.value, reach)
+        yield from _command(target.value, reach, named=named)
 
 
-def _command(line: str, reach: Reach) -> Iterator[str]:
+def _command(line: str, reach: Reach, *, named: bool) -> Iterator[str]:
+    """Whatever program it is: behind walls one that has `named` its hosts gets to these and to what all get to."""
     script = read(line)
     for one in script.commands:
-        if leaving.leaves(one):
+        if leaving.leaves(one) and not (named and reach() is not None):
             yield from leaving.places(one)
         elif not leaving.stays(one):
             yield from _code(leaving.places(one), reach())

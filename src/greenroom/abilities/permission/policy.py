@@ -28,6 +28,8 @@ house's own is in `judging`."""
 
 MOST_TARGETS: Final = 200
 MOST_GRANTS: Final = 3
+MOST_HOSTS: Final = 8
+HOST: Final = "allow host "
 _KEPT: Final = 64
 
 
@@ -122,8 +124,11 @@ class RulesPolicy:
         asking = [one.grants for one in judged if one.level == "ask"]
         wanted = list(dict.fromkeys(rule for some in asking for rule in some or ()))
         lines = [commands.line_grant(target.value) for target in targets if target.kind == "command"]
-        narrow = [] if None in asking or len(wanted) > MOST_GRANTS else wanted
-        for rules in (narrow, lines if len(lines) == 1 and all(lines) else []):
+        hosts = [rule for rule in wanted if rule.startswith(HOST)]
+        few = len(wanted) - len(hosts) <= MOST_GRANTS and len(hosts) <= MOST_HOSTS
+        narrow = wanted if few and None not in asking else []
+        exact = [*lines, *hosts] if len(lines) == 1 and all(lines) and len(hosts) <= MOST_HOSTS else []
+        for rules in (narrow, exact):
             # A model chose these words, and what is not one plain line could become another rule when it is kept. It is
             # read as a line of the file would be: what cannot be read like that allows nothing.
             if rules and self._would_do(rules, card, targets, said):

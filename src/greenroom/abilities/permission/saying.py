@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from greenroom.abilities.permission.rulebook import Hit, Layer
@@ -10,6 +11,10 @@ LONGEST: Final = 120
 MOST_LINES: Final = 60
 MOST: Final = 4_000
 """Lines and characters of a command line that is shown whole."""
+
+RUN: Final = "It would run "
+REACH: Final = "It would reach "
+UNRULED: Final = ", which no rule allows."
 
 _WHOSE: Final[dict[Layer, str]] = {
     "built-in": "the built-in rule",
@@ -32,6 +37,22 @@ def in_full(line: str, why: str) -> str:
     told = "\n".join(f"  | {plainly(one)}" for one in lines[:MOST_LINES])
     more = len(lines) > MOST_LINES or len(line) > MOST or len(told) > 2 * MOST
     return f"\n{told[: 2 * MOST]}" + ("\n  [… There is more of it than can be shown here …]" if more else "")
+
+
+def joined(reasons: Sequence[str]) -> list[str]:
+    """Sentences that differ only in the host are one, and one with the command that goes there."""
+    hosts = [one.removeprefix(REACH).removesuffix(UNRULED) for one in reasons if one.startswith(REACH) and _plain(one)]
+    others = [one for one in reasons if not (one.startswith(REACH) and _plain(one))]
+    if not hosts:
+        return others
+    reach = f"reach {' and '.join((', '.join(hosts[:-1]), hosts[-1])) if hosts[1:] else hosts[0]}{UNRULED}"
+    if others and others[0].startswith(RUN) and _plain(others[0]):
+        return [f"{others[0].removesuffix(UNRULED)} and {reach}", *others[1:]]
+    return [*others, f"It would {reach}"]
+
+
+def _plain(reason: str) -> bool:
+    return reason.endswith(UNRULED)
 
 
 def shown(text: str) -> str:

@@ -158,7 +158,7 @@ class Converse:
             alone=thread is None or thread.open_steps <= 1,
             offered=role.offered,
             last=last,
-            circles=transcript.circles.ends,
+            circles=transcript.circles.found if transcript.circles.ends else None,
             nudges=transcript.nudges,
             misread=transcript.misread,
             others=role.others,

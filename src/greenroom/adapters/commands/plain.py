@@ -18,7 +18,7 @@ from greenroom.adapters.commands.warden.guard import Asked
 from greenroom.adapters.commands.warden_process import WardenProcess
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Printed
-from greenroom.core.ports.sandbox import Enclosed, Wall
+from greenroom.core.ports.sandbox import Enclosed, Outlet, Wall
 from greenroom.core.state.step import Prepared
 
 T = TypeVar("T")
@@ -36,13 +36,31 @@ LONGEST: Final = 120_000
 """Bytes of one word: the system takes 131,072."""
 
 
+class NoOutlet:
+    """Nobody is let out, and there is nothing to say of it."""
+
+    async def door(self, _: tuple[str, ...]) -> str:
+        """None."""
+        return ""
+
+    def let(self, _: int, __: tuple[str, ...]) -> None:
+        """Nothing is opened."""
+
+    def remarks(self, _: int, __: str) -> str:
+        """Nothing."""
+        return ""
+
+    def end(self, _: int) -> None:
+        """Nothing was open."""
+
+
 class PlainCommands:
     """Commands in the workspace at `root`. `mark` writes down a process so that a later life of ours finds it.
 
     `own` is the environment of which only what is let in reaches a command, `also` the names that a person lets in.
     Behind a `wall` a command sees and reaches only what is behind it too; it is closed with these. Who does not know
-    yet whether there is one says how to find out: that happens with the first command. `remarks` says what to add to
-    the output of a command that has ended, by the process that looked after it and the end of that output.
+    yet whether there is one says how to find out: that happens with the first command. By the `outlet` a command gets
+    out of its walls, if it may.
     """
 
     def __init__(
@@ -53,13 +71,13 @@ class PlainCommands:
         own: Mapping[str, str] | None = None,
         also: Collection[str] = (),
         wall: Wall | Callable[[], Awaitable[Wall | None]] | None = None,
-        remarks: Callable[[int, str], str] | None = None,
+        outlet: Outlet | None = None,
     ) -> None:
         self._root = root
         self._late = wall if callable(wall) else None
         self._wall = None if callable(wall) else wall
         self._mark = mark
-        self._remarks = remarks
+        self._outlet = outlet or NoOutlet()
         self._own = os.environ if own is None else own
         self._also = frozenset(also)
         self._warden: WardenProcess | None = None
@@ -75,7 +93,8 @@ class PlainCommands:
                 async for event in events:
                     yield event
             return
-        enclosed = await _around(self._wall, command, asked)
+        door = await self._outlet.door(command.hosts)
+        enclosed = await _around(self._wall, command, asked, door)
         try:
             async with aclosing(self._ran(command, _behind(asked, enclosed), enclosed)) as events:
                 async for event in events:
@@ -89,6 +108,7 @@ class PlainCommands:
         job = await Job.begin(self._awake(), asked)
         watch = None
         try:
+            self._outlet.let(job.guard, command.hosts)
             yield Begun(mark=self._mark(job.pid) if self._mark is not None else None)
             job.go(command.seconds)
             if self._wall is not None and enclosed is not None:
@@ -104,13 +124,15 @@ class PlainCommands:
         finally:
             if watch is not None:
                 watch.cancel()
-            await _to_the_end(asyncio.ensure_future(job.finish()))
+            try:
+                await _to_the_end(asyncio.ensure_future(job.finish()))
+            finally:
+                self._outlet.end(job.guard)
 
     def _said(self, watch: asyncio.Task[str] | None, job: Job, printed: str) -> str:
         """What there is to say of a command beside what it printed: why it had to end, whom it did not reach."""
         why = watch.result() if watch is not None and watch.done() and not watch.cancelled() else ""
-        more = self._remarks(job.guard, printed) if self._remarks is not None else ""
-        return "\n".join(filter(None, (why, more)))
+        return "\n".join(filter(None, (why, self._outlet.remarks(job.guard, printed))))
 
     def close(self) -> None:
         """End what still runs, and see it dead."""
@@ -167,9 +189,9 @@ def _behind(asked: Asked, enclosed: Enclosed) -> Asked:
     )
 
 
-async def _around(wall: Wall, command: Command, asked: Asked) -> Enclosed:
+async def _around(wall: Wall, command: Command, asked: Asked, door: str) -> Enclosed:
     """Put up in a thread. Whoever is cancelled meanwhile waits for it, and takes it down."""
-    work = asyncio.ensure_future(asyncio.to_thread(wall.around, command.words, asked["folder"], asked["env"]))
+    work = asyncio.ensure_future(asyncio.to_thread(wall.around, command.words, asked["folder"], asked["env"], door))
     try:
         await _to_the_end(work)
     except asyncio.CancelledError:

@@ -11,9 +11,9 @@ from greenroom.adapters.git.comparing import Delta, delta
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.journal import Paper, next_id, papers, save
 from greenroom.adapters.git.planning import planned
-from greenroom.adapters.git.refs import commit_of
+from greenroom.adapters.git.refs import branches_with, commit_of, is_here
 from greenroom.adapters.git.states import Ground, State
-from greenroom.adapters.git.writing import Interfered, Moves, folders, perform, roll_back
+from greenroom.adapters.git.writing import Interfered, Moves, folders, perform, roll_back, untouched
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Applied, Clash, Clashes, WorkspaceFault
 
@@ -28,17 +28,39 @@ def ground_of(house: House) -> Ground:
 async def apply(house: House, run: str, base: str, tip: str) -> Applied | Clashes:
     """Bring what changed from one commit to another to the person's tree."""
     pair = (await commit_of(house, base), await commit_of(house, tip))
-    for one in await papers(house, run):
-        if (one.base, one.tip) == pair and one.state == "applied":
+    before = [one for one in await papers(house, run) if (one.base, one.tip) == pair and one.state == "applied"]
+    for one in before:
+        if await _stands(house, one):
             return one.told()
     made = await _planned(house, await delta(house, *pair))
+    if not isinstance(made, Clashes) and not made.changes:
+        return Applied(id="", run=run, base=pair[0], tip=pair[1], paths=())
+    for one in before:
+        await _refuse_elsewhere(house, one)
     if isinstance(made, Clashes):
         return made
+    for one in before:
+        await save(house, evolve(one, state="dropped"))
     paper = evolve(made, id=await next_id(house, run), run=run, base=pair[0], tip=pair[1])
-    if not paper.changes:
-        return Applied(id="", run=run, base=pair[0], tip=pair[1], paths=())
     await save(house, paper)
     return await finish(house, paper)
+
+
+async def _stands(house: House, paper: Paper) -> bool:
+    """Whether what was applied once is still there: somebody may have gone back before it, or to another branch."""
+    if paper.commit and not await is_here(house, paper.commit) and await branches_with(house, paper.commit):
+        return False
+    return not await asyncio.to_thread(untouched, ground_of(house), paper.changes)
+
+
+async def _refuse_elsewhere(house: House, paper: Paper) -> None:
+    """Work that is on a branch of the person's is not brought a second time: they would merge it with itself."""
+    if not paper.commit or await is_here(house, paper.commit):
+        return
+    if names := await branches_with(house, paper.commit):
+        short = paper.commit[:10]
+        why = f"It is applied already, as commit {short} on {names[0]!r}, which is not checked out here."
+        raise WorkspaceFault("state", f"{why} Nothing was changed; 'git cherry-pick {short}' brings it here too.")
 
 
 async def finish(house: House, paper: Paper) -> Applied | Clashes:

@@ -9,7 +9,7 @@ from greenroom.adapters.git.applying import ground_of
 from greenroom.adapters.git.blobs import contents_of, keep
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.journal import papers
-from greenroom.adapters.git.names import OURS
+from greenroom.adapters.git.names import OURS, unquoted
 from greenroom.adapters.git.refs import under, value_of
 from greenroom.adapters.git.seeding import joined
 from greenroom.adapters.git.snapshots import commit_tree
@@ -79,13 +79,23 @@ async def _read(house: House, path: str) -> bytes:
 
 
 async def _works(house: House, path: str, found: Origin | None) -> list[tuple[str, str, str]]:
-    """Where to look for the step, best first: base, tip and the file's name there."""
+    """Where to look for the step, best first: base, tip and the file's name there. A person may have committed work
+    themselves, which then has nothing in its message that leads to it."""
     if found is not None:
         told = trailers_of(await _message(house, found.commit))
-        return [(told["base"], told["tip"], found.path)] if "base" in told and "tip" in told else []
+        if "base" in told and "tip" in told:
+            return [(told["base"], told["tip"], found.path)]
     runs = {name.split("/")[2] for name, _, _ in await under(house, f"{OURS}/") if "/@applied/" in name}
     every = [one for run in sorted(runs) for one in await papers(house, run) if one.state == "applied"]
-    return [(one.base, one.tip, path) for one in reversed(every) if path in one.paths]
+    mine = [one for one in reversed(every) if path in one.paths]
+    if found is not None:
+        mine = [one for one in mine if not await _is_older(house, found.commit, one.base)]
+    return [(one.base, one.tip, path) for one in mine]
+
+
+async def _is_older(house: House, commit: str, base: str) -> bool:
+    """Whether a commit was there before the work began: then it has nothing of it."""
+    return (await house.refs.tried("merge-base", "--is-ancestor", commit, base)).code == 0
 
 
 async def _in_work(house: House, base: str, tip: str, path: str, text: bytes, line: int) -> Origin | None:
@@ -104,9 +114,9 @@ async def _blamed(house: House, revision: str, path: str, line: int) -> Origin |
     said = await house.plain.tried("blame", "--porcelain", "-L", f"{line},{line}", revision, "--", path)
     if said.code:
         return None
-    first, *rest = os.fsdecode(said.out).splitlines()
+    first, *rest = os.fsdecode(said.out).split("\n")
     commit, number = first.split(" ")[:2]
-    names = [one.removeprefix("filename ") for one in rest if one.startswith("filename ")]
+    names = [unquoted(one.removeprefix("filename ")) for one in rest if one.startswith("filename ")]
     return Origin(commit=commit, path=names[0] if names else path, line=int(number), boundary="boundary" in rest)
 
 

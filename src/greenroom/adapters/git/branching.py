@@ -6,44 +6,61 @@ changes too, as a commit of its own below.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+import os
+from typing import Final
 
-from greenroom.adapters.git.blobs import contents_of, merged
-from greenroom.adapters.git.comparing import Delta, delta
+from greenroom.adapters.git.comparing import delta
+from greenroom.adapters.git.fitting import fitted, lines_of
 from greenroom.adapters.git.house import House
-from greenroom.adapters.git.planning import Planned, planned
 from greenroom.adapters.git.refs import commit_of, tree_of, value_of
 from greenroom.adapters.git.seeding import joined, listing
 from greenroom.adapters.git.snapshots import commit_tree
-from greenroom.adapters.git.states import NOTHING, State, state_in_tree
+from greenroom.adapters.git.states import state_in_tree
 from greenroom.adapters.git.trailers import message_of
-from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Branched, Clashes, WorkspaceFault
+
+WHOLE: Final = "refs/heads/"
 
 
 async def branch(house: House, name: str, base: str, tip: str, message: str) -> Branched:
     """Make it."""
     base, tip = await commit_of(house, base), await commit_of(house, tip)
-    await _refuse_name(house, name)
+    await refuse_name(house, name)
     head = await value_of(house, "HEAD")
     text = message_of(message, {"base": base, "tip": tip})
     fitting = await _fitting(house, head, base, tip) if head else ""
-    if fitting:
-        commit = await _persons(house, fitting, head, text)
-    else:
-        commit = await _persons(house, await tree_of(house, tip), base, text)
+    begin = head if fitting else await _begin(house, base)
+    commit = await _persons(house, fitting or await tree_of(house, tip), begin, text)
     ref = f"refs/heads/{name}"
     await house.refs.also("-c", "core.logAllRefUpdates=true").ask("update-ref", ref, commit, "0" * len(commit))
-    return Branched(name=name, commit=commit, whole=not fitting)
+    return Branched(name=name, commit=commit, whole=not fitting and begin == base)
 
 
-async def _refuse_name(house: House, name: str) -> None:
-    said = await house.refs.tried("check-ref-format", f"refs/heads/{name}")
-    if said.code or name.startswith("-"):
+async def _begin(house: House, base: str) -> str:
+    """What work stands on that does not fit on HEAD: the commit of then, and the snapshot where that has more."""
+    then = await value_of(house, f"{base}^")
+    return then if then and await tree_of(house, then) == await tree_of(house, base) else base
+
+
+async def refuse_name(house: House, name: str) -> None:
+    """A *name* fault, if no new branch can be called so."""
+    said = await house.refs.tried("check-ref-format", "--branch", name)
+    if said.code or os.fsdecode(said.out).strip() != name or name == "HEAD" or "\n" in name:
         raise WorkspaceFault("name", f"{name!r} is no name for a branch. Use letters, digits, '-' and '/'.")
-    if await value_of(house, f"refs/heads/{name}"):
-        raise WorkspaceFault("name", f"There is a branch {name!r} already. Give another name.")
+    if name.startswith(WHOLE):
+        short = name.removeprefix(WHOLE) or "work"
+        raise WorkspaceFault("name", f"{name!r} is the whole name of a branch. Say only the last part: {short!r}.")
+    for one in await _branches(house):
+        if one == name:
+            raise WorkspaceFault("name", f"There is a branch {name!r} already. Give another name.")
+        if one.startswith(f"{name}/") or name.startswith(f"{one}/"):
+            why = f"There is a branch {one!r}, and git can have none called {name!r} beside it. Give another name."
+            raise WorkspaceFault("name", why)
+
+
+async def _branches(house: House) -> list[str]:
+    said = await house.refs.ask("for-each-ref", "--format=%(refname)", "refs/heads")
+    return [one.removeprefix(WHOLE) for one in os.fsdecode(said).split("\n") if one]
 
 
 async def _persons(house: House, tree: str, parent: str, message: str) -> str:
@@ -62,56 +79,8 @@ async def _fitting(house: House, head: str, base: str, tip: str) -> str:
         git = house.on(house.repository.root, index)
         await git.ask("read-tree", head)
         known = {one.path: state_in_tree(one.mode, one.blob) for one in await listing(git)}
-        now = {one.path: _state(one.path, known) for one in deltas}
-        plan = await planned(await _cleaned(house, deltas), now, partial(merged, house))
+        plan = await fitted(house, known, deltas)
         if isinstance(plan, Clashes):
             return ""
-        await git.ask("update-index", "-z", "--index-info", stdin=joined(_lines(plan, house)))
+        await git.ask("update-index", "-z", "--index-info", stdin=joined(lines_of(plan, house)))
         return await git.text("write-tree", "--missing-ok")
-
-
-def _state(path: str, known: Mapping[str, State]) -> State:
-    if path in known:
-        return known[path]
-    above = path.split("/")[:-1]
-    if any("/".join(above[:number]) in known for number in range(1, len(above) + 1)):
-        return State(kind="blocked")
-    return State(kind="folder") if any(one.startswith(f"{path}/") for one in known) else NOTHING
-
-
-def _lines(plan: Planned, house: House) -> Sequence[str]:
-    """What goes comes first: a file may stand where a folder was."""
-    none = "0" * (64 if house.habits.hashes == "sha256" else 40)
-    gone = [f"0 {none}\t{one.path}" for one in plan.changes if one.after.kind == "none"]
-    return [*gone, *(f"{_mode(one.after)} {one.after.blob}\t{one.path}" for one in plan.changes if one.after.blob)]
-
-
-def _mode(state: State) -> str:
-    return "120000" if state.kind == "link" else "100755" if state.runs else "100644"
-
-
-async def _cleaned(house: House, deltas: Sequence[Delta]) -> Sequence[Delta]:
-    """The same as git keeps it: where a repository converts files, its commits have other bytes than its tree."""
-    if house.repository.own:
-        return deltas
-    files = [one for one in deltas if one.old_mode.startswith("100") or one.new_mode.startswith("100")]
-    texts = await contents_of(house, (blob for one in files for blob in _blobs(one)))
-    kept = dict[tuple[str, str], str]()
-    for one in files:
-        for blob in _blobs(one):
-            kept[one.path, blob] = await _clean(house, one.path, texts[blob])
-    return [
-        evolve(one, old=kept.get((one.path, one.old), one.old), new=kept.get((one.path, one.new), one.new))
-        for one in deltas
-    ]
-
-
-def _blobs(one: Delta) -> list[str]:
-    pairs = ((one.old_mode, one.old), (one.new_mode, one.new))
-    return [blob for mode, blob in pairs if mode.startswith("100")]
-
-
-async def _clean(house: House, path: str, content: bytes) -> str:
-    """What `git add` would keep of it: the person asks for a commit, so their filters run as for any."""
-    said = await house.as_person().ask("hash-object", "-w", "--stdin", f"--path={path}", stdin=content)
-    return said.decode().strip()

@@ -3,52 +3,51 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.git.applying import ground_of
-from greenroom.adapters.git.blobs import contents_of, keep
-from greenroom.adapters.git.comparing import delta
-from greenroom.adapters.git.faults import fault_of, is_locked
+from greenroom.adapters.git.blobs import keep
+from greenroom.adapters.git.comparing import Delta, delta
+from greenroom.adapters.git.hooked import committed
 from greenroom.adapters.git.house import House
+from greenroom.adapters.git.indexing import indexed_of, put_back
 from greenroom.adapters.git.journal import Indexed, Paper, save
+from greenroom.adapters.git.parting import commit_apart, own_edits, settle
 from greenroom.adapters.git.planning import Change
-from greenroom.adapters.git.refs import value_of
-from greenroom.adapters.git.running import PATIENCE, Answer
-from greenroom.adapters.git.seeding import joined, listing
+from greenroom.adapters.git.readiness import refuse_in_between
+from greenroom.adapters.git.refs import is_here, value_of
+from greenroom.adapters.git.seeding import joined
 from greenroom.adapters.git.states import State
 from greenroom.adapters.git.trailers import message_of, trailers_of
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Committed, WorkspaceFault
 
-HOOKS: Final = 900.0
-"""Seconds that a person's hooks may take."""
-
 RECENT: Final = 50
-TOLD: Final = 2000
-GOING_ON: Final = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
 
 
 async def commit(house: House, paper: Paper, message: str) -> Committed:
-    """Make what was applied one commit."""
+    """Make what was applied one commit: of whole files, and where a person has lines of their own in those, apart."""
     if house.repository.own:
         why = f"{str(house.repository.root)!r} is in no git repository, so nothing can be committed."
         raise WorkspaceFault("state", f"{why} The files are applied.")
-    mixed = await _mixed(house, paper)
-    if found := paper.commit or await _found(house, paper):
-        await save(house, evolve(paper, commit=found))
-        return Committed(commit=found, mixed=mixed)
+    if found := await commit_here(house, paper):
+        return await _again(house, evolve(paper, commit=found))
     if paper.state != "applied":
         raise WorkspaceFault("state", f"{paper.id!r} is {paper.state}, so there is nothing to commit.")
-    indexed = await indexed_of(house, paper.paths)
-    paper = evolve(paper, head=await value_of(house, "HEAD"), indexed=indexed)
+    refuse_in_between(house)
+    head = await value_of(house, "HEAD")
+    paper = evolve(paper, head=head, indexed=await indexed_of(house, paper.paths), commit="")
     await save(house, paper)
+    mixed = await own_edits(house, head, _before(paper), paper.indexed)
     told = {"run": paper.run, "applied": paper.id, "base": paper.base, "tip": paper.tip}
+    text = message_of(message, told)
     try:
-        made = await commit_paths(house, paper.paths, message_of(message, told), indexed)
+        if mixed:
+            made = await commit_apart(house, await _deltas(house, paper), text, paper.indexed)
+        else:
+            made = await commit_paths(house, paper.paths, text, paper.indexed)
     finally:
         paper = evolve(paper, changes=await _after_hooks(house, paper.changes))
         await save(house, paper)
@@ -56,9 +55,31 @@ async def commit(house: House, paper: Paper, message: str) -> Committed:
     return Committed(commit=made, mixed=mixed)
 
 
+async def commit_here(house: House, paper: Paper) -> str:
+    """The commit of this, if what is checked out has one: also one that nobody has written down, because we were killed
+    in between, and one that was amended with its message kept."""
+    return paper.commit if paper.commit and await is_here(house, paper.commit) else await _found(house, paper)
+
+
+async def _again(house: House, paper: Paper) -> Committed:
+    """A commit that is there: whatever a kill has left to be done about it is done."""
+    await save(house, paper)
+    mixed = await own_edits(house, paper.head, _before(paper), paper.indexed)
+    if mixed:
+        await settle(house, paper.head, paper.commit, await _deltas(house, paper), paper.indexed)
+    return Committed(commit=paper.commit, mixed=mixed)
+
+
+async def _deltas(house: House, paper: Paper) -> list[Delta]:
+    return [one for one in await delta(house, paper.base, paper.tip) if one.path in paper.paths]
+
+
+def _before(paper: Paper) -> dict[str, State]:
+    return {one.path: one.before for one in paper.changes}
+
+
 async def commit_paths(house: House, paths: Sequence[str], message: str, indexed: Sequence[Indexed]) -> str:
     """A new HEAD with these files as they lie there; if it is refused, the index is what it was."""
-    _refuse_in_between(house)
     known = {one.path for one in indexed if one.mode}
     there = {
         one for one in paths if (house.repository.root / one).is_symlink() or (house.repository.root / one).exists()
@@ -72,62 +93,17 @@ async def commit_paths(house: House, paths: Sequence[str], message: str, indexed
             await asyncio.to_thread(listed.write_bytes, _named(new))
             await person.ask("add", "-N", "-f", "--sparse", f"--pathspec-from-file={listed}", "--pathspec-file-nul")
         await asyncio.to_thread(listed.write_bytes, _named(named))
-        said = await _waited(house, message, listed)
-    if said.code == 0:
-        return await value_of(house, "HEAD")
-    await put_back(house, [one for one in indexed if not one.mode])
-    raise _why(said)
-
-
-async def indexed_of(house: House, paths: Iterable[str]) -> tuple[Indexed, ...]:
-    """What the person's index has of these files."""
-    found = {one.path: one for one in await listing(house.refs)}
-    rows = ((path, found.get(path)) for path in paths)
-    return tuple(Indexed(path=path, mode=one.mode, blob=one.blob) if one else Indexed(path=path) for path, one in rows)
-
-
-async def put_back(house: House, indexed: Iterable[Indexed]) -> None:
-    """Make the person's index have this of these files; everything else in it stays."""
-    none = "0" * (64 if house.habits.hashes == "sha256" else 40)
-    lines = [f"{one.mode or '0'} {one.blob or none}\t{one.path}" for one in indexed]
-    if lines:
-        await house.refs.ask("update-index", "-z", "--index-info", stdin=joined(lines))
+        try:
+            await committed(person, message, "--only", f"--pathspec-from-file={listed}", "--pathspec-file-nul")
+        except WorkspaceFault:
+            await put_back(house, [one for one in indexed if not one.mode])
+            raise
+    return await value_of(house, "HEAD")
 
 
 def _named(paths: Iterable[str]) -> bytes:
     """Names that mean nothing else than themselves. Git could be told so for all, but then its hooks would be too."""
     return joined(f":(top,literal){one}" for one in paths)
-
-
-async def _waited(house: House, message: str, listed: Path) -> Answer:
-    """Git's answer, after another git that is at work has had a little time."""
-    words = ("commit", "--only", "--no-status", "-F", "-", f"--pathspec-from-file={listed}", "--pathspec-file-nul")
-    end = time.monotonic() + PATIENCE
-    while True:
-        said = await house.as_person().tried(*words, stdin=message.encode(), seconds=HOOKS)
-        if said.code == 0 or not is_locked(said.err) or time.monotonic() > end:
-            return said
-        await asyncio.sleep(0.1)
-
-
-def _refuse_in_between(house: House) -> None:
-    for name, what in GOING_ON.items():
-        if (house.repository.git / name).exists():
-            why = f"A {what} is going on, in which git makes no commit of single files. They are applied: end it first."
-            raise WorkspaceFault("state", why)
-
-
-def _why(said: Answer) -> WorkspaceFault:
-    text = f"{said.err}\n{said.out.decode(errors='replace')}".strip()
-    if is_locked(said.err):
-        return fault_of(said.err, said.code, ("commit",))
-    if "tell me who you are" in text or "identity" in text:
-        return WorkspaceFault("state", "Git does not know your name. Set user.name and user.email with 'git config'.")
-    if "nothing to commit" in text or "no changes added" in text:
-        return WorkspaceFault("state", "There is nothing to commit: the files are as in the newest commit already.")
-    return WorkspaceFault(
-        "hook", f"The commit was refused, and the files stay applied. Git or a hook says: {text[-TOLD:]}"
-    )
 
 
 async def _found(house: House, paper: Paper) -> str:
@@ -140,19 +116,6 @@ async def _found(house: House, paper: Paper) -> str:
         if trailers_of(message).get("applied") == paper.id:
             return name
     return ""
-
-
-async def _mixed(house: House, paper: Paper) -> tuple[str, ...]:
-    """Files in which the person had changes that were in no commit: they are in this one."""
-    head = paper.head or await value_of(house, "HEAD")
-    mixed = set(paper.merged)
-    if head:
-        own = [one for one in await delta(house, head, paper.base) if one.path in paper.paths]
-        texts = await contents_of(house, (blob for one in own for blob in (one.old, one.new) if int(blob, 16)))
-        for one in own:
-            before, after = (texts.get(blob, b"").replace(b"\r\n", b"\n") for blob in (one.old, one.new))
-            mixed |= {one.path} if before != after else set()
-    return tuple(sorted(mixed))
 
 
 async def _after_hooks(house: House, changes: Sequence[Change]) -> tuple[Change, ...]:

@@ -66,7 +66,7 @@ def _counts(said: list[str]) -> dict[str, tuple[int, int, bool]]:
     """Lines added and removed by file, and whether it has none. For one with two names both follow, after nothing."""
     found, place = {}, 0
     while place < len(said):
-        added, removed, path = said[place].split("\t")
+        added, removed, path = said[place].split("\t", 2)
         place += 1
         if not path:
             path, place = said[place + 1], place + 2

@@ -9,10 +9,12 @@ from typing import Final
 from greenroom.core.ports.workspace import WorkspaceFault, WorkspaceReason
 
 LOCK: Final = re.compile(
-    r"Unable to create '([^']+\.lock)': File exists|cannot lock ref(?!.*(?:but expected|already exists))"
+    r"Unable to create '([^']+\.lock)': File exists"
+    r"|cannot lock ref(?!.*(?:but expected|already exists|exists; cannot create))"
 )
 KNOWN: Final[Sequence[tuple[str, WorkspaceReason, str]]] = (
     ("but expected", "state", "Somebody else has moved it at this moment. Look how it stands, and try again."),
+    ("exists; cannot create", "name", "Another name is in the way: git has no name below a name. Give another one."),
     ("already exists", "state", "Somebody else has made it at this moment. Look how it stands, and try again."),
     ("No space left on device", "disk", "The disk is full. Nothing was changed; make room and try again."),
     ("Disk quota exceeded", "disk", "The disk quota is used up. Nothing was changed; make room and try again."),

@@ -121,9 +121,10 @@ class House:
         write_whole(self._git / "HEAD", b"ref: refs/heads/none\n")
         write_whole(self._git / "config", settings_of(self.habits).encode())
         write_whole(self._git / "info" / "attributes", RAW.encode())
-        write_whole(self._git / "info" / "exclude", self._excluded())
+        write_whole(self._git / "info" / "exclude", self.excluded())
 
-    def _excluded(self) -> bytes:
+    def excluded(self) -> bytes:
+        """What git is told not to see here, by nobody's file in the tree."""
         if self.repository.own:
             return "\n".join(ALWAYS_OUT).encode()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Final
 
@@ -10,6 +11,8 @@ from greenroom.core.ports.workspace import WorkspaceFault
 OURS: Final = "refs/greenroom"
 PLAIN: Final = re.compile(r"[A-Za-z0-9_-]")
 LONGEST: Final = 100
+QUOTED: Final = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+LETTERS: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 
 def part(name: str) -> str:
@@ -55,6 +58,18 @@ def applied_ref(applied: str) -> str:
     if not found or not number.isdecimal():
         raise WorkspaceFault("name", f"Nothing was applied under the name {applied!r}.")
     return f"{applied_refs(run)}{number}"
+
+
+def unquoted(name: str) -> str:
+    """A file's name as git writes it where it has no other way: in quotes, if it has a tab, a quote … in it."""
+    if not (len(name) > 1 and name[0] == name[-1] == '"'):
+        return name
+    return os.fsdecode(QUOTED.sub(_letter, os.fsencode(name[1:-1])))
+
+
+def _letter(found: re.Match[bytes]) -> bytes:
+    code: bytes = found[1]
+    return bytes([int(code, 8)]) if len(code) == 3 else LETTERS.get(code, code)
 
 
 def _escaped(one: str) -> str:

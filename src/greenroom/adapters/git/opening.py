@@ -70,6 +70,14 @@ async def open_worktree(house: House, run: str, thread: str, base: str) -> GitWo
     return GitWorktree(house, place, run=run, thread=thread, base=base, sparse=paper.sparse)
 
 
+async def close_worktree(house: House, run: str, thread: str) -> None:
+    """Take the worktree of a thread away."""
+    place = house.folder / TREES / f"{part(run)}+{part(thread)}"
+    if place.is_dir():
+        async with alone(house.folder / "open.lock"):
+            await asyncio.to_thread(take_down, place, house.repository.common)
+
+
 async def _made(house: House, place: Path, run: str, thread: str, base: str) -> Paper:
     await asyncio.to_thread(_cleared, place, house.repository.common)
     tree = place / "tree"

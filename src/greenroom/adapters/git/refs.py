@@ -37,7 +37,7 @@ async def move(house: House, ref: str, new: str, old: str) -> None:
 async def under(house: House, prefix: str) -> list[tuple[str, str, str]]:
     """Name, commit and first line of each ref below this one, by name."""
     said = await house.refs.ask("for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents:subject)", prefix)
-    lines = os.fsdecode(said).splitlines()
+    lines = os.fsdecode(said).rstrip("\n").split("\n") if said else []
     found = [line.split("\0") for line in lines]
     return [(name, commit, subject) for name, commit, subject in found]
 
@@ -45,3 +45,15 @@ async def under(house: House, prefix: str) -> list[tuple[str, str, str]]:
 async def tree_of(house: House, commit: str) -> str:
     """The tree of a commit."""
     return await house.plain.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+
+
+async def is_here(house: House, commit: str) -> bool:
+    """Whether what is checked out has this commit in its history."""
+    return (await house.refs.tried("merge-base", "--is-ancestor", commit, "HEAD")).code == 0
+
+
+async def branches_with(house: House, commit: str) -> list[str]:
+    """The person's branches that have this commit; none for one that is gone."""
+    said = await house.refs.tried("for-each-ref", "--format=%(refname)", "--contains", commit, "refs/heads")
+    names = os.fsdecode(said.out).split("\n") if said.code == 0 else []
+    return [one.removeprefix("refs/heads/") for one in names if one]

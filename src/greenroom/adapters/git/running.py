@@ -117,7 +117,7 @@ class Git:
 
     async def tried(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
         """What it answers, also when it refuses."""
-        process = await self._begun(words)
+        process = await _whole(asyncio.ensure_future(self._begun(words)))
         try:
             async with asyncio.timeout(seconds):
                 out, err = await process.communicate(stdin)
@@ -185,9 +185,19 @@ def _is_outside(folder: str, apart: Path) -> bool:
     return folder.startswith("/") and not Path(folder).resolve().is_relative_to(apart)
 
 
+async def _whole(starting: asyncio.Future[asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """One that has started, also when nobody wants it any more: asyncio itself would see it dead behind the back of
+    whoever watches over it, and that complains on the person's screen."""
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _ended(await starting)
+        raise
+
+
 async def _ended(process: asyncio.subprocess.Process) -> None:
     """See it, and whatever it began, dead."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await asyncio.shield(asyncio.ensure_future(process.wait()))

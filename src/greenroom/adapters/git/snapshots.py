@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,14 +12,17 @@ from greenroom.adapters.git.house import House
 from greenroom.adapters.git.names import base_ref
 from greenroom.adapters.git.refs import move, tree_of, value_of
 from greenroom.adapters.git.seeding import seed
-from greenroom.adapters.git.staging import LARGEST, stage
-from greenroom.adapters.git.trailers import message_of
-from greenroom.core.ports.workspace import Snapshot
+from greenroom.adapters.git.staging import LARGEST, Named, nothing, stage
+from greenroom.adapters.git.trailers import message_of, trailers_of
+from greenroom.core.ports.workspace import LeftOut, Snapshot
 
 SUBJECT: Final = "The workspace as it was"
+LEFT: Final = "left"
+TOLD: Final = 50
+"""Files that are named among those that are not in it."""
 
 
-async def snapshot(house: House, run: str, *, largest: int = LARGEST) -> Snapshot:
+async def snapshot(house: House, run: str, *, largest: int = LARGEST, secret: Named = nothing) -> Snapshot:
     """What is there now; what was there, if this run has looked before."""
     ref = base_ref(run)
     if found := await value_of(house, ref):
@@ -26,11 +31,12 @@ async def snapshot(house: House, run: str, *, largest: int = LARGEST) -> Snapsho
             tree=await tree_of(house, found),
             head=await value_of(house, f"{found}^"),
             within=house.repository.within,
+            left_out=_read(await house.plain.text("show", "--no-patch", "--format=%B", found)),
         )
     head = await value_of(house, "HEAD")
     with house.temporary() as folder:
-        made = await _looked(house, folder / "index", largest)
-    commit = await commit_tree(house, made.tree, head, message_of(SUBJECT, {"run": run}))
+        made = await _looked(house, folder / "index", largest, secret)
+    commit = await commit_tree(house, made.tree, head, message_of(SUBJECT, {"run": run, LEFT: _written(made.left_out)}))
     await move(house, ref, commit, "")
     return Snapshot(
         commit=commit,
@@ -49,10 +55,21 @@ async def commit_tree(house: House, tree: str, parent: str, message: str, *, nam
     return await house.plain.also(env=who).text("commit-tree", tree, *parents, "-F", "-", stdin=message.encode())
 
 
-async def _looked(house: House, index: Path, largest: int) -> Snapshot:
+def _written(left_out: Sequence[LeftOut]) -> str:
+    """What is not in it, on one line of its message: who comes later has to know too."""
+    told = [[one.path, one.why, one.size] for one in left_out[:TOLD]]
+    return json.dumps(told, separators=(",", ":")).replace(" ", r"\u0020") if told else ""
+
+
+def _read(message: str) -> tuple[LeftOut, ...]:
+    rows = json.loads(trailers_of(message).get(LEFT, "[]"))
+    return tuple(LeftOut(path=path, why=why, size=size) for path, why, size in rows)
+
+
+async def _looked(house: House, index: Path, largest: int, secret: Named) -> Snapshot:
     seeds = await seed(house, index)
     root = house.repository.root
-    staged = await stage(house.on(root, index), root, untrue=seeds.untrue, largest=largest)
+    staged = await stage(house.on(root, index), root, untrue=seeds.untrue, largest=largest, secret=secret)
     if house.repository.own:
         await asyncio.to_thread(index.replace, house.repository.git / "index")  # so that the next look is quick
     return Snapshot(commit="", tree=staged.tree, conflicted=seeds.conflicted, left_out=staged.left_out)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from greenroom.adapters.git.running import Git
 from greenroom.adapters.git.seeding import joined, split
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.workspace import LeftOut, WorkspaceFault
 
 LARGEST: Final = 100 * 1024 * 1024
@@ -21,6 +21,14 @@ MOST: Final = 1_000_000
 """Files that git does not know yet; more is no work but a disk."""
 
 TRIES: Final = 3
+
+Named: TypeAlias = Callable[[str], bool]
+"""Whether a path is of some sort, by its name."""
+
+
+def nothing(_: str) -> bool:
+    """None is."""
+    return False
 
 
 @record
@@ -41,16 +49,25 @@ class Found:
 
 
 async def stage(
-    git: Git, root: Path, *, untrue: Sequence[str] = (), largest: int = LARGEST, whole: bool = False
+    git: Git,
+    root: Path,
+    *,
+    untrue: Sequence[str] = (),
+    largest: int = LARGEST,
+    whole: bool = False,
+    secret: Named = nothing,
+    ignored: Named = nothing,
 ) -> Staged:
     """Look at the tree, and make one of git's of it. Files may come and go meanwhile: then it is looked at again.
 
     Of `untrue` files the index keeps something else than lies there; they are read whatever it says. A `whole` tree has
-    every file's content in the repository, which in a partial clone is not so.
+    every file's content in the repository, which in a partial clone is not so. What git does not know and is `secret`
+    by its name is left out; what is `ignored` is as good as not there.
     """
     for last in range(1, TRIES + 1):
         try:
-            staged = await _staged(git, root, untrue, largest)
+            unknown = [one for one in await _unknown(git) if not ignored(one)]
+            staged = await _staged(git, root, untrue, unknown, largest=largest, secret=secret)
             tree = await git.text("write-tree", *(() if whole else ("--missing-ok",)))
             return Staged(tree=tree, left_out=staged.left_out)
         except WorkspaceFault as fault:
@@ -59,11 +76,16 @@ async def stage(
     raise AssertionError("the last try returns or raises")
 
 
-async def _staged(git: Git, root: Path, untrue: Sequence[str], largest: int) -> Found:
-    changed, unknown = await _changed(git), await _unknown(git)
+async def _staged(
+    git: Git, root: Path, untrue: Sequence[str], every: Sequence[str], *, largest: int, secret: Named
+) -> Found:
+    changed = await _changed(git)
+    hidden = [one for one in every if secret(one)]
+    unknown = [one for one in every if one not in hidden] if hidden else every
     again = dict.fromkeys(untrue)
     changed = [one for one in changed if one[1] not in again] + [("T", path) for path in again]
     found = await asyncio.to_thread(_sorted_out, root, changed, unknown, largest)
+    found = evolve(found, left_out=(*found.left_out, *(LeftOut(path=one, why="secret") for one in hidden)))
     if found.gone:
         await git.ask("update-index", "-z", "--force-remove", "--stdin", stdin=joined(found.gone))
     if found.there:

@@ -7,15 +7,15 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from greenroom.adapters.git import forgetting
 from greenroom.adapters.git.finding import Repository, repository_of
 from greenroom.adapters.git.house import House
-from greenroom.adapters.git.journal import papers
 from greenroom.adapters.git.opening import TREES, Paper, paper_of, take_down
 from greenroom.adapters.git.refs import value_of
 from greenroom.adapters.git.workspaces import OWN, own_repository
 from greenroom.adapters.git.worktrees import GitWorktree
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.workspace import Clash, Clashes, Mark, Standing, WorkspaceFault
+from greenroom.core.ports.workspace import SCRATCH, Clash, Clashes, Mark, Standing, WorkspaceFault
 
 MOST = 200
 """Files of one worktree that are named."""
@@ -71,8 +71,11 @@ class GitWorktrees:
         )
         try:
             worktree, house = await self._opened(place, paper)
-            tip, dirty = await worktree.tip(), await worktree.dirty()
-            unapplied = await _unapplied(house, paper, tip)
+            tip = await worktree.tip()
+            if paper.thread == SCRATCH:
+                return evolve(told, tip=tip)
+            dirty = await worktree.dirty()
+            unapplied = await forgetting.unapplied(house, paper.run, paper.base, [tip])
         except WorkspaceFault as fault:
             files = await asyncio.to_thread(_files, place / "tree")
             return evolve(told, dirty=files, orphan=f"Its repository cannot be used. {fault}")
@@ -92,19 +95,16 @@ def _repository(paper: Paper, folder: Path) -> Repository:
     root = Path(paper.root)
     if not root.is_dir():
         raise WorkspaceFault("repository", f"{paper.root!r} is gone.")
-    own = own_repository(root, folder) if Path(paper.git) == folder / OWN else None
+    own = own_repository(root, Path(paper.git).parent) if _is_own(Path(paper.git), folder) else None
     repository = own or repository_of(root)
     if repository is None or str(repository.common) != paper.git:
         raise WorkspaceFault("repository", f"{paper.root!r} is another repository than it was.")
     return repository
 
 
-async def _unapplied(house: House, paper: Paper, tip: str) -> Sequence[str]:
-    """The first lines of the commits that nobody has yet."""
-    applied = [one.tip for one in await papers(house, paper.run) if one.state == "applied"]
-    known = [f"^{one}" for one in applied if await value_of(house, one)]
-    words = ("log", "--first-parent", "--no-show-signature", "--format=%s", tip, f"^{paper.base}", *known)
-    return (await house.plain.text(*words)).splitlines()
+def _is_own(git: Path, folder: Path) -> bool:
+    """Whether it is ours, of a folder that is in no repository: it has the name of what we keep about that."""
+    return git.name == OWN and git.parent.name == folder.name and git.is_dir()
 
 
 def _files(tree: Path) -> tuple[str, ...]:

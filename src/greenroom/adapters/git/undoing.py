@@ -6,31 +6,65 @@ import asyncio
 from typing import Final
 
 from greenroom.adapters.git.applying import MEANWHILE, finish, ground_of, moved, refused
-from greenroom.adapters.git.committing import commit_paths, indexed_of, put_back
+from greenroom.adapters.git.committing import commit_here, commit_paths
+from greenroom.adapters.git.comparing import delta
 from greenroom.adapters.git.house import House
+from greenroom.adapters.git.indexing import indexed_of, put_back, states_in
 from greenroom.adapters.git.journal import Paper, save, unfinished
-from greenroom.adapters.git.refs import value_of
+from greenroom.adapters.git.parting import commit_apart, own_edits
+from greenroom.adapters.git.readiness import expect_commit
+from greenroom.adapters.git.refs import branches_with, is_here, value_of
 from greenroom.adapters.git.trailers import message_of
-from greenroom.adapters.git.writing import Interfered, edited
+from greenroom.adapters.git.writing import Interfered, edited, untouched
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Buried, Clash, Clashes, Undone, WorkspaceFault
 
 EDITED: Final = "it was edited since"
 PUSHED: Final = "It is on a remote branch already"
 COVERED: Final = "Other commits came after it"
+AMENDED: Final = "Its commit was amended, or made anew elsewhere"
 
 
 async def undo(house: House, paper: Paper, *, revert: bool) -> Undone | Clashes | Buried:
     """Make the tree what it was before this was applied."""
     if paper.state in ("undone", "dropped"):
         return Undone(paths=())
+    paper = await _as_it_stands(house, paper)
     if paper.commit and not revert and (why := await _why_not(house, paper.commit)):
         return Buried(commit=paper.commit, why=f"{why}. It can be undone by a commit on top.")
     if blocked := await asyncio.to_thread(edited, ground_of(house), paper.changes):
         return Clashes(clashes=tuple(Clash(path=one, why=EDITED) for one in blocked))
+    if revert and paper.commit:
+        await expect_commit(house)
     paper = evolve(paper, state="undoing", reverting=revert and bool(paper.commit))
     await save(house, paper)
     return await taken_back(house, paper)
+
+
+async def _as_it_stands(house: House, paper: Paper) -> Paper:
+    """With the commit that is checked out of it. One that is elsewhere is a fault: here it cannot be undone."""
+    commit = await commit_here(house, paper)
+    if commit or not paper.commit:
+        return evolve(paper, commit=commit)
+    short = paper.commit[:10]
+    if names := await branches_with(house, paper.commit):
+        why = f"Its commit {short} is on {names[0]!r}, which is not checked out here, so nothing was undone."
+        raise WorkspaceFault("state", f"{why} Go there with 'git switch {names[0]}', and undo it.")
+    if await _is_in_head(house, paper):
+        return paper
+    if await asyncio.to_thread(untouched, ground_of(house), paper.changes):
+        why = f"There is nothing to undo: its commit {short} is on no branch any more, and your files are as before it."
+        raise WorkspaceFault("state", why)
+    return evolve(paper, commit="")
+
+
+async def _is_in_head(house: House, paper: Paper) -> bool:
+    """Whether the newest commit has these files as the one of the work had them."""
+    head = await value_of(house, "HEAD")
+    if not head or not await value_of(house, paper.commit):
+        return False
+    now, then = await states_in(house, head), await states_in(house, paper.commit)
+    return all(now.get(one) == then.get(one) for one in paper.paths)
 
 
 async def taken_back(house: House, paper: Paper) -> Undone | Clashes:
@@ -41,7 +75,12 @@ async def taken_back(house: House, paper: Paper) -> Undone | Clashes:
         if isinstance(failed, Interfered):
             return Clashes(clashes=(Clash(path=failed.path, why=MEANWHILE),))
         raise refused(failed)
-    done = await _commit_taken_back(house, paper)
+    try:
+        done = await _commit_taken_back(house, paper)
+    except WorkspaceFault:
+        await moved(house, paper.moves, paper.token)
+        await save(house, evolve(paper, state="applied", reverting=False))
+        raise
     await save(house, evolve(paper, state="undone"))
     return done
 
@@ -72,8 +111,13 @@ async def _reverted(house: House, paper: Paper) -> str:
     subject = await house.refs.text("log", "-1", "--no-show-signature", "--format=%s", paper.commit)
     told = {"run": paper.run, "undone": paper.id}
     message = message_of(f'Revert "{subject}"\n\nThis reverts commit {paper.commit}.', told)
+    head, indexed = await value_of(house, "HEAD"), await indexed_of(house, paper.paths)
+    mixed = await own_edits(house, head, {one.path: one.after for one in paper.changes}, indexed)
     try:
-        return await commit_paths(house, paper.paths, message, await indexed_of(house, paper.paths))
+        if mixed:
+            back = [one for one in await delta(house, paper.tip, paper.base) if one.path in paper.paths]
+            return await commit_apart(house, back, message, indexed)
+        return await commit_paths(house, paper.paths, message, indexed)
     except WorkspaceFault as fault:
         if fault.reason == "state" and "nothing to commit" in str(fault):
             return await value_of(house, "HEAD")
@@ -83,7 +127,7 @@ async def _reverted(house: House, paper: Paper) -> str:
 async def _why_not(house: House, commit: str) -> str:
     """Why a commit cannot just be taken back."""
     if await value_of(house, "HEAD") != commit:
-        return COVERED
+        return COVERED if await is_here(house, commit) else AMENDED
     said = await house.refs.text(
         "for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit, "refs/remotes"
     )

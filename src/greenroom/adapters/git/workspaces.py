@@ -9,21 +9,26 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from greenroom.adapters.git import (
+    adopting,
     applying,
     blaming,
     branching,
     committing,
     comparing,
+    forgetting,
     lending,
+    mixing,
     opening,
+    readiness,
     snapshots,
     undoing,
 )
+from greenroom.adapters.git.files import told
 from greenroom.adapters.git.finding import Repository, repository_of
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.journal import load, papers
 from greenroom.adapters.git.locks import alone
-from greenroom.adapters.git.staging import LARGEST
+from greenroom.adapters.git.staging import LARGEST, Named, nothing
 from greenroom.adapters.git.worktrees import GitWorktree
 from greenroom.core.ports.workspace import (
     UNIFIED,
@@ -34,6 +39,7 @@ from greenroom.core.ports.workspace import (
     Clashes,
     Committed,
     Diff,
+    Kept,
     Lent,
     Snapshot,
     Undone,
@@ -47,18 +53,30 @@ OWN: Final = "own.git"
 class GitWorkspace:
     """One workspace. What it keeps lies in a folder of the user's cache, and in the repository below refs/greenroom."""
 
-    def __init__(self, house: House, *, largest: int = LARGEST) -> None:
+    def __init__(self, house: House, *, largest: int = LARGEST, secret: Named = nothing) -> None:
         self._house = house
         self._largest = largest
+        self._secret = secret
 
     @classmethod
     async def find(
-        cls, folder: Path, cache: Path, *, env: Mapping[str, str] | None = None, largest: int = LARGEST
+        cls,
+        folder: Path,
+        cache: Path,
+        *,
+        own: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        largest: int = LARGEST,
+        secret: Named = nothing,
     ) -> GitWorkspace:
-        """The workspace that a folder is, or is in; what a kill left half done is brought to an end."""
-        own = dict(os.environ if env is None else env)
-        repository = await asyncio.to_thread(_found, folder, cache, own.get("HOME", ""))
-        found = cls(await House.open(repository, cache / repository.key, own), largest=largest)
+        """The workspace that a folder is, or is in; what a kill left half done is brought to an end.
+
+        A file that git does not know and that is `secret` by its name stays where it is, and only there. Of a folder
+        that is in no repository all that was is kept in `own`, or in the cache: who empties that loses it.
+        """
+        around = dict(os.environ if env is None else env)
+        repository = await asyncio.to_thread(_found, folder, cache, own or cache, around.get("HOME", ""))
+        found = cls(await House.open(repository, cache / repository.key, around), largest=largest, secret=secret)
         await found._whole(asyncio.sleep(0))
         return found
 
@@ -74,7 +92,7 @@ class GitWorkspace:
 
     async def snapshot(self, run: str) -> Snapshot:
         """What is there now."""
-        return await snapshots.snapshot(self._house, run, largest=self._largest)
+        return await snapshots.snapshot(self._house, run, largest=self._largest, secret=self._secret)
 
     async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
         """What no snapshot has and work needs."""
@@ -83,6 +101,26 @@ class GitWorkspace:
     async def open(self, run: str, thread: str, base: str) -> GitWorktree:
         """A worktree for a thread."""
         return await opening.open_worktree(self._house, run, thread, base)
+
+    async def close(self, run: str, thread: str) -> None:
+        """Take a thread's worktree away."""
+        await opening.close_worktree(self._house, run, thread)
+
+    async def adopt(self, run: str, thread: str, origin: str, tip: str) -> None:
+        """Let a run begin as another one was."""
+        await adopting.adopt(self._house, run, thread, origin, tip)
+
+    async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
+        """A commit with some files as they were."""
+        return await mixing.put_back(self._house, tip, base, paths)
+
+    async def kept(self) -> Sequence[Kept]:
+        """What is kept of each run."""
+        return await forgetting.every(self._house)
+
+    async def forget(self, run: str, *, discard: bool = False) -> Kept | Clashes:
+        """Delete what is kept of a run."""
+        return await self._whole(forgetting.forget(self._house, run, discard=discard))
 
     async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
         """What changed from one commit to another."""
@@ -107,6 +145,13 @@ class GitWorkspace:
             return await committing.commit(self._house, await load(self._house, applied), message)
 
         return await self._whole(made())
+
+    async def expect(self, *, branch: str = "") -> None:
+        """What a commit or a branch would be refused for."""
+        if branch:
+            await branching.refuse_name(self._house, branch)
+        else:
+            await readiness.expect_commit(self._house)
 
     async def branch(self, name: str, base: str, tip: str, message: str) -> Branched:
         """A new branch with the work on it."""
@@ -142,14 +187,18 @@ class GitWorkspace:
             work.close()
 
 
-def _found(folder: Path, cache: Path, home: str) -> Repository:
+def _found(folder: Path, cache: Path, own: Path, home: str) -> Repository:
     found = repository_of(folder, home=Path(home).resolve() if home else None)
     if found is not None:
         return found
     root = folder.resolve()
     if not root.is_dir():
         raise WorkspaceFault("name", f"There is no folder {str(folder)!r}.")
-    return own_repository(root, cache / own_repository(root, cache).key)
+    key = own_repository(root, cache).key
+    there = cache / key if (cache / key / OWN).is_dir() else own / key
+    with told(str(there)):
+        there.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return own_repository(root, there)
 
 
 def own_repository(root: Path, folder: Path) -> Repository:

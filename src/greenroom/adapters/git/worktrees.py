@@ -6,10 +6,13 @@ Its own `.git` file is for whoever works in it; we never read it, nor anything e
 from __future__ import annotations
 
 import os
+import posixpath
 import shutil
+import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from greenroom.adapters.git import viewing
 from greenroom.adapters.git.house import House
@@ -23,6 +26,9 @@ from greenroom.adapters.git.staging import Staged, stage
 from greenroom.adapters.git.trailers import mark_of, marked, message_of
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import Mark, Recorded, WorkspaceFault
+
+STAND_INS: Final = frozenset({".greenroom", ".claude", ".mcp.json"})
+"""What commands must not make: where there is none, the walls put an empty one."""
 
 
 class GitWorktree:
@@ -128,7 +134,7 @@ class GitWorktree:
         if self._sparse:
             await look_again(git, Path(self.folder), await listing(git))
         try:
-            return await stage(git, Path(self.folder), whole=not self._sparse)
+            return await stage(git, Path(self.folder), whole=not self._sparse, ignored=self._is_stand_in)
         except WorkspaceFault as fault:
             if self._sparse or fault.reason not in ("git", "repository"):
                 raise
@@ -138,7 +144,18 @@ class GitWorktree:
         """The same with an index made anew: it was broken, or git has thrown away what nothing led to any more."""
         self._forget()
         await git.ask("read-tree", await self.tip())
-        return await stage(git, Path(self.folder), whole=not self._sparse)
+        return await stage(git, Path(self.folder), whole=not self._sparse, ignored=self._is_stand_in)
+
+    def _is_stand_in(self, path: str) -> bool:
+        """Whether it is what walls stand on while commands run, which a kill leaves there: it is nobody's work, and it
+        must not be taken away while a command may still run behind them."""
+        if posixpath.basename(path) not in STAND_INS:
+            return False
+        try:
+            kind = os.lstat(Path(self.folder, path))
+        except OSError:
+            return True
+        return stat.S_ISREG(kind.st_mode) and kind.st_size == 0
 
     def _refuse_gone(self) -> None:
         if not Path(self.folder).is_dir():

@@ -96,6 +96,11 @@ def edited(ground: Ground, changes: Iterable[Change]) -> list[str]:
     return [one.path for one in changes if not _is_either(ground, one)]
 
 
+def untouched(ground: Ground, changes: Iterable[Change]) -> bool:
+    """Whether every file is as it was before."""
+    return all(same(_now(ground, one), one.before) for one in changes)
+
+
 def clear(ground: Ground, changes: Sequence[Change], token: str) -> None:
     """Take away what was being written when we were killed."""
     for number, one in enumerate(changes):

@@ -31,6 +31,7 @@ ARGUMENTS: Final = 40
 FILTER: Final = 41
 TOLD: Final = 45
 GATE: Final = 46
+BRIDGED: Final = ("--info-fd", str(TOLD), "--block-fd", str(GATE))
 PORT: Final = 3128
 STAGE: Final = "/tmp"
 
@@ -48,14 +49,11 @@ OWN_COUNT: Final = (5, 14)
 
 
 class Bubblewrap:
-    """Around one workspace. With `proxy` (a unix socket) there is a way out, and it is the only one."""
+    """Around one workspace."""
 
-    def __init__(
-        self, ground: Ground, limits: Limits, *, cgroups: Cgroups, program: str = "bwrap", proxy: Path | None = None
-    ) -> None:
+    def __init__(self, ground: Ground, limits: Limits, *, cgroups: Cgroups, program: str = "bwrap") -> None:
         self._ground = ground
         self._program = program
-        self._proxy = proxy
         self._who = identity(ground.root)
         self._standing = Standing(ground, limits, cgroups, self._who)
         self._scratch = self._standing.scratch
@@ -68,11 +66,11 @@ class Bubblewrap:
         """Namespaces."""
         return "walled"
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str = "") -> Enclosed:
         """The command in namespaces of its own, with limits, as somebody who is not root."""
         joined = self._standing.begin()
         try:
-            return self._enclosed(joined, words, folder, env)
+            return self._enclosed(joined, words, folder, env, door)
         except BaseException:
             self._standing.end(joined.token)
             raise
@@ -89,14 +87,16 @@ class Bubblewrap:
         """What commands had for themselves goes with the walls."""
         self._standing.close()
 
-    def _enclosed(self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+    def _enclosed(
+        self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str
+    ) -> Enclosed:
         mounts = Mounts(self._who, STAGE, self._scratch.nothing)
-        arguments = [*NAMESPACES, *self._system(), *self._world(mounts, env), *CLOSED, *self._bridged()]
+        arguments = [*NAMESPACES, *self._system(), *self._world(mounts, env), *CLOSED, *(BRIDGED if door else ())]
         arguments += ["--seccomp", str(FILTER), "--chdir", self._ground.seen(folder)]
         return Enclosed(
             words=(self._program, "--args", str(ARGUMENTS), "--", *self._inside(), *words),
             folder="/",
-            env=self._environment(env),
+            env=self._environment(env, door),
             token=joined.token,
             uid=self._who.uid if self._who.changes else None,
             gid=self._who.gid if self._who.changes else None,
@@ -108,7 +108,7 @@ class Bubblewrap:
             contents={ARGUMENTS: _joined(arguments), FILTER: self._filter},
             outer=True,
             verdict=VERDICT,
-            bridge=self._bridge(),
+            bridge=Bridge(port=PORT, socket=door, told=TOLD, gate=GATE) if door else None,
         )
 
     # ------------------------------------------------------------------------------------------- what is to be seen
@@ -204,11 +204,11 @@ class Bubblewrap:
 
     # ------------------------------------------------------------------------------------------- what else it is given
 
-    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+    def _environment(self, env: Mapping[str, str], door: str) -> dict[str, str]:
         own = {**env, "HOME": str(self._ground.home), "TMPDIR": "/tmp"}
         if self._who.changes:
             own |= {"USER": NAME, "LOGNAME": NAME}
-        if self._proxy is not None:
+        if door:
             address = f"http://127.0.0.1:{PORT}"
             names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
             own |= {name: address for upper in names for name in (upper, upper.lower())}
@@ -218,12 +218,6 @@ class Bubblewrap:
     def _inside(self) -> tuple[str, ...]:
         processes = str(self._standing.limits.processes) if _kernel() >= OWN_COUNT else "unlimited"
         return str(system_program("bash") or "/bin/sh"), "-c", INSIDE.format(processes=processes), NAME
-
-    def _bridge(self) -> Bridge | None:
-        return Bridge(port=PORT, socket=str(self._proxy), told=TOLD, gate=GATE) if self._proxy is not None else None
-
-    def _bridged(self) -> tuple[str, ...]:
-        return ("--info-fd", str(TOLD), "--block-fd", str(GATE)) if self._proxy is not None else ()
 
 
 def _joined(arguments: list[str]) -> bytes:

@@ -44,12 +44,12 @@ class Chosen:
     why: tuple[str, ...] = ()
 
 
-def wall_of(tier: Tier, ground: Ground, limits: Limits, proxy: Path | None = None) -> Wall | None:
+def wall_of(tier: Tier, ground: Ground, limits: Limits) -> Wall | None:
     """Walls of this tier; None for none."""
     match tier:
         case "walled":
             program = str(system_program("bwrap") or "bwrap")
-            return Bubblewrap(ground, limits, cgroups=Cgroups(limits), program=program, proxy=proxy)
+            return Bubblewrap(ground, limits, cgroups=Cgroups(limits), program=program)
         case "landlocked":
             return Landlocked(ground, limits, cgroups=Cgroups(limits), version=landlock_version())
         case "seatbelt":

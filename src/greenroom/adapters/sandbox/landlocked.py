@@ -61,7 +61,7 @@ class Landlocked:
         """Landlock."""
         return "landlocked"
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
         """The command with rules and limits, as somebody who is not root."""
         joined = self._standing.begin()
         try:

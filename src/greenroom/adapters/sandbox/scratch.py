@@ -6,7 +6,8 @@ import os
 import pwd
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -50,8 +51,9 @@ class Scratch:
     def furnish(self, who: Identity, home: Path) -> None:
         """For this one: /etc says who it is and nothing of others, and what is for writing belongs to it."""
         self.etc.mkdir(mode=0o755)
-        for name in ETC:
-            _copied(Path("/etc", name), self.etc / name)
+        with _opened("/etc") as there, _opened(str(self.etc)) as here:
+            for name in ETC:
+                _copied(name, there, here)
         name = NAME if who.changes else _name(who.uid)
         people = f"{name}:x:{who.uid}:{who.gid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
         (self.etc / "passwd").write_text(people, encoding="utf-8")
@@ -72,15 +74,40 @@ def _name(uid: int) -> str:
     return NAME
 
 
-def _copied(source: Path, target: Path) -> None:
-    """What everybody may read. Links stay links: what they lead to is seen, or nobody's business."""
+@contextmanager
+def _opened(folder: str, within: int | None = None) -> Iterator[int]:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY, dir_fd=within)
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def _copied(name: str, there: int, here: int) -> None:
+    """What everybody may read. Links stay links: what they lead to is seen, or nobody's business.
+
+    From one open folder into another: there are a thousand of them, and every command line waits for it.
+    """
     with suppress(OSError):
-        kind = os.lstat(source).st_mode
+        kind = os.stat(name, dir_fd=there, follow_symlinks=False).st_mode
         if stat.S_ISLNK(kind):
-            target.symlink_to(source.readlink())
+            os.symlink(os.readlink(name, dir_fd=there), name, dir_fd=here)
         elif stat.S_ISDIR(kind) and kind & stat.S_IROTH:
-            target.mkdir()
-            for one in source.iterdir():
-                _copied(one, target / one.name)
+            _copied_folder(name, there, here)
         elif stat.S_ISREG(kind) and kind & stat.S_IROTH:
-            shutil.copyfile(source, target)
+            _copied_file(name, there, here)
+
+
+def _copied_folder(name: str, there: int, here: int) -> None:
+    os.mkdir(name, dir_fd=here)
+    with _opened(name, there) as source, _opened(name, here) as target:
+        for one in os.scandir(source):
+            _copied(one.name, source, target)
+
+
+def _copied_file(name: str, there: int, here: int) -> None:
+    source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=there)
+    with os.fdopen(source, "rb") as content:
+        target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=here)
+        with os.fdopen(target, "wb") as copy:
+            shutil.copyfileobj(content, copy)

@@ -43,7 +43,7 @@ class Seatbelt:
         """What macOS has."""
         return "seatbelt"
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
         """The command under a profile."""
         joined = self._standing.begin()
         try:

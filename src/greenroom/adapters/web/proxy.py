@@ -9,8 +9,9 @@ import asyncio
 import socket
 import stat
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -53,6 +54,14 @@ class Visit:
     caller: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """The hosts that somebody may reach, as patterns, and the guard that looks where they are."""
+
+    hosts: tuple[Host, ...]
+    guard: Guard
+
+
 PROXY_LIMITS: Final = ProxyLimits()
 
 
@@ -60,26 +69,32 @@ def _nobody(_: Visit) -> None:
     """Nobody wants to know."""
 
 
+def _none_of_its_own(_: int) -> None:
+    """Whoever asks goes the way of all."""
+
+
 class Proxy:
     """One proxy. `hosts` are those that may be reached: a name, or `*.domain` for all below one, and a port if it is
-    not the web's. `told` hears of every request. With a `token` only who has it is served."""
+    not the web's. Who asks may have a way of its own, and goes that one (`own`, by the process that asks). `told` hears
+    of every request. With a `token` only who has it is served."""
 
     def __init__(
         self,
         guard: Guard,
         hosts: Iterable[str],
         *,
+        own: Callable[[int], Way | None] = _none_of_its_own,
         told: Callable[[Visit], None] = _nobody,
         token: str = "",
         limits: ProxyLimits = PROXY_LIMITS,
     ) -> None:
-        self._guard = guard
-        self._hosts = tuple(map(_pattern, hosts))
+        self._way = Way(hosts=tuple(map(pattern, hosts)), guard=guard)
+        self._own = own
         self._told = told
         self._token = token
         self._limits = limits
         self._server: asyncio.Server | None = None
-        self._visits: set[asyncio.Task[None]] = set()
+        self._visits: dict[asyncio.Task[None], int] = {}
         self._path: Path | None = None
 
     async def listen(self, path: Path, mode: int = 0o600) -> None:
@@ -103,12 +118,17 @@ class Proxy:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
+    def cut(self, callers: Collection[int]) -> None:
+        """End what is served to these processes, also what they have asked for and not got yet."""
+        for task in [task for task, caller in self._visits.items() if caller in callers]:
+            task.cancel()
+
     # ---------------------------------------------------------------------------------------------------- a visit
 
     def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._visit(reader, writer))
-        self._visits.add(task)
-        task.add_done_callback(self._visits.discard)
+        self._visits[task] = _caller(writer)
+        task.add_done_callback(lambda done: self._visits.pop(done, None))
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -138,12 +158,13 @@ class Proxy:
 
     async def _serve(self, head: Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         place, caller = str(head.host), _caller(writer)
-        if not any(loosens(one, head.host) for one in self._hosts):
+        way = self._own(caller) or self._way
+        if not any(loosens(one, head.host) for one in way.hosts):
             why = f"{place!r} is none of the hosts that may be reached from here."
             self._told(Visit(host=place, verdict="refused", why=why, caller=caller))
             return await self._answer((reader, writer), "403 Forbidden", why)
         try:
-            checked = await self._guard.check(head.host)
+            checked = await way.guard.check(head.host)
             there = await asyncio.open_connection(sock=await checked.connect(self._limits.connect), limit=PIECE)
         except WebFault as fault:
             barred = fault.reason == "barred"
@@ -196,7 +217,8 @@ class Proxy:
                     await first(pump(there[0], here[1], heard), sending)
 
 
-def _pattern(told: str) -> Host:
+def pattern(told: str) -> Host:
+    """A host that may be reached, as settings write it; `WorldFault` for what is none."""
     try:
         return host(told, pattern=True)
     except BadHost as why:

@@ -11,6 +11,9 @@ from greenroom.core.state.spec import AgentSpec
 
 UNREAD: Final = "is kept, but nothing here reads it yet; it comes with planning."
 
+IN_JOBS: Final = frozenset({"run_checks", "propose_plan"})
+"""Tools that there are where a job is done, and nowhere else."""
+
 
 def remarks(one: Found, agents: Agents, tools: Collection[str] = ()) -> tuple[Note, ...]:
     """All of them: of its file, of its tools, of whom it calls. `tools` are the names of those that there are."""
@@ -19,7 +22,7 @@ def remarks(one: Found, agents: Agents, tools: Collection[str] = ()) -> tuple[No
 
 def missing_tools(spec: AgentSpec, tools: Collection[str]) -> Iterator[Note]:
     """Tools that it names and nobody has."""
-    missing = [name for name in spec.tools if name not in tools]
+    missing = [name for name in spec.tools if name not in tools and name not in IN_JOBS]
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         yield Note(key="tools", text=f"names {names}, which this Greenroom does not have: its requests leave that out.")

@@ -19,6 +19,8 @@ NAME: Final = re.compile(r"\w[\w.-]{0,63}")
 RESERVED: Final = ("system", "door")
 NAMED: Final = "a name of up to 64 letters, digits, - _ and ., like code-reviewer"
 HOTTEST: Final = 2.0
+SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "agent_manager")
+"""Skills that not every agent that plans has."""
 
 
 def name(value: object) -> str:
@@ -128,6 +130,14 @@ def several_of(*words: str) -> Reader:
         return found
 
     return read
+
+
+def skills(value: object) -> tuple[str, ...]:
+    """Skills of an agent that plans."""
+    try:
+        return names(several_of(*SKILLS)(value))
+    except Unfit as unfit:
+        raise Unfit(f"{unfit}; what an agent is good at is said with `capabilities`") from None
 
 
 def translated(words: Mapping[str, str]) -> Reader:

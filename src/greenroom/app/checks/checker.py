@@ -63,6 +63,10 @@ class ProjectChecks:
         """Those that it runs, the most useful first."""
         return self._checks
 
+    def elsewhere(self, commands: Commands, tree: Tree, look: Look) -> ProjectChecks:
+        """The same checks with the same base, on another tree."""
+        return ProjectChecks(self._checks, commands, tree, look=look, base=self._base, left=self._left)
+
     async def baseline(self, witness: Witness) -> Report:
         """Run all of them: what fails now is old from now on."""
         report = await self._report(self._checks, witness, base=True)

@@ -22,11 +22,13 @@ class Delivered:
     """What is to be handed over: its `tree`, what the work `meddled` with, which files are `broken`, and what the agent
     `says` of it, held against the `facts`.
 
-    `restored` is a run of the same checks on it with everything that judges it put back as it was on the base.
+    `unfollowed` says what of its judges nobody has looked at. `restored` is a run of the same checks on it with
+    everything that judges it put back as it was on the base.
     """
 
     tree: str
     meddled: tuple[Meddled, ...] = ()
+    unfollowed: tuple[str, ...] = ()
     broken: tuple[SyntaxFault, ...] = ()
     says: str = ""
     facts: Facts | None = None

@@ -13,7 +13,7 @@ from typing import Final
 from greenroom.abilities.permission.outward import Reach, anywhere, outward
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.abilities.tools.output.long import presented
-from greenroom.app.hands.asked import with_what
+from greenroom.app.hands.asked import of_command, wish, with_what
 from greenroom.app.hands.origins import origins_of
 from greenroom.app.hands.redaction import MASK, NOTHING_SECRET, Redaction, stands_in
 from greenroom.app.hands.rule_of_two import exposed, exposed_at, release, tightened
@@ -95,6 +95,7 @@ class Guarded:
             return evolve(own, digest=digest, question=f"{own.question}\n{found.why}" if found else own.question)
         asked = with_what(targets, given) if ruling.verdict == "ask" else ""
         question = f"{wish(step)} {ruling.why}".strip() + asked
+        question += of_command(step, targets, question) if ruling.verdict == "ask" else ""
         return evolve(own, **_decided(ruling), question=question, digest=digest, release=release(ruled, found))
 
     async def run(self, bench: Bench) -> Outcome:
@@ -186,11 +187,6 @@ def principals(world: World, step: Step) -> Principals:
 def digest_of(name: str, given: Data) -> str:
     """The name of exactly this call: another one needs another answer."""
     return hashlib.sha256(encode([name, dict(given)])).hexdigest()
-
-
-def wish(step: Step) -> str:
-    """The first sentence of a question; why it is asked comes after it."""
-    return f"{step.agent_id} wants to use {step.work.executor}."
 
 
 def _decided(ruling: Ruling) -> Mapping[str, object]:

@@ -24,7 +24,7 @@ from greenroom.app.hands.browser import browser_tool
 from greenroom.app.hands.closed import closed, closed_for
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.equipment import Equipment
-from greenroom.app.hands.guarded import Guarded
+from greenroom.app.hands.guarded import After, Guarded
 from greenroom.app.hands.policy import policy_for
 from greenroom.app.hands.redaction import Redaction
 from greenroom.app.hands.toolbox import Toolbox
@@ -97,10 +97,15 @@ class Hands:
     @property
     def executors(self) -> Sequence[Executor]:
         """The tools as agents meet them."""
-        after, redaction = self._equipment.after, self._redaction
+        redaction = self._redaction
         tools = self.toolbox if self._copied is None else map(self._copied.wrap, self.toolbox)
-        guarded = [Guarded(tool, self._policy, after, redaction, self._reach) for tool in tools]
+        guarded = [Guarded(tool, self._policy, self._after(tool), redaction, self._reach) for tool in tools]
         return [Unattended(one) for one in guarded] if self._unattended else guarded
+
+    def _after(self, tool: ToolExecutor) -> Sequence[After]:
+        """Who hears of its calls. The house's own steps in a copy are no calls of an agent."""
+        own = self._copied is not None and tool.name in self._copied.known
+        return () if own else self._equipment.after
 
     def _reach(self) -> tuple[str, ...] | None:
         """What commands get to over the network."""
@@ -120,7 +125,7 @@ def _commands(root: Path, policy: Policy, walls: Walls | None) -> PlainCommands:
     if walls is None:
         return PlainCommands(root, mark=processes.mark)
     walls.shut(lambda named: closed(policy, named))
-    return PlainCommands(root, mark=processes.mark, wall=walls.opened, remarks=walls.remarks)
+    return PlainCommands(root, mark=processes.mark, wall=walls.opened, outlet=walls)
 
 
 def _outside(

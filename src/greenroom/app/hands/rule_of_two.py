@@ -8,12 +8,12 @@ What a call reads itself counts as held: `curl -d @ledger.txt` needs no conversa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.policy import Ruling
-from greenroom.core.state.origin import Labels, carried, private, untrusted
+from greenroom.core.state.origin import UNKNOWN, Labels, carried, private, untrusted
 from greenroom.core.state.step import Step
 from greenroom.core.state.thread import Thread
 from greenroom.core.state.world import World
@@ -21,6 +21,25 @@ from greenroom.core.state.world import World
 RULE: Final = "built-in: rule of two"
 SHOWN: Final = 4
 """Labels that a person reads; of more, how many there are."""
+
+
+KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "web": ("the web at {}", "many pages"),
+    "description": ("what the server {} says of its tools", "what servers say of their tools"),
+    "mcp": ("the server {}", "several servers"),
+    "tool": ("the tool {}", "several tools"),
+    "command": ("what `{}` printed", "what many commands printed"),
+    "file": ("the file {}", "many files"),
+    "memory": ("the memory {}", "many memories"),
+}
+"""Labels as people read them: one, and all of a kind."""
+
+PLACES: Final[Mapping[str, str]] = {
+    "command": "wherever `{}` goes",
+    "line": "wherever `{}` goes",
+    "server": "the server `{}`",
+    "tool": "wherever the tool `{}` goes",
+}
 
 
 @record
@@ -73,7 +92,7 @@ def _told(thread: Thread, places: Sequence[str], reads: Labels) -> str:
     strange = untrusted(thread.origins)
     read = f"This conversation has read what others may have written ({_listed(strange)})"
     holds = _held(strange, private(thread.origins), carried(reads))
-    return f"{read}, {holds}; this would go to {', '.join(f'`{one}`' for one in places)}."
+    return f"{read}, {holds}; this would go to {', '.join(map(_place, places))}."
 
 
 def _held(strange: Labels, own: Labels, reads: Labels) -> str:
@@ -84,4 +103,17 @@ def _held(strange: Labels, own: Labels, reads: Labels) -> str:
 
 def _listed(labels: Labels) -> str:
     more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
-    return f"{', '.join(labels[:SHOWN])}{more}"
+    return f"{', '.join(map(_known, labels[:SHOWN]))}{more}"
+
+
+def _known(label: str) -> str:
+    """A label in words."""
+    kind, _, name = label.partition(":")
+    one, many = KINDS.get(kind, KINDS[UNKNOWN])
+    return many if name == "*" else one.format(name)
+
+
+def _place(told: str) -> str:
+    """Where it would go, in words."""
+    kind, _, name = told.partition(" ")
+    return PLACES.get(kind, "`{}`").format(name)

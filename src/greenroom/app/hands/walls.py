@@ -16,7 +16,8 @@ from platformdirs import user_cache_path
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
 from greenroom.adapters.sandbox.ground import Ground
-from greenroom.app.hands.way_out import WayOut
+from greenroom.app.hands.kept_from import no_way_out
+from greenroom.app.hands.way_out import CLOSED, WayOut
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
 from greenroom.core.base.errors import WorldFault
@@ -95,25 +96,37 @@ class Walls:
         return self._wall if self.chosen.tier != "none" else None
 
     async def opened(self) -> Wall | None:
-        """The same for whoever runs commands: from now on there is a way out, if there is to be one."""
-        wall = await asyncio.to_thread(self.wall)
-        if self.reach():
-            await self._out.open()
-        return wall
+        """The same for whoever runs commands."""
+        return await asyncio.to_thread(self.wall)
 
     def reach(self) -> tuple[str, ...] | None:
-        """The hosts that commands get to: behind walls a few or none, without them (None) whatever they like."""
+        """The hosts that every command gets to: behind walls a few or none, without them (None) whatever they like."""
         if not self.hold():
             return None
         return self._out.hosts if self.chosen.tier == "walled" else ()
 
     def shut(self, closed: Callable[[Sequence[str]], Closed]) -> None:
-        """The hosts that they name, but for those that are closed then, are all that commands reach."""
-        self._out.closed = closed(self._out.hosts)
+        """What is closed to who was let to some hosts by name, commands do not reach."""
+        self._out.closed = closed
+
+    async def door(self, hosts: tuple[str, ...]) -> str:
+        """Where a command gets out, if it may: only one kind of walls has such a place."""
+        return await self._out.door(hosts) if self.chosen.tier == "walled" else ""
+
+    def let(self, guard: int, hosts: tuple[str, ...]) -> None:
+        """This command may reach these hosts too, until it ends."""
+        self._out.let(guard, hosts)
 
     def remarks(self, guard: int, printed: str) -> str:
         """What to add to the output of a command that was kept from reaching somebody."""
-        return self._out.remarks(guard, printed) if self._wall is not None else ""
+        tier = self.chosen.tier
+        if tier in ("walled", "none"):
+            return self._out.remarks(guard, printed) if tier == "walled" else ""
+        return no_way_out(tier) if self._out.lets(guard) or CLOSED.search(printed) else ""
+
+    def end(self, guard: int) -> None:
+        """It is dead: what it was let is over."""
+        self._out.end(guard)
 
     async def close(self) -> None:
         """Take them down; also those behind which nothing was run."""
@@ -129,7 +142,7 @@ class Walls:
             )
             if found.tier == "walled":
                 ground = evolve(ground, at=self._at, lent=self._lent)
-            self._wall = wall_of(found.tier, ground, Limits(), self._out.door() if found.tier == "walled" else None)
+            self._wall = wall_of(found.tier, ground, Limits())
         except (WorldFault, OSError) as fault:
             self._chosen = Chosen(tier="none", why=(*found.why, f"{found.tier}: {fault}"))
 

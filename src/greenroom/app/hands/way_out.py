@@ -1,4 +1,9 @@
-"""The one way out of the walls: a proxy to the hosts that a person has named, open from the first command on."""
+"""The one way out of the walls: a proxy to the hosts that a person has named, open from the first command on that may.
+
+Some hosts are open to every command, as the person's settings say; others to one command only, while it runs, because
+the policy has said yes to that very call. Who asks at the proxy is known by the kernel's word: it was begun by the
+command's guard.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +11,20 @@ import asyncio
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from greenroom.adapters.sandbox.own_folder import OwnFolder
 from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.proxy import Proxy, Visit
+from greenroom.adapters.web.proxy import Proxy, Visit, Way, pattern
+from greenroom.app.hands.kept_from import KeptFrom, nothing_at_all
 from greenroom.app.settings.schema import WebSettings
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.hosts import Closed, nothing_closed
+from greenroom.core.base.hosts import BadHost, Closed, Host, host, nothing_closed
 
 DOOR: Final = "door"
-MOST: Final = 20
-"""Sentences about one command, at most."""
 
 CLOSED: Final = re.compile(
     r"could ?n[o']t resolve|name or service not known|temporary failure in name resolution|network is unreachable"
@@ -29,38 +33,71 @@ CLOSED: Final = re.compile(
 )
 """What programs say that find no network."""
 
-ALLOW: Final = 'A person can allow it: `hosts = ["{host}"]` below [sandbox] in their settings.'
-NOTHING: Final = "greenroom: commands reach nothing over the network here. " + ALLOW.format(host="HOST")
+ClosedTo: TypeAlias = Callable[[Sequence[str]], Closed]
+"""What is closed to who was let to hosts by these names."""
+
+
+def _closed_to_nobody(_: Sequence[str]) -> Closed:
+    return nothing_closed
 
 
 class WayOut:
-    """To `hosts`, if there are any, but for what is `closed` when it is opened. What is local, and which ports there
-    are, is as for the `web`."""
+    """To `hosts` for all commands, and to what one of them was let; but for what is `closed` when it is. What is local,
+    and which ports there are, is as for the `web`."""
 
     def __init__(self, hosts: Sequence[str], web: WebSettings) -> None:
         self.hosts = tuple(hosts)
-        self.closed: Closed = nothing_closed
+        self.closed: ClosedTo = _closed_to_nobody
         self._web = web
         self._folder: OwnFolder | None = None
         self._proxy: Proxy | None = None
         self._opening = asyncio.Lock()
-        self._said: dict[int, list[str]] = {}
+        self._let: dict[int, Way] = {}
+        self._callers: dict[int, set[int]] = {}
+        self._kept: dict[int, KeptFrom] = {}
 
-    def door(self) -> Path | None:
-        """Where it will be; None where there is none."""
-        if self.hosts and self._folder is None:
-            self._folder = OwnFolder(_doors())
-        return self._folder.place / DOOR if self._folder is not None else None
-
-    async def open(self) -> None:
-        """From now on; `WorldFault` where that is not possible."""
+    async def door(self, hosts: tuple[str, ...] = ()) -> str:
+        """Where it is, from now on; empty for who may reach nothing."""
+        if not (self.hosts or hosts):
+            return ""
+        tuple(map(_named, hosts))
         async with self._opening:
-            door = self.door()
-            if door is not None and self._proxy is None:
-                guard = Guard(self._web.local, ports=self._web.ports, closed=self.closed)
-                proxy = Proxy(guard, self.hosts, told=self._hear)
+            if self._folder is None:
+                self._folder = OwnFolder(_doors())
+            door = self._folder.place / DOOR
+            if self._proxy is None:
+                proxy = Proxy(self._guard(self.hosts), self.hosts, own=self._way, told=self._hear)
                 await proxy.listen(door)
                 self._proxy = proxy
+        return str(door)
+
+    def let(self, guard: int, hosts: tuple[str, ...]) -> None:
+        """To these too, until it ends. A number may have been another command's: nothing is left of what that had."""
+        self.end(guard)
+        self._kept[guard] = KeptFrom(everybody=self.hosts, own=hosts)
+        if hosts:
+            named = (*self.hosts, *hosts)
+            patterns = (*map(pattern, self.hosts), *map(_named, hosts))
+            self._let[guard] = Way(hosts=patterns, guard=self._guard(named))
+
+    def lets(self, guard: int) -> bool:
+        """Whether it was let to hosts of its own."""
+        return guard in self._let
+
+    def remarks(self, guard: int, printed: str) -> str:
+        """What to add to the output of a command that has ended: of which hosts it was kept, and what to do."""
+        kept = self._kept.get(guard)
+        if kept is None or kept.nowhere:
+            return nothing_at_all() if CLOSED.search(printed) else ""
+        return kept.told()
+
+    def end(self, guard: int) -> None:
+        """What it was let is over, and whatever still goes on for it is cut."""
+        self._let.pop(guard, None)
+        self._kept.pop(guard, None)
+        callers = self._callers.pop(guard, None)
+        if callers and self._proxy is not None:
+            self._proxy.cut(callers)
 
     async def close(self) -> None:
         """No more."""
@@ -71,29 +108,28 @@ class WayOut:
         if folder is not None:
             folder.close()
 
-    def remarks(self, guard: int, printed: str) -> str:
-        """What to add to the output of a command that has ended: of which hosts it was kept, and what a person can do.
+    def _guard(self, named: Sequence[str]) -> Guard:
+        return Guard(self._web.local, ports=self._web.ports, closed=self.closed(named))
 
-        `guard` is the process that looked after it, `printed` the end of what it said itself.
-        """
-        if not self.hosts:
-            return NOTHING if CLOSED.search(printed) else ""
-        return "\n".join(dict.fromkeys(self._said.pop(guard, ())))
+    def _way(self, caller: int) -> Way | None:
+        """What whoever asks may reach, if it is more than what all may."""
+        guard = _parent(caller)
+        if guard in self._kept:
+            self._callers.setdefault(guard, set()).add(caller)
+        return self._let.get(guard)
 
     def _hear(self, visit: Visit) -> None:
-        if visit.verdict == "allowed":
-            return
-        said = self._said.setdefault(_parent(visit.caller), [])
-        if len(said) < MOST:
-            said.append(f"greenroom: {_told(visit, self.hosts)}")
+        kept = self._kept.get(_parent(visit.caller))
+        if kept is not None and visit.verdict != "allowed":
+            kept.add(visit)
 
 
-def _told(visit: Visit, hosts: Sequence[str]) -> str:
-    """The proxy's own words where they say more than that it is not on the list."""
-    if visit.verdict == "refused" and visit.host and "none of the hosts" in visit.why:
-        host = visit.host.removesuffix(":443").removesuffix(":80")
-        return f"the host {host!r} is not allowed, only {', '.join(hosts)}. {ALLOW.format(host=host)}"
-    return visit.why
+def _named(told: str) -> Host:
+    """One host to the letter: a pattern would be more than anybody was asked about."""
+    try:
+        return host(told)
+    except BadHost as why:
+        raise WorldFault(f'{told!r} is no host: it {why}. Name it like "pypi.org" or "pypi.org:8443".') from None
 
 
 def _parent(pid: int) -> int:

@@ -31,7 +31,7 @@ CODER: Final = AgentSpec(name="coder", role="a software engineer", tools=TOOLS, 
 
 def coder(language: str) -> AgentSpec:
     """Somebody who changes a repository, told how in their language."""
-    return evolve(proven(CODER), prompt=PACK.render(language, "coder", {}), language=language)
+    return evolve(CODER, prompt=PACK.render(language, "coder", {}), language=language)
 
 
 def proven(spec: AgentSpec) -> AgentSpec:

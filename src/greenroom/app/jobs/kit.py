@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.checks.run_checks import RunChecks
@@ -15,10 +16,12 @@ from greenroom.app.checks.planning import Plan
 from greenroom.app.checks.receipts import base_report
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.hands import Hands
-from greenroom.app.jobs import baseline, delivering
+from greenroom.app.jobs import baseline, delivering, preparing
 from greenroom.app.jobs.baseline import Baseline
-from greenroom.app.jobs.delivering import Deliver, History
-from greenroom.app.jobs.place import Place, opened
+from greenroom.app.jobs.delivering import Deliver
+from greenroom.app.jobs.judging import judges
+from greenroom.app.jobs.place import History, Place, opened
+from greenroom.app.jobs.preparing import Prepare, Setup
 from greenroom.app.jobs.recording import recorded
 from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader
@@ -28,6 +31,7 @@ from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import Models
 from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.workspace import SCRATCH
 from greenroom.core.state.team import Team
 
 
@@ -40,6 +44,7 @@ class Supplies:
     notes: Callable[[], str]
     hands: Callable[[Copied], Hands]
     plan: Callable[[Path], Plan]
+    setup: Callable[[Path], Setup]
     history: History
     blob: Callable[[TeamId, str], Awaitable[bytes]]
     guess: Guess
@@ -52,7 +57,8 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
 
     async def made(team: Team) -> Kit:
         root = Path(team.workspace)
-        place = await opened(root, team.team_id)
+        place = await lending(await opened(team, supplies.history), supplies.setup(root))
+        await place.workspace.close(team.team_id, SCRATCH)  # what a life that was killed left
         hands = await _hands(supplies, team.team_id, root, place)
         skills = talking(
             supplies.models,
@@ -74,6 +80,7 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
 async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> Hands:
     plan = supplies.plan(root)
     base = base_report(await supplies.history(team))
+    turn = asyncio.Lock()
     known = await base_of(base, lambda digest: supplies.blob(team, digest)) if base is not None else {}
 
     def more(commands: Commands) -> Sequence[ToolExecutor]:
@@ -83,8 +90,9 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
         return (
             RunChecks(checker),
             Baseline(checker),
+            Prepare(supplies.setup(root), commands),
             ProposePlan(supplies.guess, alone=supplies.alone()),
-            Deliver(place, plan, checker, commands, supplies.history),
+            Deliver(place, plan, checker, commands, supplies.history, judges=judges(place, checker, supplies.hands)),
         )
 
     return supplies.hands(
@@ -92,8 +100,17 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
             folder=place.folder,
             at=root,
             lent=place.shown,
-            wrap=lambda tool: recorded(tool, place.worktree),
+            wrap=lambda tool: recorded(tool, place.worktree, turn),
             more=more,
-            known=(baseline.NAME, delivering.NAME),
+            known=(preparing.NAME, baseline.NAME, delivering.NAME),
         )
     )
+
+
+async def lending(place: Place, setup: Setup) -> Place:
+    """The place with what is lent to it. What is prepared there has packages of its own: the person's, which nobody can
+    write to, would be in the way."""
+    every = await place.workspace.lent(setup.lend) if setup.lend else place.lent
+    own = setup.line and not setup.left
+    kept = (one for one in every if not own or one.kind != "packages" or PurePath(one.path).name in setup.lend)
+    return replace(place, lent=tuple(kept))

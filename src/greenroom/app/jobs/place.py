@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Final, TypeAlias
 
 from platformdirs import user_cache_path
 
 from greenroom.abilities.checks.meddling import Changed
 from greenroom.adapters.git.finding import repository_of
 from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.app.jobs.recording import COMMIT
+from greenroom.app.settings.home import home_folder
+from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import Diff, Lent, Snapshot, Worktree
 from greenroom.core.ports.workspace import Workspace as WorkspacePort
+from greenroom.core.state.step import Step
+from greenroom.core.state.team import Team
 
 FOLDER: Final = "worktrees"
+OWN: Final = "folders"
+"""Where the history of folders is kept that are in no repository: beside the log, which nobody empties."""
+
 MOST: Final = 20_000
 """Files of a folder that is no repository."""
 
 ALWAYS_OUT: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
+PACKAGES: Final = frozenset({"node_modules", ".venv", "venv"})
+"""What a command may have put into a copy for all that come after it."""
+
 THREAD: Final = "main"
+
+History: TypeAlias = Callable[[TeamId], Awaitable[Sequence[Step]]]
+"""All steps of a team that have ended, oldest first."""
 
 
 def cache() -> Path:
@@ -34,14 +49,18 @@ def cache() -> Path:
 
 async def workspace(root: Path) -> GitWorkspace:
     """The person's files, wherever a repository of theirs begins."""
-    return await GitWorkspace.find(root, cache())
+    own = home_folder() / OWN
+    return await GitWorkspace.find(root, cache(), own=own, secret=lambda path: is_secret(PurePosixPath(path)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The person's files (`workspace`) as they were (`snapshot`), and the copy (`worktree`). `lent` is what the copy
-    needs of theirs: packages, submodules; `git` lets commands look at its history."""
+    """The person's files (`workspace`) as they were (`snapshot`), and the copy (`worktree`) that a `run` has of them,
+    which commands see `at` the person's own place. `lent` is what the copy needs of theirs: packages, submodules; `git`
+    lets commands look at its history."""
 
+    run: str
+    at: Path
     workspace: WorkspacePort
     snapshot: Snapshot
     worktree: Worktree
@@ -56,15 +75,28 @@ class Place:
     @property
     def shown(self) -> tuple[Shown, ...]:
         """What a command finds in the copy that is not in it."""
-        return (*self.git, *(Shown(source=one.source, at=one.path) for one in self.lent))
+        return self._placed((*self.git, *(Shown(source=one.source, at=one.path) for one in self.lent)))
+
+    async def beside(self, worktree: Worktree) -> Place:
+        """The same with another copy, which also has the packages that were made in this one."""
+        made = [self.folder / name for name in sorted(PACKAGES)]
+        own = tuple(Shown(source=str(one), at=str(self.at / one.name)) for one in made if _has_something(one))
+        return replace(self, worktree=worktree, git=(*await worktree.view(), *own))
+
+    def _placed(self, every: Iterable[Shown]) -> tuple[Shown, ...]:
+        """Seen from the repository's own folder; that may be one above the one that is worked in."""
+        within = Path(self.snapshot.within).parts
+        top = self.at.parents[len(within) - 1] if within else None
+        return tuple(one if top is None else replace(one, at=str(top / one.at)) for one in every)
 
     async def diff(self) -> Diff:
         """All that was changed by now."""
         return await self.workspace.diff(self.snapshot.commit, await self.worktree.tip())
 
     async def changes(self) -> list[str]:
-        """The paths of all files that were changed by now."""
-        return [one.path for one in (await self.diff()).changes]
+        """The paths of all files that were changed by now; of one that was renamed both."""
+        every = (name for one in (await self.diff()).changes for name in (one.path, one.before) if name)
+        return list(dict.fromkeys(every))
 
     async def contents(self, paths: Sequence[str]) -> list[Changed]:
         """What was in these files, and is now."""
@@ -94,15 +126,29 @@ def _has_more_than(root: Path, most: int) -> bool:
     return False
 
 
-async def opened(root: Path, run: str) -> Place:
-    """The place of a run, as it was left; made when the run is new."""
-    theirs = await workspace(root)
+async def opened(team: Team, history: History) -> Place:
+    """The place of a run, as it was left; made when the run is new.
+
+    One that was forked begins with what its origin began with, at the last commit that its own log has: whatever a kill
+    left undone of that is done here, before anybody works. Where those files cannot be had any more, it is refused:
+    others would not be those that were talked about.
+    """
+    root, run = Path(team.workspace), team.team_id
+    theirs, steps = await workspace(root), await history(run)
+    if steps:
+        await theirs.adopt(run, THREAD, team.origin.team_id if team.origin is not None else run, last_commit(steps))
     snapshot = await theirs.snapshot(run)
     worktree = await theirs.open(run, THREAD, snapshot.commit)
-    return Place(
-        workspace=theirs,
-        snapshot=snapshot,
-        worktree=worktree,
-        lent=tuple(await theirs.lent()),
-        git=await worktree.view() if not snapshot.within else (),
-    )
+    lent, git = tuple(await theirs.lent()), await worktree.view()
+    return Place(run=run, at=root, workspace=theirs, snapshot=snapshot, worktree=worktree, lent=lent, git=git)
+
+
+def last_commit(steps: Iterable[Step]) -> str:
+    """The newest commit that these steps have made; empty if none has."""
+    made = [str(one.result[COMMIT]) for one in steps if one.result and COMMIT in one.result]
+    return made[-1] if made else ""
+
+
+def _has_something(folder: Path) -> bool:
+    """Whether it is a folder with something in it: where something is lent, an empty one is left."""
+    return folder.is_dir() and not folder.is_symlink() and any(folder.iterdir())

@@ -1,4 +1,4 @@
-"""Which checks count in a workspace, by what its people have and what the person said."""
+"""Which checks count in a workspace, and what its copies need, by what its people have and what the person said."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from greenroom.abilities.checks.finding.found import found
 from greenroom.app.checks.choices import own_choices
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.planning import Plan, planned, proposed, together
+from greenroom.app.jobs.preparing import Setup
 from greenroom.app.settings.layers import load
 from greenroom.app.trust.ledger import own_ledger
 
@@ -18,3 +19,19 @@ def plan_of(root: Path, *, walls: bool) -> Plan:
     loaded = load({}, os.environ, root)
     every = together(proposed(loaded.settings.checks, loaded), found(FolderLook(root)))
     return planned(every, own_choices().of(root), own_ledger().trusted(root), walls=walls)
+
+
+def setup_of(root: Path, *, walls: bool) -> Setup:
+    """What a copy needs. A line that comes with the project is a stranger's: without walls it is not run."""
+    loaded = load({}, os.environ, root)
+    wanted, origin = loaded.settings.workspace, loaded.origin("workspace.setup")
+    own = origin.layer not in ("project", "local")
+    left = "" if own or walls else _left(wanted.setup, origin.source)
+    return Setup(line=wanted.setup, seconds=wanted.seconds, lend=wanted.lend, left=left)
+
+
+def _left(line: str, source: str) -> str:
+    return (
+        f"`{line}` was not run: {source} names it, and there are no walls around commands here. If you want it, put it "
+        "below [workspace] into your own settings file (`greenroom config path`)."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from greenroom.core.base.records import Data, evolve
@@ -21,20 +22,26 @@ GROUPS: Final = frozenset({"edit", "command"})
 SUMMARY: Final = 72
 
 
-def recorded(tool: ToolExecutor, worktree: Worktree) -> ToolExecutor:
-    """The tool, recorded if it can change files."""
+def recorded(tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock) -> ToolExecutor:
+    """The tool, recorded if it can change files. All tools of one worktree share the `turn`."""
     changes = tool.card.group in GROUPS or tool.card.effect in SIDE_EFFECTS
-    return Recording(tool, worktree) if changes else tool
+    return Recording(tool, worktree, turn) if changes else tool
 
 
 class Recording:
-    """A tool whose changes are recorded, also when it fails: what it did by then is there."""
+    """A tool whose changes are recorded, also when it fails: what it did by then is there.
+
+    Of several agents in one worktree one at a time changes files: else a commit would have somebody else's changes in
+    it, and a check would run on a tree that nobody has named.
+    """
 
     type: StepType = "tool"
 
-    def __init__(self, tool: ToolExecutor, worktree: Worktree) -> None:
+    def __init__(self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock) -> None:
         self._tool = tool
         self._worktree = worktree
+        self._turn = turn
+        self._writes = tool.card.group in GROUPS
         self.name = tool.name
         self.description = tool.description
         self.card: ToolCard = tool.card
@@ -49,7 +56,14 @@ class Recording:
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it, and make what it changed a commit. That is found again by its key, if we are killed in between."""
-        outcome = await self._tool.run(bench)
+        if not self._writes:  # it may take long, and what it does is done elsewhere
+            outcome = await self._tool.run(bench)
+            async with self._turn:
+                return await self._kept(bench, outcome)
+        async with self._turn:
+            return await self._kept(bench, await self._tool.run(bench))
+
+    async def _kept(self, bench: Bench, outcome: Outcome) -> Outcome:
         made = await self._worktree.commit(mark(bench))
         facts = {TREE: made.tree if made is not None else await self._worktree.tree()}
         if made is not None:

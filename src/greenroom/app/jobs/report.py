@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from greenroom.app.jobs.delivering import VERDICT
+from greenroom.app.jobs.delivering import NAME, VERDICT
 from greenroom.app.jobs.place import Place
 from greenroom.core.base.records import Data, record
-from greenroom.core.ports.workspace import Change, Diff
+from greenroom.core.ports.workspace import Change, Diff, LeftOut
 from greenroom.core.state.step import Step
 
 SHOWN: Final = 20
 """Files of a diffstat that a person reads; of more, how many there are."""
 
+DOCS: Final = (".md", ".rst", ".txt", ".adoc")
+FEW: Final = 5
+"""Files in a sentence."""
+
+WHY: Final = {
+    "too_large": "too large",
+    "unreadable": "not readable",
+    "repository": "another repository",
+    "other": "no file",
+    "secret": "not in git, and by its name a secret",
+}
 UNJUDGED: Final = "nothing was held against what ran"
 
 
@@ -25,6 +36,7 @@ class JobReport:
     tip: str
     diff: Diff
     verdict: Data
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def verified(self) -> bool:
@@ -34,7 +46,13 @@ class JobReport:
     @property
     def lines(self) -> tuple[str, ...]:
         """As a person reads it."""
-        return (*_stat(self.diff.changes), *_receipts(self.verdict), *_open(self.verdict))
+        return (
+            *_stat(self.diff.changes),
+            *_receipts(self.verdict),
+            *_unread(self.diff.changes),
+            *_left_out(self.left_out),
+            *_open(self.verdict),
+        )
 
 
 async def report_of(place: Place, steps: Iterable[Step]) -> JobReport:
@@ -42,9 +60,15 @@ async def report_of(place: Place, steps: Iterable[Step]) -> JobReport:
     found: Data = {"state": "unproven", "missing": [UNJUDGED]}
     for step in steps:
         held = (step.result or {}).get(VERDICT)
-        if isinstance(held, Mapping):
+        if step.work.executor == NAME and isinstance(held, Mapping):  # nobody else has a say in it
             found = dict(held)
-    return JobReport(base=place.snapshot.commit, tip=await place.worktree.tip(), diff=await place.diff(), verdict=found)
+    return JobReport(
+        base=place.snapshot.commit,
+        tip=await place.worktree.tip(),
+        diff=await place.diff(),
+        verdict=found,
+        left_out=place.snapshot.left_out,
+    )
 
 
 def _stat(changes: Sequence[Change]) -> Sequence[str]:
@@ -56,6 +80,13 @@ def _stat(changes: Sequence[Change]) -> Sequence[str]:
     added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
     files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
     return (f"{files} changed, +{added} −{removed}", *lines, *more)
+
+
+def _left_out(every: Sequence[LeftOut]) -> Sequence[str]:
+    """What of the person's files the copy never had."""
+    named = ", ".join(f"{one.path} ({WHY[one.why]})" for one in every[:FEW])
+    more = f" and {len(every) - FEW} more" if len(every) > FEW else ""
+    return (f"Note: not in the copy: {named}{more}",) if every else ()
 
 
 def _counted(one: Change) -> str:
@@ -72,6 +103,13 @@ def _receipts(verdict: Data) -> Sequence[str]:
         else f"✗ {one['check']}: {one['outcome']}, step {one['step']}"
         for one in some
     ]
+
+
+def _unread(changes: Sequence[Change]) -> Sequence[str]:
+    """What was written for people: no check says whether it is true."""
+    docs = [one.path for one in changes if one.kind != "deleted" and one.path.lower().endswith(DOCS)]
+    more = f" and {len(docs) - FEW} more" if len(docs) > FEW else ""
+    return (f"NOT verified: docs, which no check reads: {', '.join(docs[:FEW])}{more}",) if docs else ()
 
 
 def _open(verdict: Data) -> Sequence[str]:

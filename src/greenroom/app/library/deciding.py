@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from greenroom.app.hands.guarded import wish
+from greenroom.app.hands.asked import wish
 from greenroom.app.runtime import Runtime
 from greenroom.app.threads import aside
 from greenroom.core.base.errors import Refused, WorldFault

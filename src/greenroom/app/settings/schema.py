@@ -121,6 +121,16 @@ class CheckSettings:
 
 
 @record
+class CopySettings:
+    """What a copy of a workspace needs: a command line that is run in it once (`setup`), how many seconds that may
+    take, and folders that git ignores and that it may read (`lend`), beside virtual environments and node_modules."""
+
+    setup: str = ""
+    seconds: float = 600.0
+    lend: tuple[str, ...] = ()
+
+
+@record
 class Settings:
     """All settings. An empty model is none: what is at hand decides.
 
@@ -147,6 +157,7 @@ class Settings:
     approvals_expire: float | None = None
     sandbox: SandboxSettings = SandboxSettings()
     checks: Mapping[str, CheckSettings] = msgspec.field(default_factory=dict)
+    workspace: CopySettings = CopySettings()
 
     @property
     def patience(self) -> int | None:
@@ -257,5 +268,8 @@ SCHEMA: Final = Table(
         "approvals_expire": values.patience,
         "sandbox": Table(record=SandboxSettings, keys={"walls": values.one_of("auto", "off"), "hosts": values.hosts}),
         "checks": Named(entry=CHECK),
+        "workspace": Table(
+            record=CopySettings, keys={"setup": values.text, "seconds": values.duration, "lend": values.texts}
+        ),
     },
 )

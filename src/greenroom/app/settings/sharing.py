@@ -1,4 +1,4 @@
-"""What of a project's `.greenroom/` goes to git: its settings, agents, tools and callbacks, never what agents said."""
+"""What of a project's `.greenroom/` goes to git: settings, agents, teams, tools, callbacks; never what agents said."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Final
 
 SHARED: Final = """\
-# Only settings, agents, tools, callbacks and rules are shared.
+# Only settings, agents, teams, tools, callbacks and rules are shared.
 *
 !.gitignore
 !config.toml
 !agents/
 !agents/*.md
+!teams/
+!teams/*.toml
 !tools/
 !tools/*.py
 !callbacks/

@@ -84,8 +84,9 @@ def voiced(spec: AgentSpec, model: str) -> AgentSpec:
 
 
 def _fitted(spec: AgentSpec, *, tools: bool, language: str) -> AgentSpec:
+    """As it takes part in a talk, where also those converse who plan in an organisation."""
     bare = spec if tools else evolve(spec, tools=(), groups=())
-    return evolve(bare, language=bare.language or language)
+    return evolve(bare, style="converse", skills=(), language=bare.language or language)
 
 
 async def found_alone(

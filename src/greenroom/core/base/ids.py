@@ -23,6 +23,7 @@ ApprovalId = NewType("ApprovalId", str)
 TimerId = NewType("TimerId", str)
 MemoryId = NewType("MemoryId", str)
 ArtifactId = NewType("ArtifactId", str)
+GroupId = NewType("GroupId", str)
 
 Principals: TypeAlias = tuple[AgentId, ...]
 """Those on whose behalf an agent works: what they may not do, it may not do for them."""

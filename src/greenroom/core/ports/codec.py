@@ -40,6 +40,7 @@ from greenroom.core.state.archive import Archived, ArchivedRecord
 from greenroom.core.state.artifact import Artifact
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.events import EVENT_TYPES, Event
+from greenroom.core.state.group import Group
 from greenroom.core.state.memory import Memory
 from greenroom.core.state.message import Message, Wait
 from greenroom.core.state.note import Note, Value
@@ -176,6 +177,7 @@ _TABLES: Final[dict[str, type[object]]] = {
     "memories": Memory,
     "artifacts": Artifact,
     "releases": Grant,
+    "groups": Group,
 }
 
 _KEYS: Final[dict[str, str]] = {
@@ -194,6 +196,7 @@ _KEYS: Final[dict[str, str]] = {
     "timers": "timer_id",
     "memories": "memory_id",
     "releases": "rule",
+    "groups": "group_id",
 }
 
 

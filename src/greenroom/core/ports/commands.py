@@ -19,13 +19,15 @@ class Command:
     """`words` are a program and its arguments; `folder` is seen from the workspace's root, and inside it.
 
     `seconds` is how long it may take. `env` comes on top of what every command gets; names that would change which
-    program runs are refused.
+    program runs are refused. `hosts` were allowed for this one: it reaches them while it runs, also where something
+    keeps others from the network.
     """
 
     words: tuple[str, ...]
     folder: str = "."
     seconds: float = 120.0
     env: Mapping[str, str] = field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
 
 
 @record

@@ -53,6 +53,7 @@ def _languages(package: str) -> tuple[str, ...]:
     return tuple(sorted(one.name for one in files(package).iterdir() if one.is_dir() and len(one.name) == 2))
 
 
+@cache
 def _source(package: str, language: str, name: str) -> str:
     try:
         return (files(package) / language / f"{name}.md").read_text(encoding="utf-8")

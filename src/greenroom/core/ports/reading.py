@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import ToolCall, ToolSpec
@@ -29,6 +29,14 @@ class Misread:
     sure: bool = True
 
 
+@record
+class Datum:
+    """A value that was read. `repaired` is why it had to be mended first: then it means one thing, but was not JSON."""
+
+    value: object
+    repaired: str = ""
+
+
 class Reader(Protocol):
     """All text forms of the house."""
 
@@ -44,6 +52,22 @@ class Reader(Protocol):
 
     def flaw(self, arguments: str) -> str:
         """Why the arguments of a call are no JSON object, and where; empty when nobody can say."""
+        ...
+
+    def misfit(self, schema: Data, value: object) -> str:
+        """Where a value does not fit a JSON Schema, in one sentence; empty when it does."""
+        ...
+
+
+class AnswerReader(Protocol):
+    """Answers that stand between tags, or are JSON by themselves: what agents that plan are asked for."""
+
+    def tagged(self, text: str, tags: Mapping[str, Literal["text", "data"]]) -> Mapping[str, tuple[str, ...]] | Misread:
+        """What stands in the blocks of these tags, raw and in order. What is thought, quoted or cut off is no block."""
+        ...
+
+    def data(self, body: str) -> Datum | Misread:
+        """The JSON of a body."""
         ...
 
     def misfit(self, schema: Data, value: object) -> str:

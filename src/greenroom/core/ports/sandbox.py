@@ -119,8 +119,11 @@ class Wall(Protocol):
         """How strong it is."""
         ...
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
-        """This command behind walls, once; `WorldFault` where they cannot be put up. Nothing runs yet."""
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str = "") -> Enclosed:
+        """This command behind walls, once; `WorldFault` where they cannot be put up. Nothing runs yet.
+
+        With a `door` (a unix socket) there is a way out, and it is the only one; not all walls can have one.
+        """
         ...
 
     def overrun(self, enclosed: Enclosed, guard: int) -> str:
@@ -136,4 +139,26 @@ class Wall(Protocol):
 
     def close(self) -> None:
         """No more walls are needed."""
+        ...
+
+
+class Outlet(Protocol):
+    """Who lets commands out of their walls, each to its own hosts. A command is known by its guard, the process that
+    looks after it and nothing else."""
+
+    async def door(self, hosts: tuple[str, ...]) -> str:
+        """Where a command gets out that was allowed these hosts; empty where it does not. `WorldFault` for a host that
+        is none."""
+        ...
+
+    def let(self, guard: int, hosts: tuple[str, ...]) -> None:
+        """From now on this command reaches these hosts, on top of what all may reach."""
+        ...
+
+    def remarks(self, guard: int, printed: str) -> str:
+        """What to add to the output of a command that has ended; `printed` is the end of it."""
+        ...
+
+    def end(self, guard: int) -> None:
+        """It is dead: whatever it was let is over."""
         ...

@@ -37,7 +37,8 @@ class ToolCard:
     """`spec` is what a model is told. `seconds` is how long a call may take (0: as long as it likes), `shown` how many
     bytes of its result are read at once; `source` says where it comes from. With `alias_of` it is that tool by another
     name: who names it has it, who names its group has the other one. `ends_own` says of a tool of the house that it
-    does no more than end what agents of the team have begun, which needs nobody's yes."""
+    does no more than end what agents of the team have begun, which needs nobody's yes. After a `long_tail` one an agent
+    that plans decides each time whether to go on with it."""
 
     spec: ToolSpec
     group: Group
@@ -47,6 +48,7 @@ class ToolCard:
     source: str = BUILT_IN
     alias_of: str = ""
     ends_own: bool = False
+    long_tail: bool = False
 
 
 class ToolExecutor(Executor, Protocol):

@@ -22,9 +22,13 @@ WorkspaceReason = Literal[
     "name",  # no such branch, worktree, commit …
     "state",  # not now: a merge is going on, the work was undone …
     "hook",  # a person's hook said no
+    "mixed",  # a person's own lines cannot be told apart from the work
     "too_large",
     "slow",
 ]
+
+SCRATCH: Final = "scratch"
+"""The thread of a worktree in which nobody works: nothing that is left in it is anybody's."""
 
 UNIFIED: Final = 4 * 1024 * 1024
 """Bytes of a diff that are told; who needs more asks for fewer files."""
@@ -42,11 +46,12 @@ class WorkspaceFault(WorldFault):
 class LeftOut:
     """Something that is in the tree and not in the snapshot or commit, which is never silent.
 
-    *other* is a pipe, a socket or a device, *repository* one in the tree that is not ours.
+    *other* is a pipe, a socket or a device, *repository* one in the tree that is not ours, *secret* one that git does
+    not know and that by its name is nobody else's business.
     """
 
     path: str
-    why: Literal["too_large", "unreadable", "repository", "other"]
+    why: Literal["too_large", "unreadable", "repository", "other", "secret"]
     size: int = 0
 
 
@@ -152,7 +157,7 @@ class Applied:
 
 @record
 class Committed:
-    """A commit in the person's name. In `mixed` files there were changes of their own that were in no commit yet."""
+    """A commit in the person's name. In `mixed` files there are changes of their own; those are still in no commit."""
 
     commit: str
     mixed: tuple[str, ...] = ()
@@ -217,6 +222,17 @@ class Standing:
         return bool(self.unapplied or self.dirty)
 
 
+@record
+class Kept:
+    """What a repository keeps of a run, whether or not there is a worktree of it. `unapplied` are the first lines of
+    commits that nobody has yet, `applied` names what can still be undone."""
+
+    run: str
+    base: str = ""
+    unapplied: tuple[str, ...] = ()
+    applied: tuple[str, ...] = ()
+
+
 class Worktree(Protocol):
     """A copy of a person's tree, in which one thread writes."""
 
@@ -276,6 +292,32 @@ class Workspace(Protocol):
         """A worktree for a thread, as the commit `base`; the one there is, if it was opened before."""
         ...
 
+    async def close(self, run: str, thread: str) -> None:
+        """Take a thread's worktree away with all that lies in it; its commits stay. Nothing is done where none is."""
+        ...
+
+    async def adopt(self, run: str, thread: str, origin: str, tip: str) -> None:
+        """Let a run begin with what another one began with, and its thread at `tip`; empty is the very beginning.
+
+        It is done before the run's first `snapshot`, which then is that of the other one. Asked again, nothing is done.
+        """
+        ...
+
+    async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
+        """A commit that is `tip`, but for these files: they are as `base` has them, or gone where it has none."""
+        ...
+
+    async def kept(self) -> Sequence[Kept]:
+        """What is kept of each run."""
+        ...
+
+    async def forget(self, run: str, *, discard: bool = False) -> Kept | Clashes:
+        """Delete all that is kept of a run: nothing of it can be undone any more, nor can anybody go on with it.
+
+        One with work that nobody has only with `discard`; one that still has a worktree is a *state* fault.
+        """
+        ...
+
     async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
         """What changed from one commit to another."""
         ...
@@ -287,7 +329,8 @@ class Workspace(Protocol):
     async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
         """Bring what changed from `base` to `tip` to the person's tree: all of it or nothing.
 
-        A file that the person changed meanwhile is merged. Their index stays as it is. Asked again, nothing is done.
+        A file that the person changed meanwhile is merged. Their index stays as it is. Asked again, nothing is done; it
+        is, if they have gone back before it. A *state* fault where it is on a branch that is not checked out.
         """
         ...
 
@@ -296,10 +339,16 @@ class Workspace(Protocol):
         ...
 
     async def commit(self, applied: str, message: str) -> Committed:
-        """Make what was applied one commit in the person's name, as `git commit -- paths` does: their hooks run.
+        """Make what was applied one commit in the person's name: their hooks run.
 
-        When one says no, it is a *hook* fault, and the files stay applied. Asked again, it is found again.
+        It has the work and nothing else: what they have changed in the same files and not committed, staged or not,
+        stays so; where both cannot be told apart, it is a *mixed* fault. When a hook says no, it is a *hook* fault. The
+        files stay applied then. Asked again, it is found again.
         """
+        ...
+
+    async def expect(self, *, branch: str = "") -> None:
+        """Nothing but the fault that a commit, or a new branch of this name, would be refused with now."""
         ...
 
     async def branch(self, name: str, base: str, tip: str, message: str) -> Branched:
@@ -309,7 +358,8 @@ class Workspace(Protocol):
     async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
         """Make the tree what it was before, byte for byte; refused where a person edited since.
 
-        A commit that is still the newest is taken back; with `revert`, one on top is made instead.
+        A commit that is still the newest is taken back; with `revert`, one on top is made instead. A *state* fault
+        where it is on a branch that is not checked out.
         """
         ...
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.closing import cancel_steps, settle_mail
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
-from greenroom.core.rules.intents import AddAgent, AddParticipants, ChangeAgent, RemoveAgent, UpdateWorkingMemory
+from greenroom.core.rules.intents import (
+    AddAgent,
+    AddParticipants,
+    ChangeAgent,
+    Remember,
+    RemoveAgent,
+    UpdateWorkingMemory,
+)
+from greenroom.core.rules.people import welcome
 from greenroom.core.rules.waits import release
-from greenroom.core.state.agent import Agent, AgentAdded, AgentChanged, AgentRemoved, Duty, DutyTaken
+from greenroom.core.state.agent import Agent, AgentAdded, AgentChanged, AgentRemoved, Duty, DutyTaken, Remembered
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import ParticipantsAdded
 from greenroom.core.state.thread import ThreadClosed
 from greenroom.core.state.timer import TimerCancelled
@@ -18,6 +28,13 @@ from greenroom.core.state.world import World, ordered
 
 AGENT_NAME = re.compile(r"[^\s#@>:!?/,]{1,64}")
 """Ids of steps, threads and messages are made from an agent's id and these signs, so it may not hold them."""
+
+
+TOO_HIGH: Final = re.compile(r"^ {0,3}#{1,2}(?!#)(?:\s|$)", re.MULTILINE)
+"""A heading of the first or second level: those are the prompt's own."""
+
+MEMORY: Final = 16_000
+"""Characters that an agent remembers for good: it reads all of them in every prompt."""
 
 
 def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
@@ -42,8 +59,26 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
         return unknown("blueprint", str(intent.blueprint), tuple(world.blueprints))
     if (spec.manager or spec.kind != "llm") and not is_trusted(world, by):
         return not_manager(by, "make a manager, a person or a part of the house")
+    refused = _beyond(world, intent, spec, by)
+    if refused is not None:
+        return refused
     draft.emit(AgentAdded(at=draft.now, agent_id=intent.agent_id, spec=spec, made_by=by, origins=draft.read))
     return None
+
+
+def _beyond(world: World, intent: AddAgent, spec: AgentSpec, by: str) -> Verdict:
+    """A model gives an agent that it describes itself only what it may use: what people described is as they did."""
+    maker = world.agents.get(AgentId(by))
+    if intent.spec is None or maker is None or is_trusted(world, by):
+        return None
+    more = sorted({*spec.tools, *spec.calls} - {*maker.spec.tools, *maker.spec.calls})
+    if not more and not spec.groups and not spec.proof:
+        return None
+    return Rejected(
+        code="not_yours_to_give",
+        why=f"{by!r} may not give {', '.join(more) or 'groups of tools'} to an agent: it has that not itself.",
+        hint=f"Give what you have, or make it from a blueprint: {', '.join(sorted(world.blueprints)) or 'none'}.",
+    )
 
 
 def change_agent(draft: Draft, intent: ChangeAgent, by: str) -> Verdict:
@@ -123,6 +158,25 @@ def add_participants(draft: Draft, intent: AddParticipants, by: str) -> Verdict:
         if agent not in draft.world.agents:
             return unknown("agent", agent, tuple(draft.world.agents))
     draft.emit(ParticipantsAdded(at=draft.now, task_id=intent.task_id, agents=intent.agents))
+    welcome(draft, task, tuple(one for one in intent.agents if one not in task.group))
+    return None
+
+
+def remember(draft: Draft, intent: Remember, by: str) -> Verdict:
+    """Keep something for good: little, and so that it can stand in a prompt."""
+    agent = draft.world.agents.get(AgentId(by))
+    if agent is None:
+        return Rejected(code="not_an_agent", why=f"{by!r} is no agent: only agents have a memory of their own.")
+    content = intent.content.strip()
+    if not content:
+        return Rejected(code="empty_memory", why="There is nothing to remember.")
+    if TOO_HIGH.search(content):
+        why = "A heading in a memory is of the third level or lower."
+        return Rejected(code="high_heading", why=why, hint="Begin it with ###.")
+    if len(agent.memory) + len(content) > MEMORY:
+        why = f"The memory of {by!r} would be longer than {MEMORY:,} characters."
+        return Rejected(code="memory_full", why=why, hint="Remember less, and only what every later task needs.")
+    draft.emit(Remembered(at=draft.now, agent_id=agent.agent_id, content=content, origins=draft.read))
     return None
 
 

@@ -22,9 +22,10 @@ from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group,
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.rules.limits import stop_at
 from greenroom.core.rules.origins import said_by
+from greenroom.core.rules.people import in_group
 from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, word_place
 from greenroom.core.rules.stages import follow_subtasks
-from greenroom.core.rules.waits import fill_call, may_wait, reader, release, replier, set_timeout
+from greenroom.core.rules.waits import decider, fill_call, may_wait, reader, release, replier, set_timeout
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import Spent
 from greenroom.core.state.message import Message, MessageSent, MessageSettled, Wait, waits
@@ -44,9 +45,10 @@ def send_message(draft: Draft, intent: SendMessage, by: str) -> Verdict:
     sender = _sender(draft, intent, by)
     if isinstance(sender, Rejected):
         return sender
-    letter = _answered(draft, intent, sender)
-    if letter is not None:
-        intent = evolve(intent, return_waiting_id=_waiting_of(letter, sender))
+    meant = _meant(draft, intent, sender)
+    if isinstance(meant, Rejected):
+        return meant
+    intent, letter = meant
     refused = _addressable(draft, intent, sender) or _answerable(draft, intent, sender)
     if refused is None and intent.waiting:
         refused = may_wait(draft.world, sender, intent.receiver)
@@ -66,8 +68,22 @@ def send_message(draft: Draft, intent: SendMessage, by: str) -> Verdict:
     return None
 
 
+def _meant(draft: Draft, intent: SendMessage, sender: AgentId) -> tuple[SendMessage, Message | None] | Rejected:
+    """To whom it goes in a group, and the letter that it answers, with the id that is waited for."""
+    told = in_group(draft, intent, sender) if intent.group is not None else intent
+    if isinstance(told, Rejected):
+        return told
+    letter = _answered(draft, told, sender)
+    if letter is not None:
+        return evolve(told, return_waiting_id=_waiting_of(letter, sender)), letter
+    if told.answers is not None and told.return_waiting_id is None:
+        return unknown("letter", told.answers, tuple(draft.world.mail))
+    return told, None
+
+
 def _answered(draft: Draft, intent: SendMessage, sender: AgentId) -> Message | None:
-    """The letter that a person's plain message answers: the only one of its receivers that they owe an answer to."""
+    """The letter that a person's plain message answers: the one that is named, else the only one of its receivers that
+    they owe an answer to."""
     if draft.world.agents[sender].spec.kind != "human" or intent.return_waiting_id is not None or intent.waiting:
         return None
     owed = [
@@ -77,6 +93,7 @@ def _answered(draft: Draft, intent: SendMessage, sender: AgentId) -> Message | N
         and letter.sender_id in intent.receiver
         and sender in letter.receiver
         and VERBS.isdisjoint(letter.data or ())
+        and intent.answers in (None, letter.message_id)
     ]
     return owed[0] if len(owed) == 1 else None
 
@@ -227,6 +244,7 @@ def _made(draft: Draft, intent: SendMessage, sender: AgentId, handed: SubtaskHan
         sent_at=draft.now,
         call_id=intent.call_id,
         origins=said_by(draft, sender),
+        group=intent.group,
     )
 
 
@@ -248,13 +266,15 @@ def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingI
         return
     if asked is not None and fill_call(draft, asked, "answer", message.message, message.origins):
         return
+    person = draft.world.agents[message.sender_id].spec.kind == "human"
     work = Work(
         type="skill",
-        executor=replier(agent.spec.style) if message.need_reply else reader(agent.spec.style),
+        executor=_skill(message, agent.spec.style, person),
         intention=f"A message from {message.sender_id} is in text_content.",
         text_content=_wording(message, waiting),
     )
-    place = next_place(draft.world, agent) if waiting is not None else None
+    at_once = waiting is not None or (person and agent.spec.style == "plan")
+    place = next_place(draft.world, agent) if at_once else None
     enqueue(
         draft,
         _home(draft, message, agent, asked),
@@ -263,9 +283,16 @@ def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingI
         message=message.message_id,
         answers=waiting,
         stage=None if message.stage_relative == "no_relative" else StageId(message.stage_relative),
-        jumped=waiting is not None or asked is not None,
+        jumped=at_once or asked is not None,
         origins=message.origins,
     )
+
+
+def _skill(message: Message, style: str, person: bool) -> str:
+    """What the receiver does with it: a person's request is thought about, a question answered, the rest read."""
+    if person and message.kind == "request":
+        return decider(style)
+    return replier(style) if message.need_reply else reader(style)
 
 
 def _home(draft: Draft, message: Message, agent: Agent, asked: Wait | None) -> ThreadId:

@@ -1,17 +1,68 @@
-"""MAS's eleven questions about the house, answered from the world as Markdown."""
+"""MAS's eleven questions about the house, answered from the world as Markdown in the asker's language."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from greenroom.core.base.errors import Rejected
+from greenroom.core.base.fences import fenced
 from greenroom.core.base.ids import AgentId, StageId, TaskId
+from greenroom.core.base.records import encode
 from greenroom.core.rules.draft import unknown
 from greenroom.core.rules.intents import AskInfo, Query
 from greenroom.core.state.agent import Agent
+from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.world import World, ordered
+
+Words = Mapping[str, str]
+
+ENGLISH: Final[Words] = {
+    "state": "state: {}",
+    "goal": "goal: {}",
+    "manager": "manager: {}",
+    "group": "group: {}",
+    "duty": "{}: {} ({})",
+    "reports": "{} reports: {}",
+    "comma": ", ",
+    "colon": ": ",
+    "blueprint": "**{}** {}: {}",
+    "ability": "**{}** ({}): {}",
+    "working": "working_state: {}; waits for: {}",
+    "may": "skills: {}; tools: {}",
+    "steps": "open steps: {}",
+    "work": "working memory: {}",
+    "memory": "persistent memory:",
+    "nobody": "nobody",
+    "none": "none",
+    "nothing": "None.",
+}
+CHINESE: Final[Words] = {
+    "state": "状态：{}",
+    "goal": "目标：{}",
+    "manager": "管理者：{}",
+    "group": "任务群组：{}",
+    "duty": "{}：{}（{}）",
+    "reports": "{}的完成情况：{}",
+    "comma": "，",
+    "colon": "：",
+    "blueprint": "**{}** {}：{}",
+    "ability": "**{}**（{}）：{}",
+    "working": "working_state：{}；正在等待：{}",
+    "may": "技能：{}；工具：{}",
+    "steps": "未完成的步骤：{}",
+    "work": "工作记忆：{}",
+    "memory": "持续性记忆：",
+    "nobody": "无",
+    "none": "无",
+    "nothing": "无。",
+}
+
+
+def words_of(asker: Agent) -> Words:
+    """The words around what the world says, which stays as it is."""
+    return CHINESE if asker.spec.language.lower().startswith("zh") else ENGLISH
 
 
 def answer(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
@@ -19,93 +70,118 @@ def answer(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
     return _ANSWERS[intent.query](world, intent, asker)
 
 
-def _task(world: World, task_id: TaskId, stages: Iterable[Stage]) -> str:
+def _lines(*lines: str) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _task(world: World, task_id: TaskId, stages: Iterable[Stage], say: Words) -> str:
     task = world.tasks[task_id]
-    head = f"## {task.task_id} {task.name}\n- state: {task.state}\n- goal: {task.intention}\n- manager: {task.manager}"
-    group = f"- group: {', '.join(task.group)}"
-    return "\n".join([head, group, *(_stage(stage) for stage in stages)])
+    told = {"state": task.state, "goal": task.intention, "manager": task.manager, "group": ", ".join(task.group)}
+    head = f"## {task.task_id} {task.name}\n" + _lines(*(say[name].format(value) for name, value in told.items()))
+    return "\n".join([head, *(_stage(stage, say) for stage in stages)])
 
 
-def _stage(stage: Stage) -> str:
-    lines = [f"### {stage.stage_id}\n- state: {stage.state}\n- goal: {stage.intention}"]
-    lines += [f"- {one.agent}: {one.duty} ({one.state})" for one in stage.subtasks]
-    lines += [f"- {one.agent_id} reports: {one.completion}" for one in stage.members if one.completion]
-    return "\n".join(lines)
+def _stage(stage: Stage, say: Words) -> str:
+    lines = [say["state"].format(stage.state), say["goal"].format(stage.intention)]
+    lines += [say["duty"].format(one.agent, one.duty, one.state) for one in stage.subtasks]
+    lines += [say["reports"].format(one.agent_id, one.completion) for one in stage.members if one.completion]
+    return f"### {stage.stage_id}\n" + _lines(*lines)
 
 
 def _stages(world: World, task: TaskId) -> list[Stage]:
     return [world.stages[stage] for stage in world.tasks[task].stages]
 
 
-def _profile(agent: Agent) -> str:
+def _profile(agent: Agent, say: Words) -> str:
     spec = agent.spec
-    return f"- **{agent.agent_id}** {spec.name}, {spec.role}: {spec.profile}".rstrip(": ")
+    who = say["comma"].join(filter(None, (f"**{agent.agent_id}** {spec.name}", spec.role)))
+    return _lines(say["colon"].join(filter(None, (who, spec.profile))))
+
+
+def _profiles(agents: Iterable[Agent], asker: Agent) -> str:
+    return "\n".join(_profile(agent, words_of(asker)) for agent in agents)
 
 
 def _managed(world: World, _: AskInfo, asker: Agent) -> str:
-    mine = [task for task in ordered(world.tasks) if task.manager == asker.agent_id]
-    return "\n".join(_task(world, task.task_id, _stages(world, task.task_id)) for task in mine) or "None."
+    say = words_of(asker)
+    mine = [task.task_id for task in ordered(world.tasks) if task.manager == asker.agent_id]
+    return "\n".join(_task(world, task, _stages(world, task), say) for task in mine) or say["nothing"]
 
 
 def _joined(world: World, _: AskInfo, asker: Agent) -> str:
-    name = asker.agent_id
+    name, say = asker.agent_id, words_of(asker)
     mine = [task.task_id for task in ordered(world.tasks) if name in task.group]
-    parts = [_task(world, task, [one for one in _stages(world, task) if one.member(name)]) for task in mine]
-    return "\n".join(parts) or "None."
+    parts = [_task(world, task, [one for one in _stages(world, task) if one.member(name)], say) for task in mine]
+    return "\n".join(parts) or say["nothing"]
 
 
-def _one_task(world: World, intent: AskInfo, _: Agent) -> str | Rejected:
+def _one_task(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
     name = TaskId(intent.about[0] if intent.about else intent.task_id)
     if name not in world.tasks:
         return unknown("task", name, tuple(world.tasks))
-    return _task(world, name, _stages(world, name))
+    return _task(world, name, _stages(world, name), words_of(asker))
 
 
-def _one_stage(world: World, intent: AskInfo, _: Agent) -> str | Rejected:
+def _one_stage(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
     name = StageId(intent.about[0] if intent.about else "")
-    return _stage(world.stages[name]) if name in world.stages else unknown("stage", name, tuple(world.stages))
+    found = world.stages.get(name)
+    return _stage(found, words_of(asker)) if found is not None else unknown("stage", name, tuple(world.stages))
 
 
-def _blueprints(world: World, _: AskInfo, __: Agent) -> str:
-    return "\n".join(f"- **{one.name}** {one.role}: {one.profile}" for one in ordered(world.blueprints)) or "None."
+def _blueprints(world: World, _: AskInfo, asker: Agent) -> str:
+    say = words_of(asker)
+    known = [say["blueprint"].format(one.name, one.role, one.profile) for one in ordered(world.blueprints)]
+    return _lines(*known) or say["nothing"]
 
 
-def _all_agents(world: World, _: AskInfo, __: Agent) -> str:
-    return "\n".join(_profile(agent) for agent in ordered(world.agents))
+def _all_agents(world: World, _: AskInfo, asker: Agent) -> str:
+    return _profiles(ordered(world.agents), asker)
 
 
-def _task_agents(world: World, intent: AskInfo, _: Agent) -> str | Rejected:
+def _task_agents(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
     name = TaskId(intent.about[0] if intent.about else intent.task_id)
     if name not in world.tasks:
         return unknown("task", name, tuple(world.tasks))
-    return "\n".join(_profile(world.agents[one]) for one in world.tasks[name].group)
+    return _profiles((world.agents[one] for one in world.tasks[name].group), asker)
 
 
-def _stage_agents(world: World, intent: AskInfo, _: Agent) -> str | Rejected:
+def _stage_agents(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
     name = StageId(intent.about[0] if intent.about else "")
     if name not in world.stages:
         return unknown("stage", name, tuple(world.stages))
-    members = world.stages[name].members
-    return "\n".join(_profile(world.agents[one.agent_id]) for one in members if one.agent_id in world.agents)
+    members = (world.agents.get(one.agent_id) for one in world.stages[name].members)
+    return _profiles((one for one in members if one is not None), asker)
 
 
 def _agent_states(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
-    lines = []
+    found = []
     for name in intent.about or (asker.agent_id,):
         agent = world.agents.get(AgentId(name))
         if agent is None:
             return unknown("agent", name, tuple(world.agents))
-        lines.append(_profile(agent))
-        lines.append(f"  - working_state: {agent.working_state}; waits for: {', '.join(agent.step_lock) or 'nobody'}")
-        lines.append(
-            f"  - skills: {', '.join(agent.spec.skills) or 'none'}; tools: {', '.join(agent.spec.tools) or 'none'}"
-        )
-        lines.append(f"  - open steps: {', '.join(step.step_id for step in world.steps_of(agent.agent_id)) or 'none'}")
+        found.append(_agent_state(world, agent, words_of(asker)))
+    return "\n".join(found)
+
+
+def _agent_state(world: World, agent: Agent, say: Words) -> str:
+    """All that MAS's agent_state has and that is not said by the agent's spec alone."""
+    spec, steps = agent.spec, (step.step_id for step in world.steps_of(agent.agent_id))
+    told = [
+        say["working"].format(agent.working_state, ", ".join(agent.step_lock) or say["nobody"]),
+        say["may"].format(*(", ".join(names) or say["none"] for names in (spec.skills, spec.tools))),
+        say["steps"].format(", ".join(steps) or say["none"]),
+        say["work"].format(encode(working_memory(world, agent.agent_id)).decode()),
+    ]
+    lines = [_profile(agent, say), *(f"  - {one}" for one in told)]
+    if agent.memory:
+        lines += [f"  - {say['memory']}", fenced(agent.memory)]
     return "\n".join(lines)
 
 
-def _abilities(world: World, _: AskInfo, __: Agent) -> str:
-    return "\n".join(f"- **{one.name}** ({one.type}): {one.description}" for one in ordered(world.abilities)) or "None."
+def _abilities(world: World, _: AskInfo, asker: Agent) -> str:
+    say = words_of(asker)
+    known = [say["ability"].format(one.name, one.type, one.description) for one in ordered(world.abilities)]
+    return _lines(*known) or say["nothing"]
 
 
 _ANSWERS: Final[dict[Query, Callable[[World, AskInfo, Agent], str | Rejected]]] = {

@@ -11,7 +11,7 @@ from greenroom.core.rules.intents import AskInfo, NeedToolDecision
 from greenroom.core.rules.messages import deliver
 from greenroom.core.rules.origins import known_of_all, said_by
 from greenroom.core.rules.queries import answer
-from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, owed_in
+from greenroom.core.rules.queue import ahead, enqueue, is_open, open_thread, owed_in
 from greenroom.core.rules.waits import release
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.step import Step, Work
@@ -93,8 +93,8 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdi
         thread = cause.thread_id
     else:
         thread = open_thread(draft, intent.agent_id, intent.task_id, on_behalf=given_here(draft))
-    place = next_place(draft.world, draft.world.agents[intent.agent_id])
     owed = owed_in(draft, thread)
+    place = ahead(draft.world, draft.world.agents[intent.agent_id], thread, owed)
     told = _instruct(draft, intent, work.intention)
     enqueue(
         draft, thread, work, place=place, message=told, stage=intent.stage_id, answers=owed, jumped=owed is not None

@@ -95,6 +95,16 @@ def next_place(world: World, agent: Agent) -> int:
     return 0
 
 
+def ahead(world: World, agent: Agent, thread: ThreadId, owed: WaitingId | None) -> int:
+    """Where a step goes that is to come before the others of its conversation: on the way to an answer that is owed all
+    of them have jumped, and it goes before the first of those."""
+    for place, name in enumerate(agent.todo if owed is not None else ()):
+        step = world.steps[name]
+        if (step.thread_id, step.answers) == (thread, owed):
+            return place
+    return next_place(world, agent)
+
+
 def word_place(world: World, agent: Agent, waiting: WaitingId) -> int:
     """Where word of this waiting id goes: before what was put off until it comes, else where all go that jump."""
     for place, name in enumerate(agent.todo):

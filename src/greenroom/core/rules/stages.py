@@ -1,28 +1,25 @@
-"""Rules for stages and subtasks: one active stage per task, dependencies without circles, legal ends only."""
+"""Rules for stages and subtasks: one active stage per task, in order, legal ends only. What they may be: `plans.py`."""
 
 from __future__ import annotations
 
-from graphlib import CycleError, TopologicalSorter
-
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, message_id, stage_id, subtask_id, thread_id
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, message_id, thread_id
 from greenroom.core.base.records import Data
 from greenroom.core.rules.behalf import given_by_manager
 from greenroom.core.rules.closing import cancel_steps, close_if_over, settle_question
 from greenroom.core.rules.draft import SYSTEM, Draft, Verdict, is_trusted, not_manager, unknown
 from greenroom.core.rules.intents import (
-    AddStages,
     AssignSubtask,
     FinishStage,
     FinishSubtask,
     ReportStage,
-    StagePlan,
     StartStage,
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
+from greenroom.core.rules.people import ABOUT, people_of, tell_people
 from greenroom.core.rules.queue import enqueue, open_thread
-from greenroom.core.rules.waits import reader, release_where
+from greenroom.core.rules.waits import decider, release_where
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.stage import (
     Member,
@@ -30,7 +27,6 @@ from greenroom.core.state.stage import (
     MemberCompleted,
     MemberWord,
     Stage,
-    StageAdded,
     StageEnd,
     StageEnded,
     StageReported,
@@ -44,75 +40,6 @@ from greenroom.core.state.step import Work
 from greenroom.core.state.world import World
 
 OPEN = ("init", "running")
-
-
-def check_plan(plan: StagePlan, group: tuple[AgentId, ...]) -> Verdict:
-    """A stage has subtasks, each for an agent of the group, with known needs and no circle among them."""
-    names = [one.name for one in plan.subtasks]
-    if not names:
-        return Rejected(
-            code="empty_stage", why=f"The stage {plan.intention!r} has no subtasks.", hint="Allot it to an agent."
-        )
-    if len(set(names)) != len(names):
-        return Rejected(code="double_subtask", why=f"Two subtasks have one name: {', '.join(sorted(names))}.")
-    for one in plan.subtasks:
-        if one.agent not in group:
-            return Rejected(
-                code="not_in_group",
-                why=f"{one.agent!r} is not in the task's group.",
-                hint=f"The group: {', '.join(group)}.",
-            )
-        for need in one.needs:
-            if need not in names:
-                return Rejected(code="unknown_need", why=f"{one.name!r} needs {need!r}, which is not in the stage.")
-    try:
-        TopologicalSorter({one.name: one.needs for one in plan.subtasks}).prepare()
-    except CycleError as error:
-        circle = " → ".join(str(name) for name in error.args[1])
-        return Rejected(code="circle", why=f"The subtasks need each other in a circle: {circle}.")
-    return None
-
-
-def put_stage(draft: Draft, task: TaskId, plan: StagePlan) -> None:
-    """Append a checked stage."""
-    name = stage_id(task, draft.world.tasks[task].stages_made + 1)
-    ids = {one.name: subtask_id(name, number) for number, one in enumerate(plan.subtasks, start=1)}
-    subtasks = tuple(
-        Subtask(
-            subtask_id=ids[one.name],
-            name=one.name,
-            duty=one.duty,
-            agent=one.agent,
-            needs=tuple(ids[need] for need in one.needs),
-            required=one.required,
-        )
-        for one in plan.subtasks
-    )
-    draft.emit(
-        StageAdded(
-            at=draft.now,
-            stage_id=name,
-            task_id=task,
-            intention=plan.intention,
-            subtasks=subtasks,
-            on_failure=plan.on_failure,
-        )
-    )
-
-
-def add_stages(draft: Draft, intent: AddStages, by: str) -> Verdict:
-    """Only the task's manager plans its stages."""
-    task = draft.world.tasks.get(intent.task_id)
-    if task is None or task.state == "cancelling":
-        return unknown("task", intent.task_id, tuple(draft.world.tasks))
-    if by != task.manager and not is_trusted(draft.world, by):
-        return not_manager(by, f"add stages to task {task.task_id!r}")
-    for plan in intent.stages:
-        refused = check_plan(plan, task.group)
-        if refused is not None:
-            return refused
-        put_stage(draft, task.task_id, plan)
-    return None
 
 
 def _managed(draft: Draft, name: StageId, by: str, what: str) -> Stage | Rejected:
@@ -169,7 +96,23 @@ def finish_stage(draft: Draft, intent: FinishStage, by: str) -> Verdict:
     if refused is not None:
         return refused
     end_stage(draft, stage.stage_id, intent.state, intent.summary)
+    members = people_of(draft.world, tuple(one.agent_id for one in stage.members))
+    about = ": ".join(filter(None, (stage.intention, intent.summary)))
+    told = {"instruction": "finish_stage", "stage_id": stage.stage_id, "state": intent.state, ABOUT: about}
+    tell_people(draft, draft.world.tasks[stage.task_id], members, _over(stage, intent), told)
     return None
+
+
+def _over(stage: Stage, intent: FinishStage) -> str:
+    return f"Stage {stage.stage_id} ({stage.intention}) is {intent.state}. {intent.summary}".rstrip()
+
+
+def left_of(stage: Stage) -> tuple[StageEnd, str]:
+    """How a stage ends with its task: what has nothing left to do is done, whoever should have said so."""
+    if stage.state != "running" or any(one.state in OPEN for one in stage.subtasks):
+        return "cancelled", "the task is over"
+    failed = any(one.required and one.state != "finished" for one in stage.subtasks)
+    return ("failed" if failed else "finished"), "its subtasks are over, and so is the task"
 
 
 def end_stage(draft: Draft, name: StageId, state: StageEnd, summary: str) -> None:
@@ -378,7 +321,7 @@ def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
         return None
     work = Work(
         type="skill",
-        executor=reader(manager.spec.style),
+        executor=decider(manager.spec.style),
         intention=f"Decide how to go on after {stage.stage_id}.",
         text_content="\n".join(lines),
     )

@@ -7,19 +7,21 @@ from typing import Final
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import StepId, ThreadId, approval_id, timer_id
+from greenroom.core.base.records import evolve
 from greenroom.core.rules.behalf import given_here
 from greenroom.core.rules.closing import FILLS, drop_step, end_step
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, own_step, unknown
+from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, own_step, unknown
 from greenroom.core.rules.endings import running, stale
 from greenroom.core.rules.expiring import expiry, set_expiry
 from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
 from greenroom.core.rules.limits import needed, stop_at, working_time
 from greenroom.core.rules.questions import ask_person
-from greenroom.core.rules.queue import enqueue, is_open, next_place, next_step, open_thread, owed_in
+from greenroom.core.rules.queue import ahead, enqueue, is_open, next_place, next_step, open_thread, owed_in
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided, covers
 from greenroom.core.state.budget import Budget, room
 from greenroom.core.state.origin import merged
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import (
     SIDE_EFFECTS,
     EffectPrepared,
@@ -48,6 +50,9 @@ ALWAYS: Final = frozenset(
 )
 """Skills that every agent has. `summary` and `tool_decision` are not planned: see `_forbidden`."""
 
+PRIVILEGED: Final = frozenset({"task_manager", "agent_manager"})
+"""Skills of managers."""
+
 CALLS: Final = "call_agent"
 """The tool of an agent that may call others."""
 
@@ -63,6 +68,7 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
     agent = _agent_of(draft, intent, by)
     if isinstance(agent, Rejected):
         return agent
+    intent = _reflected(draft, agent, intent)
     refusals = [_forbidden(draft, agent, work, by) for work in intent.works]
     for work, refused in zip(intent.works, refusals, strict=True):
         if refused is not None and work.call_id is None:
@@ -80,17 +86,32 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
     return None
 
 
+def _reflected(draft: Draft, agent: Agent, intent: QueueSteps) -> QueueSteps:
+    """A plan ends with a look back on what was done: where it forgot that, the house has not."""
+    cause = draft.cause
+    planned = cause is not None and cause.agent_id == agent.agent_id and cause.work.executor == "planning"
+    looks_back = any(one.executor == "reflection" for one in intent.works)
+    if not planned or not intent.works or intent.place == "next" or looks_back:
+        return intent
+    look = Work(type="skill", executor="reflection", intention="Look back on what was done.")
+    return evolve(intent, works=(*intent.works, look))
+
+
 def _line_up(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]:
     """Put the steps into the queue: what is on the way to an answer that is owed comes next."""
     owed = owed_in(draft, thread)
-    agent = draft.world.agents[intent.agent_id]
-    place = next_place(draft.world, agent) if intent.place == "next" or owed else None
+    agent, place = draft.world.agents[intent.agent_id], None
+    if intent.place == "next":
+        place = ahead(draft.world, agent, thread, owed)
+    elif owed is not None:
+        place = next_place(draft.world, agent)
     return [
         enqueue(
             draft,
             thread,
             work,
             place=None if place is None else place + offset,
+            message=draft.cause.message_id if draft.cause is not None and _repeats(draft, agent, work) else None,
             stage=intent.stage_id,
             answers=owed,
             after=draft.asked(intent.agent_id) if owed else (),
@@ -99,6 +120,15 @@ def _line_up(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]
         )
         for offset, work in enumerate(intent.works)
     ]
+
+
+def _repeats(draft: Draft, agent: Agent, work: Work) -> bool:
+    """Whether it is what the asking step was to do: that may be tried again, whoever may plan it."""
+    cause = draft.cause
+    if cause is None or cause.agent_id != agent.agent_id:
+        return False
+    done = cause.work
+    return (work.type, work.executor, work.text_content) == ("skill", done.executor, done.text_content)
 
 
 def _misplaced(draft: Draft, thread: ThreadId, intent: QueueSteps, by: str) -> Verdict:
@@ -165,7 +195,7 @@ def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
 
 def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
     """What an agent may not give itself: foreign abilities, and steps that only other steps may cause."""
-    if by != agent.agent_id or agent.spec.kind != "llm":
+    if by != agent.agent_id or agent.spec.kind != "llm" or _repeats(draft, agent, work):
         return None
     spec, cause = agent.spec, draft.cause
     if work.type == "tool":
@@ -181,13 +211,20 @@ def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
         return Rejected(code="summary_not_planned", why="Only reflection may schedule a summary step.")
     if work.executor == "tool_decision":
         return Rejected(code="tool_decision_not_planned", why="Only a long-tail tool may cause a tool_decision step.")
-    if work.executor in ALWAYS or work.executor == "summary" or work.executor in spec.skills:
+    if work.executor in PRIVILEGED and not spec.manager:
+        return not_manager(by, f"use the skill {work.executor!r}")
+    if work.executor == "summary" or work.executor in skills_of(spec):
         return None
     return Rejected(
         code="no_such_skill",
         why=f"{agent.agent_id!r} may not use the skill {work.executor!r}.",
-        hint=f"Its skills: {', '.join(sorted(ALWAYS | set(spec.skills)))}.",
+        hint=f"Its skills: {', '.join(sorted(skills_of(spec)))}.",
     )
+
+
+def skills_of(spec: AgentSpec) -> frozenset[str]:
+    """The skills that an agent may plan."""
+    return ALWAYS | frozenset(spec.skills) | (PRIVILEGED | {"ask_info"} if spec.manager else frozenset())
 
 
 def _waiting_step(draft: Draft, name: str, by: str) -> Step | Rejected:

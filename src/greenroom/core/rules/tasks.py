@@ -6,30 +6,25 @@ from typing import Literal
 
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import TEAM_BUDGET, TaskId, message_id, task_budget, task_id
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, message_id, task_budget, task_id
 from greenroom.core.rules import limits
 from greenroom.core.rules.closing import cancel_steps, end_task_if_dead, steps_of_task
 from greenroom.core.rules.draft import SYSTEM, Draft, Verdict, is_manager, is_trusted, not_manager, unknown
 from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseTask, ResumeTask, StartTask
 from greenroom.core.rules.origins import said_by
-from greenroom.core.rules.stages import check_plan, end_stage, put_stage
+from greenroom.core.rules.people import people_of, welcome
+from greenroom.core.rules.plans import check_plan, put_stage
+from greenroom.core.rules.stages import end_stage, left_of
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.task import EndWord, Task, TaskCreated, TaskEnding, TaskPaused, TaskResumed, TaskStarted
 
 
 def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
     """Create a task; its group is the manager, those named, and everybody its stages need."""
-    if not is_manager(draft.world, by):
-        return not_manager(by, "create tasks")
-    planned = tuple(subtask.agent for plan in intent.stages for subtask in plan.subtasks)
-    group = tuple(dict.fromkeys((intent.manager, *intent.group, *planned)))
-    for agent in group:
-        if agent not in draft.world.agents:
-            return unknown("agent", agent, tuple(draft.world.agents))
-    for plan in intent.stages:
-        refused = check_plan(plan, group)
-        if refused is not None:
-            return refused
+    group = _group(intent)
+    refused = _impossible(draft, intent, group, by)
+    if refused is not None:
+        return refused
     parent, depth = _place(draft)
     if isinstance(depth, Rejected):
         return depth
@@ -45,8 +40,11 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
             driver=intent.driver,
             parent=parent,
             depth=depth,
+            standing=intent.standing,
         )
     )
+    if draft.cause is not None:
+        welcome(draft, draft.world.tasks[name], group)
     refused = limits.give(draft, task_budget(name), intent.limits) if intent.limits != UNLIMITED else None
     if refused is not None:
         return refused
@@ -54,6 +52,26 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> Verdict:
         put_stage(draft, name, plan)
     if intent.start:
         draft.emit(TaskStarted(at=draft.now, task_id=name))
+    return None
+
+
+def _group(intent: AddTask) -> tuple[AgentId, ...]:
+    planned = tuple(subtask.agent for plan in intent.stages for subtask in plan.subtasks)
+    return tuple(dict.fromkeys((intent.manager, *intent.group, *planned)))
+
+
+def _impossible(draft: Draft, intent: AddTask, group: tuple[AgentId, ...], by: str) -> Verdict:
+    if not is_manager(draft.world, by):
+        return not_manager(by, "create tasks")
+    if intent.standing and not is_trusted(draft.world, by):
+        return not_manager(by, "create a task that never ends")
+    for agent in group:
+        if agent not in draft.world.agents:
+            return unknown("agent", agent, tuple(draft.world.agents))
+    for plan in intent.stages:
+        refused = check_plan(plan, group)
+        if refused is not None:
+            return refused
     return None
 
 
@@ -133,6 +151,8 @@ def finish_task(draft: Draft, intent: FinishTask, by: str) -> Verdict:
     task = _managed(draft, intent.task_id, by, "finish")
     if isinstance(task, Rejected):
         return task
+    if task.standing and not is_trusted(draft.world, by):
+        return _stands(task)
     if by == SYSTEM and draft.world.active_stage(task.task_id) is not None:
         return Rejected(code="stage_active", why=f"A stage of task {task.task_id!r} is not over yet.")
     _tell_group(draft, task, intent.state, intent.summary)
@@ -145,19 +165,27 @@ def cancel_task(draft: Draft, intent: CancelTask, by: str) -> Verdict:
     task = _managed(draft, intent.task_id, by, "cancel")
     if isinstance(task, Rejected):
         return task
+    if task.standing and not is_trusted(draft.world, by):
+        return _stands(task)
     _wind_down(draft, task, "cancelled", intent.why, ())
     return None
 
 
+def _stands(task: Task) -> Rejected:
+    why = f"Task {task.task_id!r} never ends by itself: only a person ends it."
+    return Rejected(code="standing", why=why, hint="Finish the tasks that were made in it.")
+
+
 def _tell_group(draft: Draft, task: Task, state: Literal["finished", "failed"], summary: str) -> None:
-    if task.group == (task.manager,):
+    told = _heard_by(draft, task)
+    if told == (task.manager,):
         return  # nobody else has to be told
     sender = draft.world.agents[task.manager]
     message = Message(
         message_id=message_id(task.manager, sender.messages_made + 1),
         task_id=task.task_id,
         sender_id=task.manager,
-        receiver=task.group,
+        receiver=told,
         message=summary or f"The task is {state}.",
         kind="instruction",
         data={"instruction": "finish_task", "task_id": task.task_id, "state": state},
@@ -165,6 +193,13 @@ def _tell_group(draft: Draft, task: Task, state: Literal["finished", "failed"], 
         origins=said_by(draft, task.manager),
     )
     draft.emit(MessageSent(at=draft.now, message=message))
+
+
+def _heard_by(draft: Draft, task: Task) -> tuple[AgentId, ...]:
+    """Its group, and the people of the task that it is a part of: one of them may have asked for it."""
+    above = draft.world.tasks.get(task.parent) if task.parent is not None else None
+    people = people_of(draft.world, above.group) if above is not None else ()
+    return tuple(dict.fromkeys((*task.group, *people)))
 
 
 def _wind_down(draft: Draft, task: Task, state: EndWord, summary: str, evidence: tuple[str, ...]) -> None:
@@ -175,5 +210,5 @@ def _wind_down(draft: Draft, task: Task, state: EndWord, summary: str, evidence:
         if child.ending is None:
             _wind_down(draft, child, "cancelled", f"task {task.task_id} is over", ())
     for stage in task.stages:
-        end_stage(draft, stage, "cancelled", "the task is over")
+        end_stage(draft, stage, *left_of(draft.world.stages[stage]))
     end_task_if_dead(draft, task.task_id)

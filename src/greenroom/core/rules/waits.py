@@ -138,6 +138,11 @@ def replier(style: str) -> str:
     return "send_message" if style == "plan" else "converse"
 
 
+def decider(style: str) -> str:
+    """The skill in which an agent of this style makes up its mind what to do about something."""
+    return "planning" if style == "plan" else "converse"
+
+
 def release_where(draft: Draft, why: ReleaseWhy, matches: Callable[[Wait], bool]) -> None:
     """Release every wait that `matches`: its stage, task or agent is over."""
     for wait in ordered(draft.world.waits):

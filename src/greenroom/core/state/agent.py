@@ -6,7 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, WaitingId
 from greenroom.core.base.records import evolve, record
-from greenroom.core.state.origin import Labels
+from greenroom.core.state.origin import Labels, merged
 from greenroom.core.state.spec import AgentSpec
 
 WorkingState = Literal["idle", "working", "waiting"]
@@ -33,7 +33,8 @@ class Duty:
 class Agent:
     """The dynamic part. `todo` is the queue; `running` has left it, and is back only when its attempt was cut off.
 
-    `origins` is what its maker had read.
+    `origins` is what its maker had read, and what it had read itself when it wrote into its `memory`: what it keeps for
+    good, as Markdown, whatever task it works in.
     """
 
     agent_id: AgentId
@@ -46,6 +47,7 @@ class Agent:
     steps_made: int = 0
     messages_made: int = 0
     origins: Labels = ()
+    memory: str = ""
 
     @property
     def working_state(self) -> WorkingState:
@@ -107,7 +109,17 @@ class DutyTaken:
     duty: Duty
 
 
-AgentEvent = Declared | AgentAdded | AgentChanged | AgentRemoved | DutyTaken
+@record
+class Remembered:
+    """The agent keeps something for good, below what it kept before."""
+
+    at: int
+    agent_id: AgentId
+    content: str
+    origins: Labels = ()
+
+
+AgentEvent = Declared | AgentAdded | AgentChanged | AgentRemoved | DutyTaken | Remembered
 
 
 def queued(agent: Agent, step: StepId, place: int) -> Agent:
@@ -138,6 +150,12 @@ def requeued(agent: Agent, step: StepId) -> Agent:
 def unlocked(agent: Agent, waiting: WaitingId) -> Agent:
     """One waiting id is back."""
     return evolve(agent, step_lock=tuple(other for other in agent.step_lock if other != waiting))
+
+
+def remembering(agent: Agent, content: str, origins: Labels) -> Agent:
+    """The agent with a little more in its memory."""
+    memory = f"{agent.memory}\n{content}" if agent.memory else content
+    return evolve(agent, memory=memory, origins=merged(agent.origins, origins))
 
 
 def with_duty(agent: Agent, duty: Duty) -> Agent:

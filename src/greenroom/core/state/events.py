@@ -8,6 +8,7 @@ from greenroom.core.state.agent import AgentEvent
 from greenroom.core.state.approval import ApprovalEvent
 from greenroom.core.state.artifact import ArtifactEvent
 from greenroom.core.state.budget import BudgetEvent
+from greenroom.core.state.group import GroupEvent
 from greenroom.core.state.memory import MemoryEvent
 from greenroom.core.state.message import MessageEvent
 from greenroom.core.state.note import NoteEvent
@@ -32,6 +33,7 @@ Event = (
     | TimerEvent
     | MemoryEvent
     | ArtifactEvent
+    | GroupEvent
 )
 
 EVENT_TYPES: Final[dict[str, type[Event]]] = {one.__name__: one for one in get_args(Event)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from greenroom.core.base.ids import AgentId, MessageId, StageId, TaskId, ThreadId, WaitingId
+from greenroom.core.base.ids import AgentId, GroupId, MessageId, StageId, TaskId, ThreadId, WaitingId
 from greenroom.core.base.records import Data, record
 from greenroom.core.state.origin import Labels
 
@@ -15,7 +15,8 @@ ReleaseWhy = Literal["reply", "timeout", "unanswered", "stage_over", "task_over"
 
 @record
 class Message:
-    """MAS's eight fields and what the other designs need. `receiver` is always a list.
+    """MAS's eight fields and what the other designs need. `receiver` is always a list. With a `group` it was said
+    there, to all who take part and to the models that are named.
 
     `origins` is what the sender had read in the conversation from which it wrote.
     """
@@ -37,6 +38,7 @@ class Message:
     sent_at: int = 0
     call_id: str | None = None
     origins: Labels = ()
+    group: GroupId | None = None
 
 
 @record

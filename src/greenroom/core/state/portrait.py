@@ -71,8 +71,11 @@ def portray_stage(stage: Stage) -> Portrait:
     }
 
 
-def agent_state(world: World, agent_id: AgentId, *, ended: Iterable[Step] = ()) -> Portrait:
-    """An agent, with everything that made it. `ended` are its steps that are over, from the archive."""
+def agent_state(
+    world: World, agent_id: AgentId, *, ended: Iterable[Step] = (), pool: Portrait | None = None
+) -> Portrait:
+    """An agent, with everything that made it. `ended` are its steps that are over, from the archive; `pool` is what was
+    said to and by it, which only people have."""
     agent = world.agents[agent_id]
     spec = agent.spec
     return {
@@ -84,6 +87,7 @@ def agent_state(world: World, agent_id: AgentId, *, ended: Iterable[Step] = ()) 
         "llm_config": _masked(spec.llm_config) if spec.llm_config is not None else None,
         "human_config": _masked(spec.human_config) if spec.human_config is not None else None,
         "working_memory": working_memory(world, agent_id),
+        "persistent_memory": agent.memory,
         "agent_step": {
             "agent_id": agent_id,
             "todo_list": list(agent.todo),
@@ -92,6 +96,7 @@ def agent_state(world: World, agent_id: AgentId, *, ended: Iterable[Step] = ()) 
         "step_lock": list(agent.step_lock),
         "tools": list(spec.tools),
         "skills": list(spec.skills),
+        "conversation_pool": plain(pool),
     }
 
 

@@ -18,7 +18,8 @@ class Task:
     """An open task. With driver `auto` the schedule moves it on; with `manager` its manager does.
 
     `stages` are the open ones in order, `parts` the open tasks that are part of it; what ended is in the archive.
-    `origins` is what those have read who wrote its goal, its plan, its board or its reports.
+    `origins` is what those have read who wrote its goal, its plan, its board or its reports. A `standing` task never
+    ends by itself: only a person ends it.
     """
 
     task_id: TaskId
@@ -43,6 +44,7 @@ class Task:
     created_at: int = 0
     ended_at: int | None = None
     origins: Labels = ()
+    standing: bool = False
 
     @property
     def runs(self) -> bool:
@@ -63,6 +65,7 @@ class TaskCreated:
     driver: Driver
     parent: TaskId | None = None
     depth: int = 0
+    standing: bool = False
 
 
 @record
@@ -146,6 +149,7 @@ def created(event: TaskCreated) -> Task:
         driver=event.driver,
         parent=event.parent,
         depth=event.depth,
+        standing=event.standing,
         created_at=event.at,
     )
 

@@ -13,6 +13,7 @@ from greenroom.core.base.ids import (
     ApprovalId,
     ArtifactId,
     BudgetId,
+    GroupId,
     MemoryId,
     MessageId,
     StageId,
@@ -30,6 +31,7 @@ from greenroom.core.state.agent import Ability, Agent
 from greenroom.core.state.approval import Approval, Grant
 from greenroom.core.state.artifact import Artifact
 from greenroom.core.state.budget import Budget
+from greenroom.core.state.group import Group
 from greenroom.core.state.memory import Memory
 from greenroom.core.state.message import Message, Wait
 from greenroom.core.state.note import Value
@@ -77,6 +79,7 @@ class World:
     memories: Map[MemoryId, Memory] = Map()
     artifacts: Map[str, Artifact] = Map()
     releases: Map[str, Grant] = Map()
+    groups: Map[GroupId, Group] = Map()
 
     def steps_of(self, agent: AgentId) -> Iterator[Step]:
         """The agent's open steps: the running one first, then the queue in order."""

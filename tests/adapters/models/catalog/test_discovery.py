@@ -9,8 +9,9 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from greenroom.adapters.models.catalog import discovery
-from greenroom.adapters.models.catalog.discovery import Server, found, local_servers
+from greenroom.adapters.models.catalog import servers as discovery
+from greenroom.adapters.models.catalog.discovery import Server, found
+from greenroom.adapters.models.catalog.servers import local_servers
 
 NOBODY = "http://127.0.0.1:1/v1"
 SILENT = dict.fromkeys(("OLLAMA_HOST", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL"), NOBODY)

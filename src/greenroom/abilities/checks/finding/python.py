@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,9 @@ from greenroom.core.ports.checks import Check, CheckKind
 FOLDERS: Final = ("tests", "test")
 READ: Final = 20
 """Files of tests that are looked into."""
+
+PLAIN_TEST: Final = re.compile(r"^(?:async )?def test_|^class Test", re.MULTILINE)
+"""What only pytest finds: functions, and classes that are not of unittest."""
 
 RUNNERS: Final = (
     ("uv.lock", "uv run --offline"),
@@ -45,10 +49,14 @@ class _Project:
             yield self._check("pytest", "test", why, module=True)
             return
         folder = next((one for one in FOLDERS if self._test_files(one)), "")
-        if folder and any("import unittest" in text or "from unittest" in text for text in self._sources(folder)):
+        if not folder:
+            return
+        if any("import unittest" in text or "from unittest" in text for text in self._sources(folder)):
             package = " -t ." if "__init__.py" in self._place.inside(folder) else ""
             line = f"{self._python()} -m unittest discover -v -s {folder}{package}"
             yield Check(name="unittest", line=line, kind="test", why=f"{folder}/ holds tests made with unittest.")
+        elif any(PLAIN_TEST.search(text) for text in self._sources(folder)):
+            yield self._check("pytest", "test", f"{folder}/ holds tests that are plain functions.", module=True)
 
     def _wants_pytest(self) -> str:
         """Which file says that pytest runs the tests, in a sentence; empty for none."""

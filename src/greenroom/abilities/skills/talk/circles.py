@@ -17,11 +17,20 @@ Circle = Literal["same_call", "same_failure", "in_turn", "no_change"]
 SAME: Final = 4
 """How often in a row a call may have the same result, or calls the same failure."""
 
+IDLE: Final = 15
+"""Calls that change no file and find nothing new, where it is known what the files are."""
+
+TRIVIAL: Final = 80
+"""Characters of a result that is too short to be something new: whoever reads files or runs tests gets more."""
+
+REMEMBERED: Final = 200
+"""Results that are known again."""
+
 IN_TURN: Final = 8
 """Calls that are two in turn."""
 
 UNCHANGED: Final = 40
-"""Calls without a change to the files, where it is known what they are."""
+"""Calls without a change to the files, whatever else they find: long enough to read a lot."""
 
 TOLD: Final = 1
 """How often an agent is only told."""
@@ -34,8 +43,10 @@ class Circles:
     def __init__(self) -> None:
         self._calls: deque[bytes] = deque(maxlen=IN_TURN)
         self._failures: deque[str] = deque(maxlen=SAME)
+        self._seen: deque[bytes] = deque(maxlen=REMEMBERED)
         self._tree = ""
         self._since = 0
+        self._idle = 0
         self.told = 0
 
     @property
@@ -48,7 +59,7 @@ class Circles:
             return "same_failure"
         if len(calls) == IN_TURN and len(set(calls)) == 2 and calls[0::2].count(calls[0]) == IN_TURN // 2:
             return "in_turn"
-        return "no_change" if self._since >= UNCHANGED else None
+        return "no_change" if self._since >= UNCHANGED or self._idle >= IDLE else None
 
     @property
     def ends(self) -> bool:
@@ -62,8 +73,18 @@ class Circles:
         self._calls.append(hashlib.sha256(made).digest())
         self._failures.append(step.error)
         tree = str(result.get("tree", ""))
-        self._since = self._since + 1 if self._tree and tree in ("", self._tree) else 0
+        unchanged = bool(self._tree) and tree in ("", self._tree)
+        new = self._is_new(str(result.get("output", "")))
+        self._since = self._since + 1 if unchanged else 0
+        self._idle = self._idle + 1 if unchanged and not new else 0
         self._tree = tree or self._tree
+
+    def _is_new(self, output: str) -> bool:
+        """Whether a call has shown something that no other one has, and that is worth a look."""
+        digest = hashlib.sha256(output.encode(errors="replace")).digest()
+        known = digest in self._seen
+        self._seen.append(digest)
+        return not known and len(output) > TRIVIAL
 
     def tell(self) -> None:
         """The agent was told."""
@@ -79,3 +100,4 @@ class Circles:
         self._calls.clear()
         self._failures.clear()
         self._since = 0
+        self._idle = 0

@@ -26,6 +26,14 @@ WHY: Final[dict[Source, str]] = {
 }
 """What is said of an end that is not the agent's own word."""
 
+AGAIN: Final[dict[Circle, str]] = {
+    "same_call": "It made the same call again and again.",
+    "same_failure": "Its calls failed again and again for the same reason.",
+    "in_turn": "It made the same two calls in turn.",
+    "no_change": "It made call after call that changed no file and found nothing new.",
+}
+"""Which circle it was."""
+
 
 @record
 class CompletionSignal:
@@ -40,9 +48,9 @@ class CompletionSignal:
         return self.source in ("silent", "held", "limit", "circles")
 
 
-def signal(source: Source, text: str) -> CompletionSignal:
+def signal(source: Source, text: str, circle: Circle | None = None) -> CompletionSignal:
     """An end with what is to be said of it."""
-    why = WHY.get(source, "")
+    why = f"{WHY.get(source, '')} {AGAIN[circle] if circle is not None else ''}".strip()
     parts = (text, why) if source == "unproven" else (why, text)
     return CompletionSignal(source=source, text="\n".join(part for part in parts if part.strip()))
 

@@ -10,6 +10,7 @@ from msgspec import DecodeError, json
 
 from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import endings, own
+from greenroom.abilities.skills.talk.circles import Circle
 from greenroom.abilities.skills.talk.endings import CompletionSignal
 from greenroom.abilities.skills.talk.reply import Reply
 from greenroom.core.base.records import Data, encode
@@ -41,7 +42,7 @@ class Situation:
     alone: bool
     offered: Collection[str]
     last: bool = False
-    circles: bool = False
+    circles: Circle | None = None
     nudges: int = 0
     misread: int = 0
     others: tuple[str, ...] = ()
@@ -238,7 +239,7 @@ def _text(here: Situation, meaning: Meaning, text: str) -> None:
 def _end_at_limit(here: Situation, meaning: Meaning, text: str) -> None:
     """Whoever may not act any more has said all that it will; to have said nothing is no answer."""
     if here.circles:
-        _end(here, meaning, endings.signal("circles", text))
+        _end(here, meaning, endings.signal("circles", text, here.circles))
     elif text.strip() and here.ends == "text":
         _end(here, meaning, CompletionSignal(source="text", text=text))
     else:

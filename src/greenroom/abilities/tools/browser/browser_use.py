@@ -77,7 +77,8 @@ class BrowserUse:
         self._mind = mind
         self._album = album
         self._bounds = bounds
-        self.card = ToolCard(spec=ToolSpec(name=NAME, description=DESCRIPTION, parameters=SCHEMA), group="browser")
+        spec = ToolSpec(name=NAME, description=DESCRIPTION, parameters=SCHEMA)
+        self.card = ToolCard(spec=spec, group="browser", long_tail=True)
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
         """The hosts that the errand is about; without any it is about the whole web."""

@@ -13,6 +13,8 @@ from greenroom.core.ports.commands import Command
 
 SECONDS: Final = 120
 LONGEST: Final = 3600
+HOSTS: Final = 8
+REASON: Final = 1_000
 
 Interpreter: TypeAlias = Literal["bash", "sh", "python3", "node"]
 FLAGS: Final[Mapping[Interpreter, str]] = {"bash": "-c", "sh": "-c", "python3": "-c", "node": "-e"}
@@ -27,6 +29,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cwd: str = "."
     timeout_seconds: Annotated[int, msgspec.Meta(ge=1, le=LONGEST)] | None = None
     background: bool = False
+    hosts: Annotated[tuple[str, ...], msgspec.Meta(max_length=HOSTS)] = ()
+    why: Annotated[str, msgspec.Meta(max_length=REASON)] = ""
 
     @property
     def seconds(self) -> int:
@@ -36,7 +40,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def command(self) -> Command:
         """The command that it is."""
-        return Command(words=self.words, folder=self.cwd, seconds=self.seconds)
+        return Command(words=self.words, folder=self.cwd, seconds=self.seconds, hosts=self.hosts)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -66,6 +70,14 @@ SCHEMA: Final[Data] = {
             "type": "boolean",
             "description": "Do not wait for its end: for servers and watchers. You get a handle for command_output.",
         },
+        "hosts": {
+            "type": "array",
+            "items": {"type": "string"},
+            "maxItems": HOSTS,
+            "description": "Hosts it has to reach over the network; a person may be asked. Names only, no addresses "
+            "of pages, no patterns.",
+        },
+        "why": {"type": "string", "maxLength": REASON, "description": "With hosts: what for, in one sentence."},
     },
     "required": ["script"],
     "additionalProperties": False,
@@ -80,5 +92,7 @@ Keep what it prints short: filter it (rg, grep, tail, -q); of long output you se
 handle for read_output.
 Run static checks once, after all edits of a change, not after each of them.
 Not for reading, searching or editing files, which have tools of their own, and not to wait (sleep).
+Without the network, unless you name the hosts: {"script": "pip install x", "hosts": ["pypi.org", \
+"files.pythonhosted.org"], "why": "The tests need it."}
 A program that goes on running (a server, a watcher) needs background=true.
 Example: {"script": "pytest -q tests/parser 2>&1 | tail -n 40", "timeout_seconds": 300}"""

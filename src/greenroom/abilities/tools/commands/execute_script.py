@@ -38,12 +38,13 @@ class ExecuteScript:
         self.card = ToolCard(spec=spec, group="command", effect="effectful")
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """The command line."""
+        """The command line, and the hosts that it wants to reach."""
         try:
-            line = fitted(Script, arguments, self.name).line
+            script = fitted(Script, arguments, self.name)
         except ModelFault:
             return (Target(kind="tool", value=self.name),)
-        return (Target(kind="command", value=line),)
+        hosts = dict.fromkeys(one.lower() for one in script.hosts)
+        return (Target(kind="command", value=script.line), *(Target(kind="host", value=one) for one in hosts))
 
     def terms(self, _: World, __: Step) -> Terms:
         """At most once. Whether at all is the policy's word."""

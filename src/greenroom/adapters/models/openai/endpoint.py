@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import ipaddress
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Final
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
-from greenroom.core.base.errors import WorldFault
+from greenroom.adapters.models.openai.locality import is_local
 
 CONNECT: Final = 15.0
 """Seconds for a connection to be made."""
@@ -102,14 +101,3 @@ def below(base_url: str, path: str) -> str:
     """An address below the base address; a query (Azure's api-version) stays at its end."""
     parts = urlsplit(base_url)
     return parts._replace(path=f"{parts.path.rstrip('/')}/{path}").geturl()
-
-
-def is_local(base_url: str) -> bool:
-    """Whether the address is on this machine."""
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise WorldFault(f"{base_url!r} is no address of a provider. It begins with https:// and often ends in /v1.")
-    try:
-        return ipaddress.ip_address(parts.hostname).is_loopback
-    except ValueError:
-        return parts.hostname == "localhost"

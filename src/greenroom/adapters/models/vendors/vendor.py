@@ -11,7 +11,8 @@ import httpx2
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
-from greenroom.adapters.models.openai.endpoint import CONNECT, KEEP, is_local
+from greenroom.adapters.models.openai.endpoint import CONNECT, KEEP
+from greenroom.adapters.models.openai.locality import is_local
 from greenroom.adapters.models.vendors.extra import missing
 from greenroom.core.base.errors import WorldFault
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import Data, record
-from greenroom.core.rules.intents.knowledge import ClearMemory, SaveMemory, WriteArtifact
+from greenroom.core.rules.intents.knowledge import ClearMemory, Remember, SaveMemory, WriteArtifact
 from greenroom.core.rules.intents.plan import (
     AddAgent,
     AddParticipants,
@@ -45,6 +45,7 @@ from greenroom.core.rules.intents.talk import (
     AskInfo,
     CancelTimer,
     FireTimer,
+    FormGroup,
     NeedToolDecision,
     PostNote,
     Query,
@@ -58,6 +59,7 @@ from greenroom.core.rules.intents.work import (
     MoveWindow,
     PrepareEffect,
     QueueSteps,
+    RecordStep,
     ReleaseStep,
     RemoveStep,
     SetLimits,
@@ -87,6 +89,7 @@ __all__ = [
     "FinishTask",
     "FireTimer",
     "ForkTeam",
+    "FormGroup",
     "Intent",
     "Interrupt",
     "ModifyStep",
@@ -98,8 +101,10 @@ __all__ = [
     "PrepareEffect",
     "Query",
     "QueueSteps",
+    "RecordStep",
     "Recover",
     "ReleaseStep",
+    "Remember",
     "RemoveAgent",
     "RemoveStep",
     "ReportStage",
@@ -153,6 +158,7 @@ Consequence = (
     | MoveWindow
     | SetWorkspace
     | SaveMemory
+    | Remember
     | ClearMemory
     | WriteArtifact
 )
@@ -189,6 +195,8 @@ Intent = (
     | ReportStage
     | AssignSubtask
     | Interrupt
+    | FormGroup
+    | RecordStep
     | StartStep
     | PrepareEffect
     | FinishStep

@@ -20,6 +20,16 @@ class SaveMemory:
 
 
 @record
+class Remember:
+    """MAS's persistent memory: keep this for good, below what was kept before. It is the asking agent's own.
+
+    Headings are of the third level or lower, so that it can stand in a prompt.
+    """
+
+    content: str
+
+
+@record
 class ClearMemory:
     """Remember these no longer."""
 

@@ -128,7 +128,7 @@ class StagePlan:
 
 @record
 class AddTask:
-    """Create a task with its group and first stages; with `start`, begin at once."""
+    """Create a task with its group and first stages; with `start`, begin at once. Only people make a `standing` one."""
 
     name: str
     intention: str
@@ -138,6 +138,7 @@ class AddTask:
     driver: Driver = "auto"
     limits: Limits = Limits()
     start: bool = True
+    standing: bool = False
 
 
 @record

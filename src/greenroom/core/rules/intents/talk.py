@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from greenroom.core.base.ids import AgentId, ApprovalId, StageId, TaskId, TimerId, WaitingId
+from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, MessageId, StageId, TaskId, TimerId, WaitingId
 from greenroom.core.base.records import Data, record
 from greenroom.core.state.approval import Answer, Scope
 from greenroom.core.state.message import Delivery, MessageKind
@@ -14,7 +14,9 @@ from greenroom.core.state.message import Delivery, MessageKind
 class SendMessage:
     """Send a message. `waiting` locks the sender until every receiver answered.
 
-    `call_id` is the native call of the sender's own whose result the answer is.
+    `call_id` is the native call of the sender's own whose result the answer is. With a `group` it is said to all who
+    take part there; `receiver` are then the models that are to hear it too. `answers` is the letter that a person
+    answers with it; left out, it is the only one that they owe the receiver an answer to.
     """
 
     task_id: TaskId
@@ -32,6 +34,17 @@ class SendMessage:
     timeout: int | None = None
     sender: AgentId | None = None
     call_id: str | None = None
+    group: GroupId | None = None
+    answers: MessageId | None = None
+
+
+@record
+class FormGroup:
+    """Let people of a task talk together; formed again, with others."""
+
+    group_id: GroupId
+    task_id: TaskId
+    participants: tuple[AgentId, ...]
 
 
 @record

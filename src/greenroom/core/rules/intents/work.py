@@ -7,6 +7,8 @@ from typing import Literal
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import AgentId, BudgetId, StageId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import Data, record
+from greenroom.core.rules.intents.plan import FinishStage, FinishSubtask
+from greenroom.core.rules.intents.talk import AnswerApproval, SendMessage
 from greenroom.core.state.step import Prepared, Terms, Work
 
 
@@ -24,6 +26,26 @@ class QueueSteps:
     stage_id: StageId | None = None
     thread_id: ThreadId | None = None
     origins: tuple[str, ...] = ()
+
+
+@record
+class RecordStep:
+    """Write down what a person has done already: people act first, and it is a step afterwards.
+
+    What they say, report, end or decide in it is done first, here: then there is never the one without the other.
+    """
+
+    agent_id: AgentId
+    work: Work
+    task_id: TaskId
+    stage_id: StageId | None = None
+    state: Literal["finished", "failed"] = "finished"
+    result: Data | None = None
+    error: str = ""
+    says: SendMessage | None = None
+    reports: FinishSubtask | None = None
+    ends: FinishStage | None = None
+    decides: AnswerApproval | None = None
 
 
 @record

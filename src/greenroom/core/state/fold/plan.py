@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from immutables import Map
 
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ArtifactId, StageId, TaskId, task_budget
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ArtifactId, GroupId, StageId, TaskId, task_budget
 from greenroom.core.base.records import evolve
 from greenroom.core.state import agent as agents
 from greenroom.core.state import stage as stages
@@ -16,6 +16,7 @@ from greenroom.core.state import task as tasks
 from greenroom.core.state import team as teams
 from greenroom.core.state.agent import Agent, Duty
 from greenroom.core.state.budget import Budget
+from greenroom.core.state.group import Group
 from greenroom.core.state.note import NotePosted, ValueSet
 from greenroom.core.state.origin import merged
 from greenroom.core.state.stage import Stage
@@ -130,12 +131,19 @@ def _task_ended(world: World, event: tasks.TaskEnded) -> World:
         agents=_released(world, task.group, event.task_id, None),
         values=_off_the_board(world.values, value_key(task.task_id, "")),
         artifacts=_off_the_board(world.artifacts, artifact_key(task.task_id, ArtifactId(""))),
+        groups=_dissolved(world.groups, event.task_id),
     )
 
 
 def _off_the_board(table: Map[str, V], prefix: str) -> Map[str, V]:
     for key in [key for key in table if key.startswith(prefix)]:
         table = table.delete(key)
+    return table
+
+
+def _dissolved(table: Map[GroupId, Group], task: TaskId) -> Map[GroupId, Group]:
+    for one in [one for one in table.values() if one.task_id == task]:
+        table = table.delete(one.group_id)
     return table
 
 

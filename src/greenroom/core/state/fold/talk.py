@@ -10,6 +10,7 @@ from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals
 from greenroom.core.state import message as messages
 from greenroom.core.state import timer as timers
+from greenroom.core.state.group import GroupFormed
 from greenroom.core.state.world import World, without
 
 
@@ -24,13 +25,18 @@ def _message_sent(world: World, event: messages.MessageSent) -> World:
         messages_made=sender.messages_made + 1,
         step_lock=(*sender.step_lock, *(message.waiting or ())),
     )
-    owed = message.need_reply and any(world.agents[one].spec.kind == "human" for one in message.receiver)
+    asked = message.receiver if message.need_reply and message.group is None else ()
+    owed = any(world.agents[one].spec.kind == "human" for one in asked)
     return evolve(
         world,
         agents=world.agents.set(sender.agent_id, sender),
         waits=waits,
         mail=world.mail.set(message.message_id, message) if owed else world.mail,
     )
+
+
+def _group_formed(world: World, event: GroupFormed) -> World:
+    return evolve(world, groups=world.groups.set(event.group.group_id, event.group))
 
 
 def _message_settled(world: World, event: messages.MessageSettled) -> World:
@@ -84,6 +90,7 @@ def _timer_gone(world: World, event: timers.TimerFired | timers.TimerCancelled) 
 
 FOLDS: Final[dict[type, Callable[[World, Any], World]]] = {
     messages.MessageSent: _message_sent,
+    GroupFormed: _group_formed,
     messages.MessageSettled: _message_settled,
     messages.WaitReleased: _wait_released,
     approvals.ApprovalRequested: _approval_requested,

@@ -59,6 +59,11 @@ def _duty_taken(world: World, event: agents.DutyTaken) -> World:
     return evolve(world, agents=world.agents.set(event.agent_id, agent))
 
 
+def _remembered(world: World, event: agents.Remembered) -> World:
+    agent = agents.remembering(world.agents[event.agent_id], event.content, event.origins)
+    return evolve(world, agents=world.agents.set(event.agent_id, agent))
+
+
 def _thread_opened(world: World, event: threads.ThreadOpened) -> World:
     return evolve(world, threads=world.threads.set(event.thread_id, threads.opened(event)))
 
@@ -241,6 +246,7 @@ FOLDS: Final[dict[type, Callable[[World, Any], World]]] = {
     agents.AgentChanged: _agent_changed,
     agents.AgentRemoved: _agent_removed,
     agents.DutyTaken: _duty_taken,
+    agents.Remembered: _remembered,
     threads.ThreadOpened: _thread_opened,
     threads.ThreadClosed: _thread_closed,
     threads.WindowMoved: _window_moved,

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.asked.allowing import Allowing
-from greenroom.interfaces.cli.asked.taking import Taking
+from greenroom.interfaces.cli.asked.organising import Organising
+from greenroom.interfaces.cli.asked.taking import Apply, Branch, Taking
 
 Scope = Literal["once", "run", "always"]
 By = Literal["run", "agent", "model"]
@@ -32,11 +33,16 @@ class Caps:
 
 @record
 class Demo:
-    """`team` is for the processes that the demo starts itself."""
+    """The story, in this folder; None is a new one."""
 
-    crash: bool
+    folder: Path | None
+
+
+@record
+class DemoTeam:
+    """Agents who talk and work; with `ask` they ask a person before they publish."""
+
     ask: bool
-    team: str | None
     tape: Tape
 
 
@@ -53,8 +59,9 @@ class Ask:
 
 @record
 class Run:
-    """Something to do, for an agent by its name; an empty one is the assistant. `tools`: it may use its own;
-    `alone`: nobody is there to be asked; `yes`: its plan needs no yes; `in_place`: it works in the files themselves."""
+    """Something to do, for an agent by its name; an empty one is the coder. `tools`: it may use its own; `alone`:
+    nobody is there to be asked; `yes`: its plan needs no yes; `in_place`: it works in the files themselves. `take` is
+    how the outcome is taken over at once, if it is verified; its `name` is empty, because there is no such job yet."""
 
     question: str
     context: str
@@ -64,6 +71,7 @@ class Run:
     alone: bool
     yes: bool
     in_place: bool
+    take: Apply | Branch | None
     caps: Caps
     tape: Tape
 
@@ -206,12 +214,14 @@ class Pause:
 
 @record
 class Resume:
-    """A team or a task of it; `caps` are new limits for the team. `alone`: nobody is there to be asked."""
+    """A team or a task of it; `caps` are new limits for the team. `alone`: nobody is there to be asked; `yes`: its plan
+    needs nobody's yes."""
 
     name: str
     alone: bool
     caps: Caps
     tape: Tape
+    yes: bool = False
 
 
 @record
@@ -274,6 +284,7 @@ class Forget:
 
 Order: TypeAlias = (
     Demo
+    | DemoTeam
     | Ask
     | Run
     | Chat
@@ -301,6 +312,7 @@ Order: TypeAlias = (
     | Answer
     | Fork
     | Taking
+    | Organising
     | Du
     | Gc
     | Forget

@@ -8,7 +8,7 @@ from typing import Final, Literal
 Access = Literal["make", "change", "look", "none"]
 """What a command may do to the home: make one, change what is there, or only look (see `Runtime.open`), or nothing."""
 
-SECTIONS: Final = ("begin", "take over", "look", "steer", "allow", "set up", "keep")
+SECTIONS: Final = ("begin", "organise", "take over", "look", "steer", "allow", "set up", "keep")
 GROUPS: Final = {
     "agents": "The agents that files describe.",
     "prompt": "What models are asked with.",
@@ -20,6 +20,7 @@ GROUPS: Final = {
     "tools": "The tools that agents can have.",
     "permissions": "What you have agreed to for good.",
     "mcp": "The MCP servers that agents have tools from.",
+    "team": "Organisations: people, managers, and agents that plan.",
 }
 """The first words of commands that have two."""
 
@@ -50,19 +51,26 @@ class Entry:
 
 
 ENTRIES: Final = (
-    Entry("begin", "demo", "demo", "make", "Watch three scripted agents work; with --crash, die and carry on."),
+    Entry("begin", "demo", "demo", "none", "Watch a job from the request to the undo; needs no key."),
     Entry("begin", "ask", "ask", "make", "Ask a model; the answer comes on stdout."),
     Entry("begin", "run", "run", "make", "Give an agent something to do; its answer comes on stdout."),
     Entry("begin", "chat", "chat", "make", "Talk with an agent; go on with it later."),
     Entry("begin", "doctor", "doctor", "look", "Check this machine and the log, and say what to do."),
+    Entry("organise", "team new", "team", "none", "Write the file of a new organisation."),
+    Entry("organise", "team start", "team", "make", "Let an organisation work, until Ctrl-C."),
+    Entry("organise", "team status", "team", "look", "How it stands; --type has all its states."),
+    Entry("organise", "team list", "team", "look", "The organisations here, and who runs them."),
+    Entry("organise", "team stop", "team", "change", "Stop one, also in another terminal."),
+    Entry("organise", "talk", "talk", "make", "Your inbox in an organisation: read, answer, ask."),
     Entry("take over", "diff", "taking", "look", "What a job changed, as a patch."),
     Entry("take over", "apply", "taking", "look", "Bring what a job changed to your files, as one commit."),
     Entry("take over", "branch", "taking", "look", "Put what a job changed on a new branch."),
     Entry("take over", "discard", "taking", "look", "Drop the copy in which a job was done."),
     Entry("take over", "undo", "taking", "look", "Take back what was applied, byte for byte."),
+    Entry("take over", "rewind", "rewind", "change", "Go back to a step, with files and talk, and on from there."),
     Entry("take over", "blame", "taking", "look", "Which step wrote a line, why, and what proves it."),
     Entry("take over", "workspaces list", "workspaces", "none", "The copies in which jobs are done."),
-    Entry("take over", "workspaces clean", "workspaces", "none", "Take copies away that hold no work."),
+    Entry("take over", "workspaces clean", "workspaces", "look", "Take copies away that hold no work."),
     Entry("look", "tasks", "tasks", "look", "List what was and is being worked on."),
     Entry("look", "show", "show", "look", "Show a team: tasks, agents, messages, costs."),
     Entry("look", "events", "events", "look", "Print what happened; --follow to watch it happen."),
@@ -101,9 +109,12 @@ ENTRIES: Final = (
     Entry("keep", "gc", "storage", "change", "Give back the room that nothing needs."),
     Entry("keep", "forget", "storage", "change", "Delete a team and all that was logged of it."),
 )
+TEAM: Final = Entry("begin", "demo team", "demo_team", "make", "Watch three scripted agents work.")
+"""What `demo --team` does: one command to type, and two to do."""
+
 VERSION: Final = Entry("begin", "version", "version", "look", "Say which version this is.")
 
 
 def entry_of(name: str) -> Entry:
     """The command of this name, written together: the name of its order in lower case."""
-    return next(entry for entry in ENTRIES if entry.name.replace(" ", "") == name)
+    return next(entry for entry in (*ENTRIES, TEAM) if entry.name.replace(" ", "") == name)

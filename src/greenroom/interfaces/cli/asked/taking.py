@@ -48,6 +48,18 @@ class Undo:
 
 
 @record
+class Rewind:
+    """Go back to the end of a step, and on from there, after saying `text` if there is one. An empty `step` asks which
+    there are; without `runs` nobody goes on yet, with `alone` nobody is there to be asked."""
+
+    name: str
+    step: str
+    text: str
+    runs: bool
+    alone: bool
+
+
+@record
 class Blame:
     """Which step wrote a line: FILE:LINE."""
 
@@ -61,10 +73,12 @@ class WorkspacesList:
 
 @record
 class WorkspacesClean:
-    """Take copies away: those named, else all in which nothing would be lost."""
+    """Take copies away: those named, else all in which nothing would be lost. With `refs` also what repositories keep
+    of runs whose work was applied: it cannot be undone then."""
 
     names: tuple[str, ...]
     discard: bool
+    refs: bool
 
 
-Taking: TypeAlias = Diff | Apply | Branch | Discard | Undo | Blame | WorkspacesList | WorkspacesClean
+Taking: TypeAlias = Diff | Apply | Branch | Discard | Undo | Rewind | Blame | WorkspacesList | WorkspacesClean

@@ -18,7 +18,7 @@ from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.deciding import asked_by, kept, waiting
+from greenroom.interfaces.cli.runs.deciding import asked_by, is_plan, kept, waiting
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -57,7 +57,7 @@ async def answer(door: Door, order: Answer) -> Exit:
     found = await find(door.runtime, order.name)
     world = await door.runtime.world(found.team)
     one = _pending(world, found, order.approval)
-    word = _word(one, order)
+    word = _word(one, order, plan=is_plan(world, one))
     await door.runtime.ask(found.team, word)
     door.progress.note(kept(world, one, word))
     door.out.show(f"{word.answer.capitalize()}: {shorten(harmless(one.question), SHOWN)}")
@@ -113,9 +113,11 @@ def _which(found: list[tuple[TeamId, Approval]], team: TeamId, one: Approval) ->
     return "" if alone else f" --approval {one.approval_id}"
 
 
-def _word(one: Approval, order: Answer) -> AnswerApproval:
-    """What was said; `Refused` when it answers nothing."""
+def _word(one: Approval, order: Answer, *, plan: bool) -> AnswerApproval:
+    """What was said; `Refused` when it answers nothing. To a plan, yes and no are words as good as any."""
     name, said = one.approval_id, order.said.strip()
+    if plan and said:
+        return AnswerApproval(approval_id=name, answer="approved", reason=f"{said} {order.reason}".strip())
     if said.lower() == "no":
         return AnswerApproval(approval_id=name, answer="denied", reason=order.reason)
     if one.words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, cast
@@ -15,7 +15,7 @@ from greenroom.app.talks.founding import FIRST
 from greenroom.app.talks.history import typed_before, typed_in
 from greenroom.app.talks.outcome import choose_model, models_of
 from greenroom.app.talks.typed.files import file_context, offered
-from greenroom.app.talks.typed.handlers import Handler, builtin, shell
+from greenroom.app.talks.typed.handlers import COMMANDS, Handler, builtin, shell
 from greenroom.app.talks.typed.people import Nobody, Person
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.base.ids import TeamId
@@ -41,7 +41,7 @@ SHOWN = 400
 async def chat(door: Door, order: orders.Chat) -> Exit:
     """Begin a chat, or go on with one, and talk until somebody leaves."""
     team = await find_chat(door.runtime, order.resume) if order.resume else None
-    with somebody(door, order) as person:
+    with somebody(door, order.first) as person:
         if team is not None:
             return await _again(door, order, team, person)
         return await _new(door, order, person)
@@ -51,7 +51,7 @@ async def reopen(door: Door, order: orders.Chat) -> Exit:
     """Go on with a chat that was to be resumed; where nobody can type, only with what was begun."""
     team = TeamId(order.resume)
     if sys.stdin.isatty():
-        with somebody(door, order) as person:
+        with somebody(door, order.first) as person:
             return await _again(door, order, team, person, go_on=True)
     agent = (await door.runtime.world(team)).tasks[FIRST].manager
     if await Chat(door.runtime, team=team, agent=agent).goes_on():
@@ -125,23 +125,26 @@ def _handlers(door: Door) -> tuple[Handler, ...]:
 
 
 @contextmanager
-def somebody(door: Door, order: orders.Chat) -> Iterator[Person]:
-    """Who talks: a person at a terminal; else whoever wrote the lines on stdin, or nobody if that was context."""
+def somebody(door: Door, first: str = "", commands: Mapping[str, str] = COMMANDS) -> Iterator[Person]:
+    """Who talks: a person at a terminal; else whoever wrote the lines on stdin, or nobody if that was context.
+
+    `first` is what was said already; `commands` are offered to whoever types a slash.
+    """
     with ExitStack() as open_:
-        terminal = _terminal(open_, door, order)
+        terminal = _terminal(open_, door, first)
         if terminal is None:
-            yield Nobody() if order.first else PlainLines(sys.stdin.fileno())
+            yield Nobody() if first else PlainLines(sys.stdin.fileno())
         elif os.environ.get("TERM") == "dumb":
             yield PlainLines(terminal.fileno(), attended=True)
         else:
-            yield _prompt(door, terminal, _screen(open_, door))
+            yield _prompt(door, terminal, _screen(open_, door), commands)
 
 
-def _terminal(open_: ExitStack, door: Door, order: orders.Chat) -> TextIO | None:
+def _terminal(open_: ExitStack, door: Door, first: str) -> TextIO | None:
     """Where somebody types: stdin, or the terminal behind it when stdin was only context."""
     if sys.stdin.isatty():
         return sys.stdin
-    if not order.first or not door.out.file.isatty():
+    if not first or not door.out.file.isatty():
         return None
     try:
         return open_.enter_context(TERMINAL.open(encoding="utf-8"))
@@ -155,7 +158,7 @@ def _screen(open_: ExitStack, door: Door) -> TextIO:
     return shown or open_.enter_context(TERMINAL.open("w", encoding="utf-8"))
 
 
-def _prompt(door: Door, terminal: TextIO, screen: TextIO) -> Person:
+def _prompt(door: Door, terminal: TextIO, screen: TextIO, commands: Mapping[str, str]) -> Person:
     around = door.means.surroundings
 
     def files(beginning: str) -> Iterator[str]:
@@ -167,4 +170,4 @@ def _prompt(door: Door, terminal: TextIO, screen: TextIO) -> Person:
                 yield line
 
     make = cast("Callable[..., Person]", load("display.prompt", "Prompt"))
-    return make(terminal, screen, files, before)
+    return make(terminal, screen, files, before, commands)

@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from greenroom.app.jobs.place import workspace
+from greenroom.app.talks.outcome import models_of
+from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Run
-from greenroom.interfaces.cli.display.talk import Talk
+from greenroom.interfaces.cli.asked.taking import Branch
+from greenroom.interfaces.cli.display.work import Work
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.attending import attended
-from greenroom.interfaces.cli.runs.beginning import Wish, begun, with_context
-from greenroom.interfaces.cli.runs.handing import handed_over
-from greenroom.interfaces.cli.runs.jobs import founded, tier
+from greenroom.interfaces.cli.runs.beginning import Begun, with_context
+from greenroom.interfaces.cli.runs.handing import handed_over, not_begun
+from greenroom.interfaces.cli.runs.hearing import Hearing
+from greenroom.interfaces.cli.runs.jobs import founded, sure_of_checks, tier
 from greenroom.interfaces.cli.runs.session import Door
 
 UNTOUCHED = "your files stay untouched"
 
 
-async def job(door: Door, order: Run) -> Exit:
-    """See that all is there, found the team, follow it, and hand over what came of it."""
-    beginning = await begun(door, Wish(model=order.model, job=True, caps=order.caps, tape=order.tape))
-    talk, cast = Talk(door.setup, door.out), beginning.cast
+async def job(door: Door, order: Run, beginning: Begun) -> Exit:
+    """Found the team, follow it, and hand over what came of it; if that was ordered, take it over at once."""
+    if isinstance(order.take, Branch):
+        await (await workspace(door.means.surroundings.root)).expect(branch=order.take.branch)
+    talk, cast = Work(door.setup, door.out), beginning.cast
     whole = with_context(order.question, order.context, beginning.language)
     team = await founded(door, beginning, whole, order.question)
     door.out.begin(team=team, command="run", model=cast.models[0], agent=cast.first, home=str(door.home))
-    for note in (f"run {team} · {beginning.line} · {tier(door.means)} · {UNTOUCHED}", *beginning.notes):
+    talk.own = order.question
+    talk.facts(f"run {team}", beginning.line, tier(door.means), UNTOUCHED)
+    for note in filter(None, (*beginning.notes, beginning.outside)):
         talk.note(note, style="dim")
     told = replace(door, progress=talk)
-    ending = await attended(told, team, new=True)
-    return await handed_over(told, team, ending, name="last", spoken=talk.spoken)
+    if not sure_of_checks(told, door.means.surroundings.root):
+        return not_begun(told, team)
+    ending = await attended(told, team, new=True, ear=Hearing(told, team, talk).open)
+    return await handed_over(told, team, ending, name="last", spoken=talk.spoken, take=order.take)
+
+
+async def job_again(door: Door, world: World) -> Exit:
+    """Go on with a job that nobody runs: the same row, and the same end."""
+    talk, team, root = Work(door.setup, door.out), world.team.team_id, Path(world.team.workspace)
+    told = replace(door, progress=talk)
+    talk.facts(f"run {team} goes on", ", ".join(models_of(world)), tier(door.means), UNTOUCHED)
+    if not sure_of_checks(told, root):
+        return not_begun(told, team)
+    ending = await attended(told, team, ear=Hearing(told, team, talk).open)
+    return await handed_over(told, team, ending, spoken=talk.spoken)

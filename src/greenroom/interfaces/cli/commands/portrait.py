@@ -15,8 +15,9 @@ from greenroom.core.ports.codec import plain
 from greenroom.core.state.archive import archived
 from greenroom.core.state.artifact import Artifact
 from greenroom.core.state.artifact import told as told_of
+from greenroom.core.state.events import Event
 from greenroom.core.state.message import Message
-from greenroom.core.state.note import Note
+from greenroom.core.state.note import Note, Value, ValueSet
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
@@ -28,6 +29,9 @@ from greenroom.interfaces.cli.runs.session import Door
 
 NEWEST: Final = 6
 """How many notes and messages are shown."""
+
+PLAN: Final = "plan"
+"""Under which key the board has it."""
 
 STYLES: Final = {"finished": "green", "failed": "red", "cancelled": "red", "running": "bold"}
 
@@ -42,6 +46,7 @@ class Portrait:
     messages: list[Message] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     artifacts: dict[tuple[str, str], Artifact] = field(default_factory=dict)
+    values: dict[tuple[str, str], Value] = field(default_factory=dict)
     steps: int = 0
 
 
@@ -67,8 +72,14 @@ async def portray(door: Door, team: TeamId, at: int | None = None) -> Portrait:
                 found.steps += 1
             case None:
                 pass
+        _on_the_board(found, told.event)
         found.teller.tell(told)
     return found
+
+
+def _on_the_board(found: Portrait, event: Event) -> None:
+    if isinstance(event, ValueSet):
+        found.values[event.value.task_id, event.value.key] = event.value
 
 
 def tasks_of(portrait: Portrait, only: TaskId | None = None) -> list[Task]:
@@ -88,6 +99,11 @@ def stages_of(portrait: Portrait, task: Task) -> list[Stage]:
 def artifacts_of(portrait: Portrait, task: Task) -> list[Artifact]:
     """The newest versions of the task's artifacts, by id."""
     return [one for key, one in sorted(portrait.artifacts.items()) if key[0] == task.task_id]
+
+
+def values_of(portrait: Portrait, task: Task) -> list[Value]:
+    """What the task's board holds by key, or held when it ended."""
+    return [one for key, one in sorted(portrait.values.items()) if key[0] == task.task_id]
 
 
 # --------------------------------------------------------------------------------------------------- text
@@ -133,12 +149,18 @@ def _task(portrait: Portrait, task: Task) -> list[RenderableType]:
             for one in stage.subtasks
             if one.summary
         ]
+    parts += [Text(f"  {one}", style="dim") for one in _plan(portrait, task)]
     parts += [Text(f"  artifact {told_of(one)}", style="dim") for one in artifacts_of(portrait, task)]
     if task.uncertain:
         parts.append(Text(f"  uncertain, look yourself: {', '.join(task.uncertain)}", style="yellow"))
     if task.evidence:
         parts.append(Text(f"  evidence: {', '.join(dict.fromkeys(task.evidence))}", style="dim"))
     return parts
+
+
+def _plan(portrait: Portrait, task: Task) -> list[str]:
+    """The plan of a job, as it stands on the board."""
+    return [line for one in values_of(portrait, task) if one.key == PLAN for line in one.content.splitlines()]
 
 
 def _read(portrait: Portrait) -> list[RenderableType]:
@@ -196,6 +218,7 @@ def fields(portrait: Portrait, owner: str | None, only: TaskId | None = None) ->
                 **plain(task),
                 "stages": [plain(stage) for stage in stages_of(portrait, task)],
                 "artifacts": [plain(one) for one in artifacts_of(portrait, task)],
+                "board": {one.key: one.content for one in values_of(portrait, task)},
             }
             for task in tasks_of(portrait, only)
         ],

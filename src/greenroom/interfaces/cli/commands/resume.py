@@ -10,9 +10,10 @@ from typing import cast
 from greenroom.app.hands.unattended import answer_pending
 from greenroom.app.library.kits import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find
-from greenroom.app.talks.names import CHAT
+from greenroom.app.organisation.names import KIT as ORGANISATION
+from greenroom.app.talks.names import CHAT, JOB
 from greenroom.app.talks.outcome import models_of
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Chat, Resume
@@ -22,7 +23,6 @@ from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.runs.attending import attended
 from greenroom.interfaces.cli.runs.beginning import new_limits, see_what_is_brought
 from greenroom.interfaces.cli.runs.ending import close
-from greenroom.interfaces.cli.runs.handing import handed_over
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -33,9 +33,15 @@ async def resume(door: Door, order: Resume) -> Exit:
     world = await door.runtime.world(found.team)
     if world.team.kit in kits_of_programs():
         refuse(world.team)
+    if world.team.kit == ORGANISATION and found.task is None:
+        told = command(door, "team", "start", found.team)
+        raise Refused(
+            Rejected(code="organisation", why=f"{found.team} is an organisation.", hint=f"Let it work: `{told}`.")
+        )
     wanted = _paused(world, found)
     holder = await door.runtime.log.holder(found.team)
     door.means.leave_alone(said=order.alone)
+    door.means.agree(said=order.yes)
     limits = new_limits(door, world, order.caps)
     door.out.begin(team=found.team, command="resume", home=str(door.home))
     if holder is None and not world.tasks:
@@ -54,14 +60,21 @@ async def resume(door: Door, order: Resume) -> Exit:
     if holder is not None:
         door.out.show(f"{found} goes on, in {holder.owner}.")
         return door.out.result("resumed", Exit.DONE, team=found.team, owner=holder.owner)
+    return await _followed(door, found, world)
+
+
+async def _followed(door: Door, found: Found, world: World) -> Exit:
+    """Run it here, and say what comes of it."""
     if not models_of(world):
         return close(door, found.team, await attended(door, found.team))
     if not door.means.attended:
         await answer_pending(await door.runtime.start(found.team))
+    if world.team.kit == JOB:
+        return await cast("Callable[[Door, World], Awaitable[Exit]]", load("commands.job", "job_again"))(door, world)
     talk = Talk(door.setup, door.out)
     talk.note(", ".join(models_of(world)), style="dim")
     ending = await attended(replace(door, progress=talk), found.team)
-    return await handed_over(replace(door, progress=talk), found.team, ending, spoken=talk.spoken)
+    return close(replace(door, progress=talk), found.team, ending, spoken=talk.spoken)
 
 
 def _see_to(door: Door, order: Resume, world: World) -> None:

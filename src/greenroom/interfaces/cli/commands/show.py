@@ -23,4 +23,6 @@ async def show(door: Door, order: Show) -> Exit:
         door.progress.note(f"\nGo on with: {command(door, 'resume', found.team)}")
     else:
         door.progress.note(f"\nThe whole story: {command(door, 'replay', order.name)}")
+    if portrait.steps:
+        door.progress.note(f"Its steps, to go back to one: {command(door, 'rewind', found.team)}")
     return door.out.result("ok", Exit.DONE, **fields(portrait, owner, found.task))

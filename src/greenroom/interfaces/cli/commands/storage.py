@@ -11,14 +11,21 @@ from typing import Final
 import typer
 from rich.text import Text
 
+from greenroom.app.jobs import copies
 from greenroom.app.lookup import find, has_store
+from greenroom.app.talks.names import JOB
 from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.ports.workspace import WorkspaceFault
+from greenroom.core.state.team import Team
 from greenroom.interfaces.cli.asked.orders import Du, Forget, Gc
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 from greenroom.testing.demo import folder
+
+NAMED: Final = 5
+"""Files and commits that are named; of more, how many there are."""
 
 COLUMNS: Final = (
     Column(name="team"),
@@ -58,7 +65,9 @@ async def forget(door: Door, order: Forget) -> Exit:
     if found.task is not None:
         raise Refused(Rejected(code="whole_teams", why="Only whole teams are forgotten.", hint=f"Say {found.team}."))
     events = (await door.runtime.log.head(found.team)).version
-    if not order.yes and not await _confirmed(f"Delete team {found.team} with its {events} events?"):
+    team = (await door.runtime.world(found.team)).team
+    work = await _work_of(door, team)
+    if not order.yes and not await _confirmed(f"Delete team {found.team} with its {events} events{_with(work)}?"):
         why = f"Team {found.team} was not deleted."
         raise Refused(
             Rejected(
@@ -67,8 +76,28 @@ async def forget(door: Door, order: Forget) -> Exit:
         )
     await door.runtime.log.forget(found.team)
     shutil.rmtree(folder(door.home, found.team), ignore_errors=True)
-    door.out.show(f"Forgotten: {found.team}, {events} events.")
-    return door.out.result("forgotten", Exit.DONE, team=found.team, events=events)
+    if team.kit == JOB and work is not None:
+        await copies.forget(Path(team.workspace), found.team)
+    door.out.show(f"Forgotten: {found.team}, {events} events{_with(work)}.")
+    return door.out.result("forgotten", Exit.DONE, team=found.team, events=events, work=list(work or ()))
+
+
+async def _work_of(door: Door, team: Team) -> tuple[str, ...] | None:
+    """What a job has done that nobody has; None when nobody can say."""
+    if team.kit != JOB:
+        return ()
+    try:
+        return await copies.unapplied(Path(team.workspace), team.team_id)
+    except WorkspaceFault as fault:
+        door.progress.note(f"Its files are left alone. {fault}", style="yellow")
+        return None
+
+
+def _with(work: tuple[str, ...] | None) -> str:
+    """The same in words."""
+    some = [*(work or ())]
+    more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+    return f" and its work ({'; '.join(some[:NAMED])}{more})" if some else ""
 
 
 async def _confirmed(question: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from greenroom.app.lookup import Found, find
 from greenroom.app.talks.names import JOB
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import StepId, TeamId
-from greenroom.core.ports.workspace import Applied, Buried, Clashes
+from greenroom.core.ports.workspace import Applied, Buried, Clashes, Committed, WorkspaceFault
 from greenroom.interfaces.cli.asked import taking
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
@@ -22,6 +23,11 @@ from greenroom.interfaces.cli.runs.session import Door
 
 SUBJECT: Final = 70
 """Characters of a commit's first line."""
+
+SHOWN: Final = 5
+"""Files that are named."""
+
+NOT_COMMITTED: Final = "applied_not_committed"
 
 
 async def diff(door: Door, order: taking.Diff) -> Exit:
@@ -33,22 +39,56 @@ async def diff(door: Door, order: taking.Diff) -> Exit:
 
 
 async def apply(door: Door, order: taking.Apply) -> Exit:
-    """Change the person's files, and make it a commit."""
+    """Change the person's files, and make it a commit; what no commit can be made of is refused before."""
     found, place = await _job(door, order.name)
     tip = await place.worktree.tip()
     if tip == place.snapshot.commit:
         raise Refused(Rejected(code="nothing_changed", why=f"{found.team} has changed nothing."))
+    commits = order.commit and bool(place.snapshot.head)
+    before = {one.id for one in await place.workspace.applied(found.team) if one.state == "applied"}
+    if commits and not before:
+        await _expect_commit(door, found, place)
     done = await place.workspace.apply(found.team, place.snapshot.commit, tip)
     if isinstance(done, Clashes):
-        return _in_the_way(door, found, done)
-    made = ""
-    if order.commit and place.snapshot.head:
+        return _in_the_way(door, found, done, branch=True)
+    if not done.id:
+        door.out.show("Your files have this already.")
+        return door.out.result("already", Exit.DONE, team=found.team, paths=[], commit="")
+    try:
         message = order.message or await _message(door, found.team)
-        made = (await place.workspace.commit(done.id, message)).commit
-    what = f"{len(done.paths)} file{'s' if len(done.paths) != 1 else ''}"
-    door.out.show(f"Applied: {what}" + (f", commit {made[:10]}." if made else "."))
+        made = await place.workspace.commit(done.id, message) if commits else None
+    except WorkspaceFault as fault:
+        return _not_committed(door, found, done, fault)
+    return _applied(door, found, done, made, again=done.id in before and done.commit == (made.commit if made else ""))
+
+
+async def _expect_commit(door: Door, found: Found, place: Place) -> None:
+    try:
+        await place.workspace.expect()
+    except WorkspaceFault as fault:
+        without = command(door, "apply", found.team, "--no-commit")
+        hint = f"Without a commit: {without}"
+        raise Refused(Rejected(code="no_commit_now", why=str(fault), hint=hint)) from fault
+
+
+def _applied(door: Door, found: Found, done: Applied, made: Committed | None, *, again: bool) -> Exit:
+    commit = made.commit if made else ""
+    what = f"{'Applied already' if again else 'Applied'}: {_files(len(done.paths))}"
+    door.out.show(what + (f", commit {commit[:10]}." if commit else "."))
+    mixed = made.mixed if made else ()
+    if mixed and not again:
+        door.progress.note(f"What you had not committed in {_listed(mixed)} still is not.")
     door.progress.note(f"Take it back with: {command(door, 'undo', found.team)}")
-    return door.out.result("applied", Exit.DONE, team=found.team, paths=list(done.paths), commit=made)
+    told = {"paths": list(done.paths), "commit": commit, "mixed": list(mixed)}
+    return door.out.result("applied", Exit.DONE, team=found.team, **told)
+
+
+def _not_committed(door: Door, found: Found, done: Applied, fault: WorkspaceFault) -> Exit:
+    """The files are there, and the commit is not: both are said, and how to go back."""
+    door.out.show(f"Applied, not committed: {_files(len(done.paths))}. {fault}")
+    door.progress.note(f"Take it back with: {command(door, 'undo', found.team)}")
+    told = {"paths": list(done.paths), "commit": "", "reason": fault.reason, "why": str(fault)}
+    return door.out.result(NOT_COMMITTED, Exit.FAILED, team=found.team, **told)
 
 
 async def branch(door: Door, order: taking.Branch) -> Exit:
@@ -73,11 +113,11 @@ async def undo(door: Door, order: taking.Undo) -> Exit:
 async def _undone(door: Door, found: Found, place: Place, applied: Applied, order: taking.Undo) -> Exit:
     done = await place.workspace.undo(applied.id, revert=order.revert)
     if isinstance(done, Clashes):
-        return _in_the_way(door, found, done)
+        return _in_the_way(door, found, done, branch=False)
     if isinstance(done, Buried):
         again = command(door, "undo", found.team, "--revert")
         raise Refused(Rejected(code="buried", why=done.why, hint=f"A commit on top takes it back: {again}"))
-    door.out.show(f"Undone: {', '.join(done.paths[:5])}{' …' if len(done.paths) > 5 else ''}.")
+    door.out.show(f"Undone: {_listed(done.paths)}.")
     return door.out.result("undone", Exit.DONE, team=found.team, paths=list(done.paths), revert=done.revert)
 
 
@@ -91,7 +131,8 @@ async def blame(door: Door, order: taking.Blame) -> Exit:
     found = await theirs.blame(_inside(path, Path(theirs.root)), int(number))
     if found is None:
         raise Refused(Rejected(code="no_line", why=f"{path!r} has no line {number} that anybody has committed."))
-    lines = [f"{harmless(found.text.rstrip())}", f"commit {found.commit[:10]}"]
+    where = f"commit {found.commit[:10]}" if found.commit else "in no commit yet"
+    lines = [harmless(found.text.rstrip()), where]
     if found.step is not None:
         lines += [f"run {found.step.run}, step {found.step.step} of {found.step.agent}: {harmless(found.step.summary)}"]
         lines += await _reasons(door, TeamId(found.step.run), StepId(found.step.step))
@@ -124,7 +165,7 @@ async def _reasons(door: Door, team: TeamId, name: StepId) -> list[str]:
     cause = next((one for one in steps if mine is not None and one.step_id == mine.cause), None)
     said = harmless(str(((cause.result if cause else None) or {}).get("text", "")).strip())
     world = await door.runtime.world(team)
-    report = await report_of(await opened(Path(world.team.workspace), team), steps)
+    report = await report_of(await opened(world.team, door.means.steps), steps)
     proofs = [one for one in report.lines if one.startswith(("✓", "✗", "NOT"))]
     return [*([f"why: {said}"] if said else []), *proofs]
 
@@ -132,6 +173,12 @@ async def _reasons(door: Door, team: TeamId, name: StepId) -> list[str]:
 async def discard(door: Door, order: taking.Discard) -> Exit:
     """Drop the copy."""
     found, place = await _job(door, order.name)
+    holder = await door.runtime.log.holder(found.team)
+    if holder is not None:
+        stop = command(door, "pause", found.team)
+        raise Refused(
+            Rejected(code="works", why=f"{found.team} works, in {holder.owner}.", hint=f"Stop it first: {stop}")
+        )
     changes = await place.changes()
     if changes and not order.yes and not _sure(found, len(changes)):
         raise Refused(Rejected(code="not_sure", why="Nothing was dropped.", hint="--yes drops it without asking."))
@@ -142,19 +189,33 @@ async def discard(door: Door, order: taking.Discard) -> Exit:
 
 def _sure(found: Found, count: int) -> bool:
     try:
-        said = Person().answer(f"{found.team} has changed {count} files that would go. Drop them? y/n", "n")
+        said = Person().answer(f"{found.team} has changed {_files(count)}, and that would go. Drop it? y/n", "n")
     except Gone:
         return False
     return said.lower() in ("y", "yes")
 
 
-def _in_the_way(door: Door, found: Found, clashes: Clashes) -> Exit:
+def _in_the_way(door: Door, found: Found, clashes: Clashes, *, branch: bool) -> Exit:
     for one in clashes.clashes:
-        door.progress.note(f"  {one.path}: {one.why}")
+        door.progress.note(f"  {_name(one.path)}: {one.why}")
     door.out.show("Nothing was changed: these files are in the way.")
-    door.progress.note(f"Put it on a branch instead: {command(door, 'branch', found.team, 'NAME')}")
+    if branch:
+        door.progress.note(f"Put it on a branch instead: {command(door, 'branch', found.team, 'NAME')}")
     told = [{"path": one.path, "why": one.why} for one in clashes.clashes]
     return door.out.result("clash", Exit.FAILED, team=found.team, clashes=told)
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'s' if count != 1 else ''}"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    return f"{', '.join(map(_name, paths[:SHOWN]))}{' …' if len(paths) > SHOWN else ''}"
+
+
+def _name(path: str) -> str:
+    """A file's name on one line: one that has a line end in it is written with its sign."""
+    return path if path.isprintable() else repr(path)
 
 
 async def _job(door: Door, name: str) -> tuple[Found, Place]:
@@ -162,7 +223,7 @@ async def _job(door: Door, name: str) -> tuple[Found, Place]:
     world = await door.runtime.world(found.team)
     if world.team.kit != JOB:
         raise Refused(Rejected(code="no_job", why=f"{found.team} is no job: it changed files where they are."))
-    return found, await opened(Path(world.team.workspace), found.team)
+    return found, await opened(world.team, door.means.steps)
 
 
 async def _message(door: Door, team: TeamId) -> str:

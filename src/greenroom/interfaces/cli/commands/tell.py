@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from greenroom.app.lookup import find
+from greenroom.app.organisation.names import KIT as ORGANISATION
 from greenroom.app.talks.telling import Delivery
 from greenroom.app.talks.telling import tell as deliver
 from greenroom.app.talks.typed.data import message
@@ -17,7 +18,13 @@ from greenroom.testing.demo import ASKING_KIT, KIT
 async def tell(door: Door, order: Tell) -> Exit:
     """Deliver it, and say who will read it and when."""
     found = await find(door.runtime, order.name)
-    if (await door.runtime.world(found.team)).team.kit in (KIT, ASKING_KIT):
+    team = (await door.runtime.world(found.team)).team
+    if team.kit == ORGANISATION:
+        why = f"{found.team} is an organisation, and you are one of its people."
+        raise Refused(
+            Rejected(code="organisation", why=why, hint=f'Talk to it: `greenroom talk {team.name} --say "…"`.')
+        )
+    if team.kit in (KIT, ASKING_KIT):
         why = f"The agents of {found.team} follow a script, and read nothing else."
         raise Refused(Rejected(code="scripted", why=why, hint="Talk with an agent: `greenroom chat`."))
     told = await deliver(door.runtime, found, message(order.text))

@@ -1,15 +1,21 @@
-"""`greenroom workspaces list|clean`: the copies in which jobs were done."""
+"""`greenroom workspaces list|clean`: the copies in which jobs were done, and what repositories keep of those jobs."""
 
 from __future__ import annotations
 
-from greenroom.app.jobs.copies import copies
+from collections.abc import Iterable
+
+from greenroom.app.jobs.copies import Trace, copies, traces, wipe
+from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Clashes, Standing
 from greenroom.interfaces.cli.asked.taking import WorkspacesClean, WorkspacesList
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.session import Desk
+from greenroom.interfaces.cli.runs.session import Desk, Door
 
 SHOWN = 5
 """Files and commits that are named; of more, how many there are."""
+
+ITS_COMMITS = "--discard drops it; its commits stay in the repository"
+FOR_GOOD = "--refs --discard deletes it for good"
 
 
 async def workspaces_list(desk: Desk, _: WorkspacesList) -> Exit:
@@ -22,26 +28,67 @@ async def workspaces_list(desk: Desk, _: WorkspacesList) -> Exit:
     return desk.out.result("listed", Exit.DONE, workspaces=[_data(one) for one in every])
 
 
-async def workspaces_clean(desk: Desk, order: WorkspacesClean) -> Exit:
+async def workspaces_clean(door: Door, order: WorkspacesClean) -> Exit:
     """Take away what can go, and say what stays."""
     known = await copies().list()
     wanted = [one for one in known if not order.names or one.name in order.names or one.run in order.names]
-    kept = list[Standing]()
-    gone = list[str]()
+    kept, gone = list[Standing](), list[str]()
     for one in wanted:
-        done = await copies().clean(one.name, discard=order.discard)
-        if isinstance(done, Clashes):
+        why = await _why_not(door, one, order)
+        if why:
             kept.append(one)
-            desk.out.show(f"{one.name} stays: {told(one)}. --discard drops it; its commits stay in the repository.")
+            door.out.show(f"{one.name} stays: {why}.")
         else:
             gone.append(one.name)
-    desk.out.show(f"Taken away: {len(gone)}. Left: {len(known) - len(gone)}.")
-    there = {name for one in known for name in (one.name, one.run)}
+    door.out.show(f"Taken away: {len(gone)}. Left: {len(known) - len(gone)}.")
+    wiped = await _wiped(door, order, [one.root for one in known])
+    there = {name for one in known for name in (one.name, one.run)} | set(wiped)
     missing = [name for name in order.names if name not in there]
     for name in missing:
-        desk.out.show(f"There is no workspace {name!r}.")
+        door.out.show(f"There is no workspace {name!r}.")
     code = Exit.USAGE if missing else Exit.FAILED if kept and order.names else Exit.DONE
-    return desk.out.result("cleaned", code, gone=gone, kept=[_data(one) for one in kept])
+    return door.out.result("cleaned", code, gone=gone, kept=[_data(one) for one in kept], forgotten=wiped)
+
+
+async def _why_not(door: Door, one: Standing, order: WorkspacesClean) -> str:
+    """Take it away, or say why it stays."""
+    holder = await door.runtime.log.holder(TeamId(one.run)) if one.run else None
+    if holder is not None:
+        return f"its run works, in {holder.owner}"
+    done = await copies().clean(one.name, discard=order.discard)
+    return f"{told(one)}. {ITS_COMMITS}" if isinstance(done, Clashes) else ""
+
+
+async def _wiped(door: Door, order: WorkspacesClean, roots: Iterable[str]) -> list[str]:
+    """Delete what is kept of runs in which nobody can want anything any more; with --refs also of those that were
+    applied. Says what goes, and what stays although it was named."""
+    known = {info.stream for info in await door.runtime.log.streams()}
+    gone = list[str]()
+    for one in await traces([*filter(None, roots), str(door.means.surroundings.root)]):
+        run = one.kept.run
+        if (order.names and run not in order.names) or not _may_go(one, order, run in known):
+            continue
+        if await wipe(one, discard=order.discard and order.refs):
+            gone.append(run)
+            door.out.show(f"Deleted in {one.root}: what was kept of {run}{_lost(one)}.")
+        else:
+            door.out.show(f"{run} stays in {one.root}: {_commits(one)}. {FOR_GOOD}.")
+    return gone
+
+
+def _may_go(one: Trace, order: WorkspacesClean, known: bool) -> bool:
+    """A run that was applied can be undone as long as it is kept; one without any work only if nobody can resume it."""
+    return order.refs or not (known or one.kept.applied or one.kept.unapplied)
+
+
+def _lost(one: Trace) -> str:
+    parts = [f"{one.kept.run} cannot be undone any more"] if one.kept.applied else []
+    parts += [_commits(one)] if one.kept.unapplied else []
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _commits(one: Trace) -> str:
+    return _some([f"not applied: {text}" for text in one.kept.unapplied])
 
 
 def told(one: Standing) -> str:
@@ -49,8 +96,12 @@ def told(one: Standing) -> str:
     if one.orphan:
         return one.orphan.rstrip(".")
     work = [f"not applied: {text}" for text in one.unapplied] + [f"in no commit: {path}" for path in one.dirty]
+    return _some(work) or "nothing that is not applied"
+
+
+def _some(work: list[str]) -> str:
     more = f" and {len(work) - SHOWN} more" if len(work) > SHOWN else ""
-    return "; ".join(work[:SHOWN]) + more or "nothing that is not applied"
+    return "; ".join(work[:SHOWN]) + more
 
 
 def _data(one: Standing) -> dict[str, object]:

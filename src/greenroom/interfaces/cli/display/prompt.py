@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import TextIO
 
 from prompt_toolkit import PromptSession, print_formatted_text
@@ -36,7 +36,14 @@ class Prompt:
     attended = True
     chooses = True
 
-    def __init__(self, stdin: TextIO, out: TextIO, files: Files, before: Callable[[], AsyncIterator[str]]) -> None:
+    def __init__(
+        self,
+        stdin: TextIO,
+        out: TextIO,
+        files: Files,
+        before: Callable[[], AsyncIterator[str]],
+        commands: Mapping[str, str] = COMMANDS,
+    ) -> None:
         self._draft = ""
         self._woken = False
         keys, screen = create_input(stdin), create_output(out)
@@ -50,7 +57,7 @@ class Prompt:
             multiline=True,
             prompt_continuation=CONTINUED,
             key_bindings=_keys(),
-            completer=Offers(files),
+            completer=Offers(files, commands),
             complete_while_typing=True,
             enable_suspend=True,
             reserve_space_for_menu=4,
@@ -120,15 +127,16 @@ async def _ask(session: PromptSession[str], tip: str, default: str = "") -> str:
 class Offers(Completer):
     """`/` offers commands, `@` files."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, commands: Mapping[str, str] = COMMANDS) -> None:
         self._files = files
+        self._commands = commands
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         """What the word before the cursor may become."""
         line = document.text_before_cursor
         word = line.rsplit(maxsplit=1)[-1] if line and not line[-1].isspace() else ""
         if line.startswith("/") and word == line:
-            for name, about in COMMANDS.items():
+            for name, about in self._commands.items():
                 if name.startswith(word[1:]):
                     yield Completion(f"/{name}", start_position=-len(word), display_meta=about)
         elif word.startswith("@"):

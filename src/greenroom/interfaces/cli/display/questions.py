@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import getpass
+import shutil
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import typer
+from rich.cells import cell_len
 
 from greenroom.core.base.unseen import seen
 from greenroom.interfaces.cli.display.echo import forget_typed
 
+QUOTED: Final = "  | "
+"""How lines begin that an agent has written."""
+
 
 class Gone(Exception):
     """The person does not want to go on."""
+
+
+def in_words(question: str) -> str:
+    """A question broken between words, where the terminal would break it within one. What is quoted stays as it is."""
+    wide = shutil.get_terminal_size().columns
+    return "\n".join(one if one.startswith(QUOTED) else _broken(one, wide) for one in question.split("\n"))
+
+
+def _broken(line: str, wide: int) -> str:
+    if cell_len(line) <= wide:
+        return line
+    lines = textwrap.wrap(line, wide, break_long_words=False, break_on_hyphens=False, drop_whitespace=True)
+    return "\n".join(lines) + line[len(line.rstrip()) :]
 
 
 @contextmanager
@@ -49,11 +69,15 @@ class Person:
 
     def line(self, question: str) -> str:
         """A line, whatever is on it."""
-        with listening():
-            forget_typed()
-            typer.echo(seen(question), err=True, nl=False)
-            line = sys.stdin.readline()
+        try:
+            with listening():
+                forget_typed()
+                typer.echo(in_words(seen(question)), err=True, nl=False)
+                line = sys.stdin.readline()
+        except Gone:
+            line = ""
         if not line:
+            typer.echo("", err=True)  # what comes now does not stand behind the question
             raise Gone
         return line
 

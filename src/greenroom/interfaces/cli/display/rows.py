@@ -77,7 +77,9 @@ def _about(world: World, step: Step) -> str:
     """Which subtask somebody thinks about."""
     stage = world.stages.get(step.stage_id) if step.stage_id else None
     subtask = stage.subtask(step.subtask_id) if stage and step.subtask_id else None
-    return f" about {subtask.name!r}" if subtask and step.work.type == "skill" and step.answers is None else ""
+    if subtask is None or subtask.name == step.agent_id or step.work.type != "skill" or step.answers is not None:
+        return ""
+    return f" about {subtask.name!r}"
 
 
 def worked(teller: Teller, agent: Agent, *, now: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from rich.console import RenderableType
 from rich.text import Text
 
 from greenroom.app.talks.history import typed_in
@@ -84,7 +85,7 @@ class Talk(Lines):
                 self.note(f"› {shorten(told, TOLD)}", style="dim")
         if step.terms is not None and step.terms.verdict == "notify" and step.attempt == 1:
             self.note(harmless(f"! {step.agent_id}: {step_words(step)} ({step.terms.rule})"), style="yellow")
-        self._wait(_doing(step))
+        self._wait(self._doing_now(step))
 
     def ended(self, step: Step) -> None:
         """A call, with the first line of what came of it; which of many tools an agent has for its task."""
@@ -94,7 +95,7 @@ class Talk(Lines):
             output = step.error or str((step.result or {}).get("output", ""))
             first = next((line for line in output.splitlines() if line.strip()), "done")
             sign = "·" if step.state == "finished" else "✗"
-            self.note(f"{sign} {step_words(step)} → {shorten(harmless(first), OUTPUT)}", style="dim")
+            self.note(f"{sign} {self._words(step)} → {shorten(harmless(first), OUTPUT)}", style="dim")
 
     def piece(self, step: Step, event: Live) -> None:
         """What the model says, thinks, why it is asked again, or what a tool prints."""
@@ -136,7 +137,7 @@ class Talk(Lines):
             self._console.print(Text(harmless(text.rstrip("\n")), style="dim"), soft_wrap=True)
         last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
         if last:
-            self._doing = f"{step_words(step)} │ {shorten(harmless(last), OUTPUT)}"
+            self._doing = f"{self._words(step)} │ {shorten(harmless(last), OUTPUT)}"
 
     def _tell(self, step: Step, event: Live) -> None:
         """The same for programs: no fact of the log, so it has no version."""
@@ -183,7 +184,18 @@ class Talk(Lines):
         self._fresh_line()
         self._moving.begin(self._sign)
 
-    def _sign(self) -> Text:
+    def _words(self, step: Step) -> str:
+        """A call, in a few words."""
+        return step_words(step)
+
+    def _doing_now(self, step: Step) -> str:
+        if step.work.type == "tool":
+            return self._words(step)
+        if step.answers is not None:
+            return f"{step.agent_id} works"
+        return DOING.get(step.work.executor, "")
+
+    def _sign(self) -> RenderableType:
         gone = time.monotonic() - self._since
         what = f"{self._doing} … " if self._doing else ""
         sign = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {what}{gone:.0f} s"
@@ -204,11 +216,3 @@ def _chosen(result: Data) -> str:
     if not isinstance(chosen, list | tuple) or not chosen:
         return f"No tools were selected: all {total} stay."
     return f"{len(chosen)} relevant {'tool' if len(chosen) == 1 else 'tools'} selected, of {total}."
-
-
-def _doing(step: Step) -> str:
-    if step.work.type == "tool":
-        return step_words(step)
-    if step.answers is not None:
-        return f"{step.agent_id} works"
-    return DOING.get(step.work.executor, "")

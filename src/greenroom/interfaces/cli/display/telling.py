@@ -28,11 +28,13 @@ class Line:
 
 @dataclass(slots=True)
 class Teller:
-    """Folds what it is told. `spent` counts what went by here, which is everything when it began at version 0."""
+    """Folds what it is told. `spent` counts what went by here, which is everything when it began at version 0.
+    `at_most` says that what an interrupted call had reserved is part of it: nobody knows what it really cost."""
 
     world: World = NOWHERE
     version: int = 0
     spent: dict[AgentId, Amounts] = field(default_factory=dict)
+    at_most: bool = False
     steps: int = 0
     messages: int = 0
     failures: list[str] = field(default_factory=list)
@@ -54,6 +56,7 @@ class Teller:
             case StepEnded() | StepInterrupted():
                 agent = agent_of(event.step_id)
                 self.spent[agent] = self.spent.get(agent, NOTHING).plus(event.spent)
+                self.at_most |= isinstance(event, StepInterrupted) and bool(event.spent.tokens or event.spent.money)
                 self.steps += isinstance(event, StepEnded)
                 if isinstance(event, StepEnded) and event.state == "failed":
                     self.failures.append(f"{event.step_id}: {event.error}")

@@ -49,6 +49,24 @@ def shorten(text: str, size: int = 100) -> str:
     return flat if len(flat) <= size else f"{flat[: size - 1].rstrip()}…"
 
 
+SKILLS: Final = {
+    "converse": "thinks",
+    "planning": "plans",
+    "reflection": "looks back",
+    "summary": "sums up",
+    "instruction_generation": "prepares a call",
+    "think": "thinks",
+    "quick_think": "thinks quickly",
+    "send_message": "writes a message",
+    "process_message": "reads a message",
+    "task_manager": "manages tasks",
+    "agent_manager": "manages agents",
+    "ask_info": "asks the house",
+    "tool_decision": "decides about a tool",
+}
+"""What somebody does who uses a skill."""
+
+
 def step_words(step: Step) -> str:
     """What a step is, in a few words: a tool with its first argument, a skill with its goal."""
     work = step.work
@@ -57,7 +75,7 @@ def step_words(step: Step) -> str:
         return f"{work.executor} {shorten(texts[0], 44)}" if texts else work.executor
     if step.answers is not None:
         return f"answers {step.answers.partition('>')[0]}"
-    return "thinks" if work.executor == "converse" else work.executor
+    return SKILLS.get(work.executor, work.executor)
 
 
 def say(world: World, event: Event) -> Said:

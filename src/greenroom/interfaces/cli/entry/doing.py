@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from greenroom.interfaces.cli.runs.session import Desk, Work
 
 
-def do(context: typer.Context, order: Order, *, fatal: str | None = None) -> int:
+def do(context: typer.Context, order: Order) -> int:
     """Do it: the command that is called like the order gets it, with an open runtime if it wants one."""
     entry = entry_of(type(order).__name__.lower())
     command = cast("Callable[[Desk, Order], Awaitable[Exit]]", load(f"commands.{entry.module}", entry.function))
-    run = cast("Callable[[Setup, Access, Work, str | None], int]", load("runs.session", "run"))
-    return run(setup_of(context), entry.access, lambda desk: command(desk, order), fatal)
+    run = cast("Callable[[Setup, Access, Work], int]", load("runs.session", "run"))
+    return run(setup_of(context), entry.access, lambda desk: command(desk, order))

@@ -26,6 +26,10 @@ def checked(read: Reader) -> Callable[[str | None], str | None]:
     return look
 
 
+ToDo: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, behind a pipe) reads it from stdin."),
+]
 AgentName: TypeAlias = Annotated[
     str, typer.Option("--agent", "-a", metavar="NAME", help="Who answers. `greenroom agents list` says who there is.")
 ]
@@ -44,8 +48,16 @@ MaxTime: TypeAlias = Annotated[
     str | None,
     typer.Option("--max-time", metavar="TIME", callback=checked(time), help="Time it may work, like 15m, or none."),
 ]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Its plan needs no yes.")]
 NonInteractive: TypeAlias = Annotated[
     bool, typer.Option("--non-interactive", help="Ask nobody: what needs a yes is not done, and the agent is told.")
+]
+InPlace: TypeAlias = Annotated[
+    bool, typer.Option("--in-place", help="Work in your files themselves, not in a copy of them.")
+]
+AtOnce: TypeAlias = Annotated[bool, typer.Option("--apply", help="If it is verified, bring it to your files at once.")]
+OnBranch: TypeAlias = Annotated[
+    str, typer.Option("--branch", metavar="NAME", help="If it is verified, put it on this new branch at once.")
 ]
 Record: TypeAlias = Annotated[
     Path | None, typer.Option("--record", metavar="FILE", help="Write down what the models say.", show_default=False)

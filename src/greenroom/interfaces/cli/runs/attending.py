@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TypeAlias
 
 from greenroom.core.base.ids import TeamId
 from greenroom.interfaces.cli.display.questions import Gone, Person
-from greenroom.interfaces.cli.runs.deciding import answered, kept, question, waiting
+from greenroom.interfaces.cli.runs.deciding import answered, is_plan, kept, question, waiting
 from greenroom.interfaces.cli.runs.running import Ending, follow
 from greenroom.interfaces.cli.runs.session import Door
 
+Ear: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""Hears what is typed meanwhile."""
 
-async def attended(door: Door, team: TeamId, *, new: bool = False) -> Ending:
-    """Follow it to its end; where somebody can be asked, they are. Who says nothing leaves it parked."""
-    ending = await follow(door, team, new=new)
+
+async def attended(door: Door, team: TeamId, *, new: bool = False, ear: Ear = nullcontext) -> Ending:
+    """Follow it to its end; where somebody can be asked, they are. Who says nothing leaves it parked. The `ear` is open
+    while it is worked, and not while something is asked."""
+    with ear() if somebody(door) else nullcontext():
+        ending = await follow(door, team, new=new)
     while ending.status == "waiting" and somebody(door):
         try:
             await _ask(door, team)
         except Gone:
             break
-        ending = await follow(door, team)
+        with ear():
+            ending = await follow(door, team)
     return ending
 
 
@@ -32,12 +41,13 @@ def somebody(door: Door) -> bool:
 async def _ask(door: Door, team: TeamId) -> None:
     person = Person()
     while asked := waiting(await door.runtime.world(team)):
-        one = asked[0]
-        answer = answered(one, person.line(question(one)))
+        world, one = await door.runtime.world(team), asked[0]
+        plan = is_plan(world, one)
+        answer = answered(one, person.line(question(one, plan=plan)), plan=plan)
         if answer is None:
             door.progress.note("That is none of the answers.", style="yellow")
             continue
-        note = kept(await door.runtime.world(team), one, answer)
+        note = kept(world, one, answer)
         await door.runtime.ask(team, answer)
         if note:
             door.progress.note(note, style="dim")

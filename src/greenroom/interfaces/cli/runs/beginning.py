@@ -15,8 +15,10 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.model import Model
+from greenroom.core.ports.tool import BUILT_IN
 from greenroom.core.rules.intents import SetLimits
 from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import SIDE_EFFECTS
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked import orders
 from greenroom.interfaces.cli.loading import load
@@ -28,10 +30,16 @@ if typing.TYPE_CHECKING:
 SERVERS: Final = "mcp__"
 """How the names of tools begin that MCP servers have."""
 
+WRITING: Final = frozenset({"edit", "command"})
+"""The groups of tools that change files of a workspace: who has one of them can write."""
+
+FEW: Final = 5
+"""Tools that are named in a sentence."""
+
 
 @record
 class Wish:
-    """Whom a person wants to talk to; empty names mean what is normal: for a `job`, a coder."""
+    """Whom a person wants to talk to; empty names mean what is normal: for what may become a `job`, a coder."""
 
     agent: str = ""
     model: str = ""
@@ -43,13 +51,16 @@ class Wish:
 
 @record
 class Begun:
-    """Who takes part, and what they may spend. `notes` say whom it cannot call, and why."""
+    """Who takes part, and what they may spend. `writers` are those who can change files: by a tool that edits, or by
+    commands. `notes` say whom it cannot call, and why; `outside` what acts in no copy."""
 
     cast: Cast
     caps: Caps
     language: str
     replayed: bool
+    writers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    outside: str = ""
 
     @property
     def line(self) -> str:
@@ -82,6 +93,8 @@ async def begun(door: Door, wish: Wish) -> Begun:
         caps=settings.limits,
         language=settings.language,
         replayed=wish.tape.replay is not None,
+        writers=writers(cast, tools) if tools is not None else (),
+        outside=outside(cast, tools) if tools is not None else "",
         notes=(*(_absent(name, agents) for name in cast.missing), *(tools.notes if tools is not None else ())),
     )
 
@@ -133,6 +146,21 @@ def equipped(cast: Cast, tools: Toolbox, root: Path) -> Cast:
     usual = {ASSISTANT.name: tools.usual}
     members = tuple((name, tools.equipped(spec, default=usual.get(name, ()))) for name, spec in cast.members)
     return evolve(cast, members=members, workspace=str(root))
+
+
+def writers(cast: Cast, tools: Toolbox) -> tuple[str, ...]:
+    """Those who can change files of the workspace."""
+    names = {tool.name for tool in tools if tool.card.group in WRITING}
+    return tuple(name for name, spec in cast.members if names.intersection(spec.tools))
+
+
+def outside(cast: Cast, tools: Toolbox) -> str:
+    """What does not know of a copy: tools of servers and of people, which act where they always do."""
+    wanted = {name for _, spec in cast.members for name in spec.tools}
+    foreign = (tool for tool in tools if tool.card.source != BUILT_IN and tool.card.effect in SIDE_EFFECTS)
+    names = [tool.name for tool in foreign if tool.name in wanted]
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return f"Not in the copy, but where they always act: {', '.join(names[:FEW])}{more}." if names else ""
 
 
 def with_context(text: str, context: str, language: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -18,31 +21,52 @@ from greenroom.interfaces.cli.runs.session import Door
 QUESTION: Final = "[y] these prove the work  [n] none does  or type a command line of yours: "
 
 
-def settled(door: Door, root: Path, *, walls: bool) -> Plan:
-    """The plan of a job, after a person was asked about what is new in it."""
+PLAIN: Final = re.compile(r"[\w.+-]+")
+"""A word that can only be the name of a program: no variable, no path, nothing that a shell reads."""
+
+NONE: Final = "Checks: none is set up, so nothing will be proven."
+
+
+def settled(door: Door, root: Path, *, walls: bool) -> Plan | None:
+    """The plan of a job, after a person was asked about what is new in it; None when they went away."""
     plan = plan_of(root, walls=walls)
     if plan.open and somebody(door):
-        chosen = _chosen(door, plan)
+        try:
+            chosen = _chosen(door, plan, root)
+        except Gone:
+            return None
         if chosen is not None:
             own_choices().save(root, chosen, plan.open)
             plan = plan_of(root, walls=walls)
+    else:
+        for one in plan.run:
+            door.progress.note(harmless(f"Checks: {one.name}: {one.line}   ({one.why})"))
+    if not plan.run:
+        door.progress.note(NONE, style="yellow")
     for said in plan.left:
         door.progress.note(f"! {harmless(said)}", style="yellow")
     return plan
 
 
-def _chosen(door: Door, plan: Plan) -> Sequence[Check] | None:
-    """What they chose; None if they would not say."""
+def _chosen(door: Door, plan: Plan, root: Path) -> Sequence[Check] | None:
+    """What they chose; None if they would not say. `Gone` if they are."""
     kept = [one for one in plan.run if one.name in plan.confirmed]
     door.progress.note("Checks that were found here:")
     for one in plan.open:
         door.progress.note(harmless(f"  {one.name}: {one.line}   ({one.why})"))
-    try:
-        said = Person().line(QUESTION).strip()
-    except Gone:
-        return None
+    said = Person().line(QUESTION).strip()
     if said.lower() in ("y", "yes"):
         return [*kept, *plan.open]
     if said.lower() in ("n", "no", "none"):
         return kept
+    if said and not _is_program(said, root):
+        door.progress.note(f"There is no program {said.split()[0]!r}: say y, n, or a command line.", style="yellow")
+        return _chosen(door, plan, root)
     return [*kept, own_check(said, plan.open)] if said else None
+
+
+def _is_program(line: str, root: Path) -> bool:
+    """Whether something is there that it could begin with: what was typed by mistake would fail for good."""
+    first = line.split(maxsplit=1)[0]
+    plain = PLAIN.fullmatch(first)
+    return not plain or shutil.which(first, path=f"{root}:{os.environ.get('PATH', os.defpath)}") is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol, cast
@@ -22,7 +23,9 @@ SCOPES: Final[dict[str, Scope]] = {
     "always": "always",
 }
 NO: Final = ("n", "no")
-BARE: Final = "yes or no"
+PLANS: Final = "propose_plan"
+EDIT: Final = re.compile(r"\A(?:e|edit)(?::\s*|\s+|$)", re.IGNORECASE)
+ABOUT_A_PLAN: Final = "[y] yes  [e WHAT] edit: what to do differently  [n] no, end it here: "
 
 
 class _RulesFile(Protocol):
@@ -35,6 +38,12 @@ def waiting(world: World) -> list[Approval]:
     return sorted(pending, key=lambda one: (one.asked_at, one.approval_id))
 
 
+def is_plan(world: World, approval: Approval) -> bool:
+    """Whether it is asked what becomes of a plan."""
+    step = world.steps.get(approval.step_id)
+    return step is not None and step.work.executor == PLANS
+
+
 def asked_by(approval: Approval) -> str:
     """A question as a person reads it. What an agent says itself is marked as its words, line by line: no model can
     make them look like a question of the house."""
@@ -43,8 +52,10 @@ def asked_by(approval: Approval) -> str:
     return f"{approval.agent_id} asks: " + "\n  | ".join(seen(approval.question).splitlines())
 
 
-def question(approval: Approval) -> str:
+def question(approval: Approval, *, plan: bool = False) -> str:
     """What is asked, and how it can be answered."""
+    if plan:
+        return f"{asked_by(approval)}\n{ABOUT_A_PLAN}"
     if approval.words:
         return f"{asked_by(approval)}\n(Ctrl-D: not now) "
     if not approval.grant:
@@ -54,10 +65,11 @@ def question(approval: Approval) -> str:
     return f"{approval.question}\n[y] once  [r] this run  [a] always: {rules}  [n] no: "
 
 
-def answered(approval: Approval, line: str) -> AnswerApproval | None:
-    """What a line means; None when it means nothing."""
+def answered(approval: Approval, line: str, *, plan: bool = False) -> AnswerApproval | None:
+    """What a line means; None when it means nothing. To a plan also what is only typed is said: so it is edited."""
     name, said = approval.approval_id, line.strip()
     if approval.words:
+        said = EDIT.sub("", said, count=1) if plan else said
         return AnswerApproval(approval_id=name, answer="approved", reason=said) if said else None
     word, _, reason = said.partition(" ")
     if word.lower() in NO or not word:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from greenroom.app.talks.names import ASK, RUN
+from greenroom.app.talks.names import ASK, JOB, RUN
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
@@ -24,18 +24,18 @@ STYLES = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red")}
 
 
 def close(
-    door: Door, team: TeamId, ending: Ending, *, name: str | None = None, spoken: str = "", more: Data | None = None
+    door: Door,
+    team: TeamId,
+    ending: Ending,
+    *,
+    name: str | None = None,
+    spoken: str = "",
+    more: Data | None = None,
+    headed: bool = False,
 ) -> Exit:
     """Say how it ended; `name` is what the team is called in the next command, `spoken` what was printed already.
-    Programs hear `more`."""
-    sign, style = STYLES.get(ending.code, ("!", "bold yellow"))
-    door.progress.note("")
-    door.progress.note(f"{sign} {ending.status}: {summary(ending)}", style=style)
-    if ending.fault:
-        door.progress.note(f"  {ending.fault}")
-    if ending.code != Exit.DONE:
-        for task, standing in ending.standings:
-            _complain(door, ending, f"{task} {standing.word}: {shorten(because(standing.word, standing.why), 600)}")
+    Programs hear `more`. `headed`: the line about it stands there."""
+    _say(door, ending, headed=headed)
     text = answer(door, team, ending)
     if text and text.strip() != spoken.strip():
         _blank(door)
@@ -58,6 +58,18 @@ def close(
         messages=ending.teller.messages,
         **(more or {}),
     )
+
+
+def _say(door: Door, ending: Ending, *, headed: bool) -> None:
+    """How it ended, and of what did not end well, why."""
+    sign, style = STYLES.get(ending.code, ("!", "bold yellow"))
+    door.progress.note("")
+    if not headed:
+        door.progress.note(f"{sign} {ending.status}: {summary(ending)}", style=style)
+    if ending.fault:
+        door.progress.note(f"  {ending.fault}")
+    for task, standing in ending.standings if ending.code != Exit.DONE else ():
+        _complain(door, ending, f"{task} {standing.word}: {shorten(because(standing.word, standing.why), 600)}")
 
 
 def because(word: str, reason: str) -> str:
@@ -93,11 +105,12 @@ def _blank(door: Door) -> None:
 def summary(ending: Ending) -> str:
     """The whole run in a few figures."""
     total = ending.teller.total()
-    work = f"{_spent(total)}, {seconds(total.millis)} of work"
+    most = "at most " if ending.teller.at_most else ""
+    work = f"{most}{_spent(total)}, {seconds(total.millis)} of work"
     if ending.teller.world.team.kit == ASK:
         return work
     steps, messages = ending.teller.steps, ending.teller.messages
-    if ending.teller.world.team.kit == RUN and not messages:
+    if ending.teller.world.team.kit in (RUN, JOB) and not messages:
         return f"{steps} step{'s' if steps != 1 else ''}, {work}"
     return f"{steps} steps, {messages} messages, {work}"
 
@@ -108,7 +121,7 @@ def _spent(total: Amounts) -> str:
 
 def answer(door: Door, team: TeamId, ending: Ending) -> str:
     """What was asked for: the demo's guide, else what the tasks say of themselves."""
-    if ending.fault:
+    if ending.fault and ending.teller.world.team.kit != JOB:
         return ""
     guide = folder(door.home, team) / ANSWER
     if ending.code == Exit.DONE and ending.teller.world.team.kit in (KIT, ASKING_KIT) and guide.exists():

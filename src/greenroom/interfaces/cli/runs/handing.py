@@ -3,43 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from greenroom.app.talks.names import JOB
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.codec import plain
 from greenroom.interfaces.cli.asked import taking
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.runs.attending import somebody
-from greenroom.interfaces.cli.runs.ending import close
+from greenroom.interfaces.cli.runs.ending import close, summary
 from greenroom.interfaces.cli.runs.running import Ending, command
 from greenroom.interfaces.cli.runs.session import Door
+from greenroom.interfaces.cli.runs.taking_over import UNFINISHED, left, taken
 
+UNVERIFIED: Final = "It is not verified."
 QUESTION: Final = "[a] apply  [b NAME] on a branch  [d] show the diff  [x] discard  [Enter] later: "
 
 if TYPE_CHECKING:
     from greenroom.app.jobs.report import JobReport
 
 
-async def handed_over(door: Door, team: TeamId, ending: Ending, *, name: str | None = None, spoken: str = "") -> Exit:
-    """Close the run; of a job that is over, first say what came of it."""
+async def handed_over(
+    door: Door,
+    team: TeamId,
+    ending: Ending,
+    *,
+    name: str | None = None,
+    spoken: str = "",
+    take: taking.Apply | taking.Branch | None = None,
+) -> Exit:
+    """Close the run; of a job that is over, first say what came of it, and take it over if that was ordered."""
     world = ending.teller.world
-    if world.team.kit != JOB or any(
-        one.word in ("waiting", "paused", "limit", "provider") for _, one in ending.standings
-    ):
+    if world.team.kit != JOB:
         return close(door, team, ending, name=name, spoken=spoken)
-    make = cast("Callable[[Door, TeamId, Path], Awaitable[JobReport]]", load("runs.jobs", "reported"))
-    report = await make(door, team, Path(world.team.workspace))
-    door.progress.note("")
+    if any(one.word in ("waiting", "paused", "limit", "provider") for _, one in ending.standings):
+        await _so_far(door, team, ending, name or team)
+        told = {"taken": left(door, UNFINISHED).fields} if take is not None else {}
+        return close(door, team, ending, name=name, spoken=spoken, more={"verified": False, **told})
+    make = cast("Callable[[Door, TeamId], Awaitable[JobReport]]", load("runs.jobs", "reported"))
+    report = await make(door, team)
+    _head(door, ending, report)
     for line in report.lines:
         door.progress.note(line, style="yellow" if line.startswith(("NOT", "Changed by", "Said,")) else "")
-    if report.diff.changes:
+    over = await taken(door, team, take, report) if take is not None else None
+    if report.diff.changes and (over is None or not over.done):
         await _offered(door, team, name or team)
-    more = {"verified": report.verified, "verdict": report.verdict, "diff": report.diff.text}
-    return close(door, team, ending, name=name, spoken=spoken, more=more)
+    more = {**programs(report), **({"taken": over.fields} if over is not None else {})}
+    fault = over.fault if over is not None else ""
+    return close(door, team, judged(ending, report, fault), name=name, spoken=spoken, more=more, headed=True)
+
+
+async def _so_far(door: Door, team: TeamId, ending: Ending, name: str) -> None:
+    """What is there when it may not go on: that is not lost, and not proven."""
+    if not any(one.word == "limit" for _, one in ending.standings):
+        return
+    make = cast("Callable[[Door, TeamId], Awaitable[JobReport]]", load("runs.jobs", "reported"))
+    report = await make(door, team)
+    door.progress.note("\nSo far, and not proven:", style="yellow")
+    for line in report.lines:
+        door.progress.note(line)
+    if report.diff.changes:
+        door.progress.note(f"Look at it with: {command(door, 'diff', name)}")
+
+
+def not_begun(door: Door, team: TeamId) -> Exit:
+    """Somebody went away before the first step: it waits for them."""
+    door.progress.note(f"Nothing has begun. Go on with: {command(door, 'resume', team)}", style="bold")
+    return door.out.result("paused", Exit.WAITING, team=team)
+
+
+def _head(door: Door, ending: Ending, report: JobReport) -> None:
+    """How it ended and what it took, before anything is decided."""
+    good = report.verified and ending.code == Exit.DONE
+    door.progress.note("")
+    what = "✓ Done" if good else "✗ Not proven" if report.diff.changes else "✗ Nothing was done"
+    door.progress.note(f"{what}: {summary(ending)}", style="bold green" if good else "bold red")
+
+
+def programs(report: JobReport) -> Data:
+    """The same for programs; `report` has the lines that people read."""
+    return {
+        "verified": report.verified,
+        "verdict": report.verdict,
+        "base": report.base,
+        "tip": report.tip,
+        "changes": [plain(one) for one in report.diff.changes],
+        "diff": report.diff.text,
+        "diff_cut": report.diff.cut,
+        "report": list(report.lines),
+    }
+
+
+def judged(ending: Ending, report: JobReport, fault: str) -> Ending:
+    """Good only if it is verified, and was taken over if that was ordered."""
+    unproven = UNVERIFIED if not report.verified and ending.code == Exit.DONE else ""
+    return evolve(ending, fault=fault or unproven)
 
 
 async def _offered(door: Door, team: TeamId, name: str) -> None:

@@ -11,7 +11,7 @@ from greenroom.app.jobs.coder import coder
 from greenroom.app.jobs.founding import found_job
 from greenroom.app.jobs.kit import Supplies, job_kit
 from greenroom.app.jobs.place import opened, refuse_too_wide
-from greenroom.app.jobs.planning import plan_of
+from greenroom.app.jobs.planning import plan_of, setup_of
 from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.kit import Kit
 from greenroom.app.talks.founding import model_of
@@ -23,10 +23,11 @@ from greenroom.core.state.world import World
 from greenroom.interfaces.cli.display.rows import dollars
 from greenroom.interfaces.cli.runs.beginning import Begun
 from greenroom.interfaces.cli.runs.confirming import settled
+from greenroom.interfaces.cli.runs.ending import MILLION
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.interfaces.cli.runs.session import Door
 
-__all__ = ("coder", "founded", "guess", "kit_of", "reported", "tier")
+__all__ = ("coder", "founded", "guess", "kit_of", "reported", "sure_of_checks", "tier")
 
 LEAST: Final = (20_000, 2_000)
 """Tokens that are read and written for a small change."""
@@ -49,6 +50,7 @@ def kit_of(means: Means) -> Callable[[Team], Awaitable[Kit]]:
             notes=means.notes,
             hands=lambda copied: means.hands(copied.at, copied),
             plan=lambda root: plan_of(root, walls=walled(means)),
+            setup=lambda root: setup_of(root, walls=walled(means)),
             history=means.steps,
             blob=blob,
             guess=lambda world, step, files: guess(means, world, step, files),
@@ -65,7 +67,12 @@ def guess(means: Means, world: World, step: Step, files: int) -> str:
     most = model.price(LEAST[0] + EACH[0] * max(1, files), LEAST[1] + EACH[1] * max(1, files))
     if not least or not most:
         return ""
-    return f"{dollars(least)}–{dollars(most)} (a guess)"
+    return f"{_cents(least)}–{_cents(most)} (a guess)"
+
+
+def _cents(money: int) -> str:
+    """A guess has no use for more than cents, where there are some."""
+    return f"${money / MILLION:.2f}" if money >= MILLION // 100 else dollars(money)
 
 
 def walled(means: Means) -> bool:
@@ -82,11 +89,18 @@ def tier(means: Means) -> str:
 async def founded(door: Door, begun: Begun, question: str, typed: str) -> TeamId:
     """The team of a job, which does not work yet."""
     await refuse_too_wide(door.means.surroundings.root)
-    plan = settled(door, door.means.surroundings.root, walls=walled(door.means))
-    limits = begun.caps.limits
-    return await found_job(door.runtime, begun.cast, question, typed=typed, limits=limits, checks=bool(plan.run))
+    plan = plan_of(door.means.surroundings.root, walls=walled(door.means))
+    checks, limits = bool(plan.run or plan.open), begun.caps.limits
+    setup = bool(setup_of(door.means.surroundings.root, walls=walled(door.means)).line)
+    return await found_job(door.runtime, begun.cast, question, typed=typed, limits=limits, checks=checks, setup=setup)
 
 
-async def reported(door: Door, team: TeamId, root: Path) -> JobReport:
+def sure_of_checks(door: Door, root: Path) -> bool:
+    """Say which checks will prove the work, after a person was asked about new ones; False when they went away."""
+    return settled(door, root, walls=walled(door.means)) is not None
+
+
+async def reported(door: Door, team: TeamId) -> JobReport:
     """What came of a job."""
-    return await report_of(await opened(root, team), await door.means.steps(team))
+    place = await opened((await door.runtime.world(team)).team, door.means.steps)
+    return await report_of(place, await door.means.steps(team))

@@ -8,6 +8,7 @@ from pathlib import Path
 from greenroom.app.hands.by_hand import by_hand_kits
 from greenroom.app.kit import KitMaker
 from greenroom.app.library.kits import kits_of_programs
+from greenroom.app.organisation.names import KIT
 from greenroom.app.talks.kits import talk_kits
 from greenroom.app.talks.names import JOB
 from greenroom.interfaces.cli.asked.pace import demo_pace
@@ -15,8 +16,9 @@ from greenroom.interfaces.cli.runs.means import Means
 from greenroom.testing.demo import demo_kits
 
 
-def kits(home: Path, means: Means, *, fatal: str | None = None) -> Mapping[str, KitMaker]:
+def kits(home: Path, means: Means) -> Mapping[str, KitMaker]:
     """All kits by name."""
-    demos = demo_kits(home, pace=demo_pace(), fatal=fatal, around=means.around)
+    demos = demo_kits(home, pace=demo_pace(), around=means.around)
     talks = talk_kits(means, means.notes, means.hands, means.patience)
-    return {JOB: means.job, **demos, **talks, **by_hand_kits(means.hands), **kits_of_programs()}
+    own = {JOB: means.job, KIT: means.organisation}
+    return {**own, **demos, **talks, **by_hand_kits(means.hands), **kits_of_programs()}

@@ -69,6 +69,11 @@ class Means:
         make = cast("Callable[[Means], Callable[[Team], Awaitable[Kit]]]", load("runs.jobs", "kit_of"))
         return await make(self)(team)
 
+    async def organisation(self, team: Team) -> Kit:
+        """What an organisation works with."""
+        make = cast("Callable[[Means], Callable[[Team], Awaitable[Kit]]]", load("runs.organisations", "kit_of"))
+        return await make(self)(team)
+
     async def steps(self, team: TeamId) -> list[Step]:
         """All steps of a team that have ended."""
         if self.runtime is None:

@@ -91,13 +91,13 @@ class Door(Desk):
 Work: TypeAlias = Callable[[Desk], Awaitable[Exit]]
 
 
-def run(setup: Setup, access: Access, work: Work, fatal: str | None = None) -> int:
-    """Run a command to its end and return its exit code. `fatal` is for the demo: the file in which it dies."""
+def run(setup: Setup, access: Access, work: Work) -> int:
+    """Run a command to its end and return its exit code."""
     progress, stop = progress_for(setup), Stop()
     with answering() as stream, Output(setup.output_format, stream) as out, kept():
         try:
             tune_process()
-            return asyncio.run(_watched(Plan(setup=setup, access=access, work=work, fatal=fatal), out, progress, stop))
+            return asyncio.run(_watched(Plan(setup=setup, access=access, work=work), out, progress, stop))
         except BrokenPipeError:
             # Whoever read our output has gone: say nothing more, not even while ending.
             hush(stream)
@@ -116,7 +116,6 @@ class Plan:
     setup: Setup
     access: Access
     work: Work
-    fatal: str | None
 
 
 async def _watched(plan: Plan, out: Output, progress: Progress, stop: Stop) -> Exit:
@@ -138,14 +137,14 @@ async def _opened(plan: Plan, out: Output, progress: Progress, stop: Stop) -> Ex
         await means.close()
 
 
-def _kits(plan: Plan, desk: Desk) -> Mapping[str, KitMaker]:
+def _kits(desk: Desk) -> Mapping[str, KitMaker]:
     """What teams run with. It takes its time to load, and who only looks runs none."""
     make = cast("Callable[..., Mapping[str, KitMaker]]", load("runs.kits", "kits"))
-    return make(desk.home, desk.means, fatal=plan.fatal)
+    return make(desk.home, desk.means)
 
 
 async def _in_the_log(plan: Plan, desk: Desk, access: Literal["make", "change", "look"]) -> Exit:
-    kinds = {} if access == "look" else _kits(plan, desk)
+    kinds = {} if access == "look" else _kits(desk)
     runtime = desk.means.runtime = await Runtime.open(desk.home, kits=kinds, access=access)
     try:
         return await plan.work(

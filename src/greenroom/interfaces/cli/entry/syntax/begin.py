@@ -5,25 +5,32 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
-from greenroom.interfaces.cli.asked.orders import Ask, Caps, Chat, Demo, Run, Tape
+from greenroom.interfaces.cli.asked.orders import Ask, Caps, Chat, Demo, DemoTeam, Run, Tape
 from greenroom.interfaces.cli.asked.pace import PACE, WATCHABLE
 from greenroom.interfaces.cli.asked.setup import Setup, setup_of
+from greenroom.interfaces.cli.asked.taking import Apply, Branch
 from greenroom.interfaces.cli.entry.asking import piped, question, said
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import complete
 from greenroom.interfaces.cli.entry.options import (
     AgentName,
+    AtOnce,
+    InPlace,
     MaxCost,
     MaxTime,
     MaxTokens,
     ModelName,
     NonInteractive,
+    OnBranch,
     Record,
     Replay,
+    ToDo,
+    Yes,
 )
 from greenroom.interfaces.cli.loading import load
 
@@ -31,10 +38,10 @@ from greenroom.interfaces.cli.loading import load
 def demo(
     context: typer.Context,
     *,
-    crash: Annotated[
-        bool, typer.Option("--crash", help="Kill the process half-way and let another one go on.")
-    ] = False,
-    ask: Annotated[bool, typer.Option("--ask", help="Let the team ask you before it publishes.")] = False,
+    folder: Annotated[
+        str | None,
+        typer.Option("--in", metavar="FOLDER", help="Where to play; a repository that is there is taken as it stands."),
+    ] = None,
     pace: Annotated[
         float,
         typer.Option(
@@ -44,19 +51,24 @@ def demo(
             max=60.0,
             envvar=PACE,
             show_envvar=False,
-            help="How long a reply or a tool takes; 0 is at once.",
+            help="How long a scripted reply takes; 0 is at once.",
         ),
     ] = WATCHABLE,
+    team: Annotated[bool, typer.Option("--team", help="Watch three agents who talk and write a page instead.")] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="Let that team ask you before it publishes.")] = False,
     record: Record = None,
     replay: Replay = None,
-    team: Annotated[str | None, typer.Option("--team", hidden=True)] = None,
-    fatal: Annotated[str | None, typer.Option("--fatal", hidden=True)] = None,
 ) -> int:
-    """Watch three scripted agents talk and work; with --crash, see them die and carry on."""
-    if crash and (record or replay):
-        raise typer.BadParameter("A demo that is killed cannot be recorded or replayed. Leave one of them out.")
+    """Watch a job from the request to the undo, in a small repository made for it: real commands, git, tests, a kill
+    and a resume. Only the model is scripted. The folder stays. Exit code 1 when a line of the story does not hold."""
     os.environ[PACE] = str(pace)
-    return do(context, Demo(crash=crash, ask=ask, team=team, tape=Tape(record=record, replay=replay)), fatal=fatal)
+    if team and folder:
+        raise typer.BadParameter("The team of --team works in its home. Leave --in out.")
+    if team:
+        return do(context, DemoTeam(ask=ask, tape=Tape(record=record, replay=replay)))
+    if ask or record or replay:
+        raise typer.BadParameter("--ask, --record and --replay are for the team of the demo. Add --team.")
+    return do(context, Demo(folder=Path(folder) if folder else None))
 
 
 def ask(
@@ -81,17 +93,14 @@ def ask(
 
 def run(
     context: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, behind a pipe) reads it from stdin."),
-    ] = None,
+    words: ToDo = None,
     *,
     agent: AgentName = "",
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Let it answer from what it is told only.")] = False,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Work in your files themselves, not in a copy of them.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Its plan needs no yes.")] = False,
+    in_place: InPlace = False,
+    yes: Yes = False,
+    apply: AtOnce = False,
+    branch: OnBranch = "",
     non_interactive: NonInteractive = False,
     model: ModelName = "",
     max_cost: MaxCost = None,
@@ -100,8 +109,12 @@ def run(
     record: Record = None,
     replay: Replay = None,
 ) -> int:
-    """Give an agent something to do; without --agent a coder does it, in a copy of your files. Its answer comes on
-    stdout; what is piped in is read as context."""
+    """Give an agent something to do; without --agent a coder does it. Who can change files works in a copy of yours,
+    which you take over or not. The answer comes on stdout; what is piped in is read as context.
+
+    Exit codes: 0 verified, or answered with nothing to change, or unjudged (--in-place); 1 failed, not verified or not
+    taken over; 2 usage; 3 config or store; 4 provider; 5 limit; 6 waits for a person; --non-interactive never does."""
+    take = _take(branch.strip(), apply=apply, in_copy=not (in_place or no_tools))
     asked = question(words or [], "task")
     order = Run(
         question=asked.text,
@@ -112,10 +125,21 @@ def run(
         alone=non_interactive,
         yes=yes,
         in_place=in_place,
+        take=take,
         caps=Caps(cost=max_cost, tokens=max_tokens, time=max_time),
         tape=Tape(record=record, replay=replay),
     )
     return do(context, order)
+
+
+def _take(branch: str, *, apply: bool, in_copy: bool) -> Apply | Branch | None:
+    if not apply and not branch:
+        return None
+    if apply and branch:
+        raise typer.BadParameter("Either --apply or --branch: it is taken over once.")
+    if not in_copy:
+        raise typer.BadParameter("There is no copy to be taken over from. Leave --in-place and --no-tools out.")
+    return Branch(name="", branch=branch) if branch else Apply(name="", commit=True, message="")
 
 
 def chat(

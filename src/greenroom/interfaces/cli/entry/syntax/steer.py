@@ -22,7 +22,7 @@ from greenroom.interfaces.cli.asked.orders import (
 from greenroom.interfaces.cli.entry.asking import STDIN, from_stdin, said
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import Id
-from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, NonInteractive, Record, Replay
+from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, NonInteractive, Record, Replay, Yes
 
 
 def pause(
@@ -39,6 +39,7 @@ def resume(
     context: typer.Context,
     name: Id,
     *,
+    yes: Yes = False,
     non_interactive: NonInteractive = False,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
@@ -48,7 +49,8 @@ def resume(
 ) -> int:
     """Let a team go on; if nobody runs it, run it here to its end. A new limit replaces the team's old one."""
     caps = Caps(cost=max_cost, tokens=max_tokens, time=max_time)
-    return do(context, Resume(name=name, alone=non_interactive, caps=caps, tape=Tape(record=record, replay=replay)))
+    tape = Tape(record=record, replay=replay)
+    return do(context, Resume(name=name, alone=non_interactive, yes=yes, caps=caps, tape=tape))
 
 
 def tell(

@@ -1,4 +1,4 @@
-"""How to type what is done with the outcome of a job: `diff`, `apply`, `branch`, `discard`, `undo`, `blame`."""
+"""How to type what is done with the outcome of a job: `diff`, `apply`, `branch`, `discard`, `undo`, `rewind` …"""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from greenroom.interfaces.cli.asked.taking import (
     Branch,
     Diff,
     Discard,
+    Rewind,
     Undo,
     WorkspacesClean,
     WorkspacesList,
 )
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import Id
+from greenroom.interfaces.cli.entry.options import NonInteractive
 
 
 def diff(context: typer.Context, name: Id) -> int:
@@ -65,6 +67,25 @@ def undo(
     return do(context, Undo(name=name, revert=revert))
 
 
+def rewind(
+    context: typer.Context,
+    name: Id,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT", help="What to say to the agent before it goes on.")
+    ] = None,
+    *,
+    to: Annotated[
+        str, typer.Option("--to", metavar="STEP", help="As it was when this step had ended; without it, list them.")
+    ] = "",
+    no_run: Annotated[bool, typer.Option("--no-run", help="Do not go on yet.")] = False,
+    non_interactive: NonInteractive = False,
+) -> int:
+    """Go back to the end of a step, with conversation, files and board, and on from there as a new run. The old one
+    stays as it is."""
+    text = " ".join(words or ()).strip()
+    return do(context, Rewind(name=name, step=to.strip(), text=text, runs=not no_run, alone=non_interactive))
+
+
 def blame(
     context: typer.Context,
     place: Annotated[str, typer.Argument(metavar="FILE:LINE", help="Which line.")],
@@ -85,6 +106,9 @@ def workspaces_clean(
     ] = None,
     *,
     discard: Annotated[bool, typer.Option("--discard", help="Also those with work in them.")] = False,
+    refs: Annotated[
+        bool, typer.Option("--refs", help="Also what git keeps of applied runs: no undo, no blame any more.")
+    ] = False,
 ) -> int:
     """Take copies away. One with work in it stays, and it is said what that is, unless --discard."""
-    return do(context, WorkspacesClean(names=tuple(names or ()), discard=discard))
+    return do(context, WorkspacesClean(names=tuple(names or ()), discard=discard, refs=refs))

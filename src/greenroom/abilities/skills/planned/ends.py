@@ -1,0 +1,127 @@
+"""What follows from every skill's end, whichever it is: what the board says, how the agent stands, who has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from greenroom.abilities.skills.planned.history import cut
+from greenroom.abilities.skills.planned.memory import kept
+from greenroom.abilities.skills.planned.repairs import LETTERS, again, asked_by, asked_for, repairs_of
+from greenroom.abilities.skills.planned.skill import PACK, Answer, Moment, Skill
+from greenroom.core.base.ids import AgentId, TaskId
+from greenroom.core.rules.agents import MEMORY
+from greenroom.core.rules.intents import (
+    Consequence,
+    PostNote,
+    QueueSteps,
+    Remember,
+    RemoveStep,
+    SendMessage,
+    UpdateStageAgentCompletion,
+    UpdateStageAgentState,
+)
+from greenroom.core.rules.people import people_of
+
+SHOWN = 300
+"""Characters of what somebody wanted that they are told when it could not be done."""
+
+LEFT = frozenset({"init", "pending"})
+
+
+def succeeded(moment: Moment, skill: Skill, answer: Answer) -> Iterator[Consequence]:
+    """The agent works, and keeps what it wants to keep."""
+    yield from _note(moment, skill, "finished")
+    member = moment.member
+    if member is not None and member.state == "idle" and moment.stage is not None:
+        yield UpdateStageAgentState(stage_id=moment.stage.stage_id, agent_id=member.agent_id, state="working")
+    memory = kept(answer.memory, moment.agent.memory)
+    if memory and not is_full(moment, answer):
+        yield Remember(content=memory)
+
+
+def is_full(moment: Moment, answer: Answer) -> bool:
+    """Whether the agent wants to keep more than it can: then it is told, and not asked for the same again."""
+    new = kept(answer.memory, moment.agent.memory)
+    return bool(new) and len(moment.agent.memory) + len(new) > MEMORY
+
+
+def misread(moment: Moment, skill: Skill, why: str) -> Iterator[Consequence]:
+    """The same work once more, with what was wrong; at last it has failed."""
+    if repairs_of(moment.step) >= moment.spec.turn.repairs:
+        yield from failed(moment, skill, why)
+        return
+    yield QueueSteps(
+        agent_id=moment.agent.agent_id,
+        works=(again(moment.step, why),),
+        place="next",
+        stage_id=moment.stage.stage_id if moment.stage is not None else None,
+    )
+
+
+def failed(moment: Moment, skill: Skill, why: str) -> Iterator[Consequence]:
+    """The agent has failed in its stage, and what it had planned there is not done. Whoever asked is told."""
+    yield from _note(moment, skill, "failed")
+    yield from _told(moment, why)
+    member = moment.member
+    if member is None or moment.stage is None:
+        return
+    # From the end: a tool step goes before the one that was to fill it in, which would take it along.
+    for step in reversed(tuple(moment.world.steps_of(member.agent_id))):
+        planned = step.thread_id == moment.step.thread_id and step.message_id is None and step.answers is None
+        if planned and step.state in LEFT and step.step_id != moment.step.step_id:
+            yield RemoveStep(step_id=step.step_id)
+    stage, agent = moment.stage.stage_id, member.agent_id
+    yield UpdateStageAgentCompletion(stage_id=stage, agent_id=agent, completion_summary=_words(moment, why))
+    yield UpdateStageAgentState(stage_id=stage, agent_id=agent, state="failed")
+
+
+def _words(moment: Moment, why: str) -> str:
+    """How the agent says that it could not do it: what it was asked for in the words of whoever asked."""
+    wanted = asked_for(moment.step) or moment.step.work.intention
+    return PACK.render(moment.language, "failure", {"intention": cut(wanted, SHOWN), "why": why})
+
+
+def _note(moment: Moment, skill: Skill, state: Literal["finished", "failed"]) -> Iterator[PostNote]:
+    if moment.agent.agent_id in moment.group:
+        content = PACK.render(moment.language, "note", {"said": skill.said, "state": state})
+        stage = moment.stage
+        yield PostNote(task_id=moment.step.task_id, content=content, stage_id=stage.stage_id if stage else None)
+
+
+def _told(moment: Moment, why: str) -> Iterator[SendMessage]:
+    """Who waits for an answer gets this one. Outside of a stage, where nobody would see it: who asked, or a person."""
+    step = moment.step
+    wait = moment.world.waits.get(step.answers) if step.answers is not None else None
+    if wait is not None:
+        heard: tuple[TaskId, AgentId] | None = (wait.task_id, wait.waiter)
+    else:
+        heard = _asker(moment) or _person(moment) if moment.member is None else None
+    if heard is None or heard[1] == moment.agent.agent_id:
+        return
+    yield SendMessage(
+        task_id=heard[0],
+        receiver=(heard[1],),
+        message=_words(moment, why),
+        return_waiting_id=step.answers if wait is not None else None,
+        kind="response" if wait is not None else "notification",
+    )
+
+
+def _asker(moment: Moment) -> tuple[TaskId, AgentId] | None:
+    """Who wrote the message, if they want to hear. Word that was only to be read is answered by nobody: two who cannot
+    read would write to each other for ever."""
+    asker = asked_by(moment.step)
+    if asker is None or asker not in moment.group or moment.step.work.executor == LETTERS[0]:
+        return None
+    return moment.step.task_id, asker
+
+
+def _person(moment: Moment) -> tuple[TaskId, AgentId] | None:
+    """A person of the task, else of one that it is a part of: whoever wanted it is there."""
+    world, here = moment.world, moment.step.task_id
+    for task in (world.tasks[one] for one in (here, *world.above(here)) if one in world.tasks):
+        people = people_of(world, task.group) if moment.agent.agent_id in task.group else ()
+        if people:
+            return task.task_id, people[0]
+    return None

@@ -1,0 +1,1 @@
+"""One file per skill: what is asked for, and what follows from the answer."""

@@ -1,0 +1,73 @@
+"""reflection: look back on what was done; more steps, or the end."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from greenroom.abilities.skills.planned.history import of_stage
+from greenroom.abilities.skills.planned.skill import PACK, Answer, Meant, Moment, Skill
+from greenroom.abilities.skills.planned.works import STEPS, works
+from greenroom.core.base.errors import ModelFault
+from greenroom.core.rules.intents import QueueSteps
+from greenroom.core.state.step import Work
+
+ROUNDS: Final = 20
+"""How often an agent may add to its plan, if its spec does not say: then a stage is summed up as it is, and elsewhere
+nothing more is done until somebody wants something."""
+
+SUMMARY: Final = "summary"
+
+
+def _meaning(moment: Moment, answer: Answer) -> Meant:
+    plan = works(moment, answer.value, also=frozenset({SUMMARY}) if moment.stage is not None else frozenset())
+    if any(one.executor == SUMMARY for one in plan[:-1]):
+        raise ModelFault("A summary ends the stage: nothing comes after it. Put it last, or leave it out.")
+    steps = _steps(moment, plan)
+    queued = (QueueSteps(agent_id=moment.agent.agent_id, works=steps),) if steps else ()
+    return Meant(value=answer.value, intents=queued)
+
+
+def _steps(moment: Moment, plan: tuple[Work, ...]) -> tuple[Work, ...]:
+    """What is added to the plan. In a stage it ends with another look back, or with the summary."""
+    enough = bool(plan) and _rounds(moment) >= (moment.spec.turn.rounds or ROUNDS)
+    if moment.stage is None:
+        return () if enough else plan
+    if not plan:
+        return () if _goes_on(moment) else (_work(moment, SUMMARY),)
+    if enough:
+        return (_work(moment, SUMMARY, limit=True),)
+    if any(one.executor in (SUMMARY, "reflection") for one in plan):
+        return plan
+    return (*plan, _work(moment, "reflection"))
+
+
+def _goes_on(moment: Moment) -> bool:
+    """Whether this was not the last look back: a plan may have several, and ends once."""
+    mine = moment.world.steps_of(moment.agent.agent_id)
+    behind = [one for one in mine if one.thread_id == moment.step.thread_id and one.step_id != moment.step.step_id]
+    return any(one.work.executor in (SUMMARY, "reflection") for one in behind)
+
+
+def _rounds(moment: Moment) -> int:
+    """How often it has added something in this stage; outside of one, since somebody last wanted something of it."""
+    mine = of_stage(moment.history, moment.step)
+    if moment.stage is None:
+        wanted = [place for place, one in enumerate(mine) if one.cause is None or one.message_id is not None]
+        mine = mine[wanted[-1] :] if wanted else mine
+    return sum(bool((one.result or {}).get("reflection_step")) for one in mine if one.work.executor == "reflection")
+
+
+def _work(moment: Moment, skill: str, *, limit: bool = False) -> Work:
+    told = PACK.render(moment.language, "follow_up", {"skill": skill, "limit": limit}).partition("\n")
+    return Work(type="skill", executor=skill, intention=told[0], text_content=told[2].strip())
+
+
+REFLECTION: Final = Skill(
+    name="reflection",
+    tag="reflection_step",
+    key="reflection_step",
+    said="Reflection",
+    order="history",
+    shape=lambda _: STEPS,
+    meaning=_meaning,
+)

@@ -1,0 +1,192 @@
+"""A charter: the file that says who belongs to an organisation, what it may spend, and in which language it speaks.
+
+It lies in the workspace, so it may come with a clone: what it allows to be spent counts only below the person's own
+limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from greenroom.app.agents import values as names
+from greenroom.app.organisation.names import MANAGER
+from greenroom.app.settings import values
+from greenroom.app.settings.layers import FOLDER, there
+from greenroom.app.settings.reading import Raw, fit, meant, read_toml
+from greenroom.app.settings.schema import Caps, Named, Shape, Table
+from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.records import record
+
+TEAMS: Final = "teams"
+SUFFIX: Final = ".toml"
+
+
+@record
+class Someone:
+    """A person of the organisation. `tools` are those that they may use by hand; None is the usual ones."""
+
+    name: str
+    role: str = ""
+    profile: str = ""
+    tools: tuple[str, ...] | None = None
+
+
+@record
+class Charter:
+    """An organisation on paper. `managers` and `blueprints` are names of agents; no blueprints means all there are.
+
+    An empty `language` or `model` is what the person's settings say.
+    """
+
+    name: str
+    path: Path
+    people: tuple[Someone, ...]
+    managers: tuple[str, ...] = (MANAGER,)
+    blueprints: tuple[str, ...] = ()
+    language: str = ""
+    model: str = ""
+    caps: Caps = Caps(cost=None)
+
+
+@record
+class Written:
+    """What stands below `[person.NAME]`."""
+
+    role: str = ""
+    profile: str = ""
+    tools: tuple[str, ...] = ()
+
+
+SHAPES: Final[Mapping[str, Shape]] = {
+    "language": values.one_of("en", "zh"),
+    "people": names.agents,
+    "person": Named(
+        entry=Table(record=Written, keys={"role": values.text, "profile": names.prose, "tools": names.names})
+    ),
+    "managers": names.agents,
+    "blueprints": names.agents,
+    "model": names.model,
+    "limits": Table(record=Caps, keys={"cost": values.cost, "tokens": values.tokens, "time": values.time}),
+}
+
+
+def folder_of(root: Path) -> Path:
+    """Where a workspace keeps its charters."""
+    return root / FOLDER / TEAMS
+
+
+def path_of(root: Path, name: str) -> Path:
+    """Where this one is, or would be."""
+    return folder_of(root) / f"{name}{SUFFIX}"
+
+
+def charters(root: Path) -> tuple[str, ...]:
+    """The names of all of them."""
+    folder = folder_of(root)
+    if not there(folder):
+        return ()
+    try:
+        return tuple(sorted(one.stem for one in folder.iterdir() if one.suffix == SUFFIX and one.is_file()))
+    except OSError as error:
+        raise WorldFault(f"{folder} cannot be read: {error.strerror}. Make it readable.") from None
+
+
+def find_charter(root: Path, name: str) -> Charter:
+    """The charter of this name; `Refused` says which there are instead."""
+    known = charters(root)
+    if name in known:
+        return read_charter(root, path_of(root, name))
+    near = get_close_matches(name, known, n=1)
+    there_are = f"There are: {', '.join(known)}. " if known else ""
+    hint = f"Did you mean {near[0]!r}?" if near else f"{there_are}`greenroom team new {name}` writes one."
+    raise Refused(Rejected(code="unknown_team", why=f"There is no organisation {name!r} here.", hint=hint))
+
+
+def read_charter(root: Path, path: Path) -> Charter:
+    """What a file says; a `WorldFault` has a sentence for each of its mistakes."""
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise WorldFault(f"{path} is a link that leads out of the project, and is not read. Put the file itself there.")
+    raw = read_toml(path)
+    if raw is None:
+        raise WorldFault(f"{path} is gone. `greenroom team new {path.stem}` writes it again.")
+    found, faults = _values(raw, str(path))
+    faults += _contradictions(found, str(path))
+    if faults:
+        raise WorldFault("\n".join(faults))
+    return _made(path, found)
+
+
+def _values(raw: Raw, source: str) -> tuple[dict[str, object], list[str]]:
+    """What can be read, and a sentence for whatever cannot."""
+    found, faults = dict[str, object](), list[str]()
+    for key, value in raw.items():
+        if key not in SHAPES:
+            faults.append(f"{source}: an organisation has no `{key}`. {meant(key, SHAPES)}")
+            continue
+        try:
+            found[key] = fit(value, source, SHAPES[key], (key,))
+        except WorldFault as fault:
+            faults.append(str(fault))
+            found[key] = None
+    return found, faults
+
+
+def _contradictions(found: Mapping[str, object], source: str) -> list[str]:
+    return [f"{source}: {one}" for one in _wrong(found)]
+
+
+def _wrong(found: Mapping[str, object]) -> Iterator[str]:
+    people = found.get("people", ())
+    if people == ():
+        yield 'nobody belongs to it. Name at least one person: `people = ["ann"]`.'
+    if found.get("managers", (MANAGER,)) == ():
+        yield f'it has no manager. Leave `managers` out, or name one: `managers = ["{MANAGER}"]`.'
+    both = sorted(set(_names(people)) & set(_names(found.get("managers", (MANAGER,)))))
+    for one in both:
+        yield f"{one!r} is a person and a manager. Give one of them another name."
+    described = found.get("person")
+    for one in described if isinstance(described, Mapping) and people is not None else ():
+        if one not in _names(people):
+            yield f"[person.{one}] describes nobody: {one!r} is not among `people`."
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _made(path: Path, found: Mapping[str, object]) -> Charter:
+    described = found.get("person")
+    more = described if isinstance(described, Mapping) else {}
+    limits = found.get("limits")
+    return Charter(
+        name=path.stem,
+        path=path,
+        people=tuple(_someone(name, more.get(name, {})) for name in _names(found["people"])),
+        managers=_names(found.get("managers", (MANAGER,))),
+        blueprints=_names(found.get("blueprints")),
+        language=str(found.get("language", "")),
+        model=str(found.get("model", "")),
+        caps=_caps(limits if isinstance(limits, Mapping) else {}),
+    )
+
+
+def _someone(name: str, told: Mapping[str, object]) -> Someone:
+    tools = told.get("tools")
+    return Someone(
+        name=name,
+        role=str(told.get("role", "")),
+        profile=str(told.get("profile", "")),
+        tools=_names(tools) if tools is not None else None,
+    )
+
+
+def _caps(told: Mapping[str, object]) -> Caps:
+    cost, tokens, time = (told.get(name) for name in ("cost", "tokens", "time"))
+    return Caps(
+        cost=cost if isinstance(cost, float | int) else None,
+        tokens=tokens if isinstance(tokens, int) else None,
+        time=time if isinstance(time, float | int) else None,
+    )

@@ -1,0 +1,50 @@
+"""Finding an organisation in the log: by its name and workspace, or like every team by its id."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from greenroom.app.lookup import find
+from greenroom.app.organisation.names import BASE, KIT
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Refused, Rejected, StoreFault
+from greenroom.core.base.ids import TeamId
+from greenroom.core.state.world import World
+
+
+async def organisations(runtime: Runtime) -> AsyncIterator[tuple[TeamId, World]]:
+    """All that are not over, the newest first. A log that cannot be read hides no other."""
+    for info in reversed(await runtime.log.streams()):
+        if not info.head.version:
+            continue
+        team = TeamId(info.stream)
+        try:
+            world = await runtime.world(team)
+        except StoreFault:
+            continue
+        if world.team.kit == KIT and BASE in world.tasks:
+            yield team, world
+
+
+async def founded(runtime: Runtime, root: Path, name: str) -> TeamId | None:
+    """The organisation that the charter of this name in this workspace has become; None before it was founded."""
+    async for team, world in organisations(runtime):
+        if (world.team.name, world.team.workspace) == (name, str(root)):
+            return team
+    return None
+
+
+async def found_by_id(runtime: Runtime, name: str) -> TeamId | None:
+    """An organisation by its id, from wherever it is; None when it is no such id."""
+    try:
+        team = (await find(runtime, name)).team
+    except Refused:
+        return None
+    world = await runtime.world(team)
+    if world.team.kit != KIT:
+        return None
+    if BASE not in world.tasks:
+        why = f"The organisation {world.team.name!r} ({team}) is over."
+        raise Refused(Rejected(code="team_over", why=why, hint=f"`greenroom show {team}` has what it did."))
+    return team

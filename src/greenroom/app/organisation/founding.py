@@ -1,0 +1,151 @@
+"""Founding an organisation: its managers, its people and the task that never ends; and keeping it as its charter says.
+
+All of it is one commit: the team, its first agents, then the base task with the first manager, whose stages may run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.organisation.charter import Charter, Someone
+from greenroom.app.organisation.names import BASE, BASE_GOALS, BASE_NAMES, KIT, in_language
+from greenroom.app.runtime import Runtime
+from greenroom.app.settings.schema import Caps
+from greenroom.app.talks.founding import model_of, voiced
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
+from greenroom.core.base.records import evolve, record
+from greenroom.core.rules.intents import AddAgent, AddParticipants, AddTask, ChangeAgent, Intent, SetLimits
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.world import World
+
+PERSON: Final = {"en": "a person", "zh": "人类操作员"}
+DEPTH: Final = 8
+"""How deep tasks may be nested."""
+
+
+@record
+class Founders:
+    """Who an organisation begins with, what it may spend, where it works and in which language."""
+
+    name: str
+    managers: tuple[AgentSpec, ...]
+    people: tuple[AgentSpec, ...]
+    limits: Limits
+    language: str
+    workspace: str
+
+    @property
+    def members(self) -> tuple[tuple[AgentId, AgentSpec], ...]:
+        """The managers first, of whom the first one manages the base task."""
+        return tuple((AgentId(one.name), one) for one in (*self.managers, *self.people))
+
+
+def founders_of(
+    charter: Charter, staff: Mapping[str, AgentSpec], tools: Toolbox, *, settled: Callable[[str], str], caps: Caps
+) -> Founders:
+    """What a charter means here. `settled` says which model a name means, `caps` what the person allows."""
+    managers = tuple(
+        ready(_manager(charter, staff, name), tools, settled=settled, model=charter.model) for name in charter.managers
+    )
+    language = charter.language or managers[0].language
+    return Founders(
+        name=charter.name,
+        managers=managers,
+        people=tuple(person(one, tools, language) for one in charter.people),
+        limits=evolve(lower(charter.caps, caps).limits, depth=DEPTH),
+        language=language,
+        workspace=str(charter.path.parent.parent.parent),
+    )
+
+
+def _manager(charter: Charter, staff: Mapping[str, AgentSpec], name: str) -> AgentSpec:
+    spec = staff.get(name)
+    if spec is None:
+        known = ", ".join(sorted(one for one, it in staff.items() if it.manager))
+        why = f"{charter.path}: nobody is called {name!r}, so it cannot manage."
+        raise Refused(Rejected(code="unknown_manager", why=why, hint=f"Who can manage here: {known}."))
+    if not spec.manager:
+        why = f"{charter.path}: the agent {name!r} is no manager."
+        raise Refused(Rejected(code="no_manager", why=why, hint="Write `manager: true` into its file."))
+    return spec
+
+
+def ready(spec: AgentSpec, tools: Toolbox, *, settled: Callable[[str], str], model: str) -> AgentSpec:
+    """An agent with its tools by name and with the model that it asks from now on."""
+    return voiced(tools.equipped(spec), settled(model_of(spec) or model))
+
+
+def person(one: Someone, tools: Toolbox, language: str) -> AgentSpec:
+    """Somebody who is no model. What they do by hand is limited like anybody's."""
+    return AgentSpec(
+        name=one.name,
+        role=one.role or in_language(PERSON, language),
+        profile=one.profile,
+        kind="human",
+        tools=one.tools if one.tools is not None else tools.usual,
+        language=language,
+    )
+
+
+def lower(asked: Caps, allowed: Caps) -> Caps:
+    """What is asked for, as far as it is allowed."""
+    return Caps(
+        cost=_least(asked.cost, allowed.cost),
+        tokens=_whole(_least(asked.tokens, allowed.tokens)),
+        time=_least(asked.time, allowed.time),
+    )
+
+
+def _least(*each: float | None) -> float | None:
+    return min((one for one in each if one is not None), default=None)
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
+async def found(runtime: Runtime, founders: Founders) -> TeamId:
+    """Make it. It does not work yet, and nobody owns it."""
+    group = tuple(name for name, _ in founders.members)
+    base = AddTask(
+        name=in_language(BASE_NAMES, founders.language),
+        intention=in_language(BASE_GOALS, founders.language),
+        manager=group[0],
+        group=group,
+        driver="manager",
+        standing=True,
+    )
+    team = await runtime.create(
+        founders.name,
+        founders.members,
+        kit=KIT,
+        workspace=founders.workspace,
+        limits=founders.limits,
+        begin=(base,),
+    )
+    await runtime.stop(team)
+    return team
+
+
+def renewed(world: World, founders: Founders) -> tuple[Intent, ...]:
+    """What makes an organisation what its charter says by now: who came, who is another one, what it may spend.
+
+    Nobody is sent away for not being in a file: they may have work.
+    """
+    new = [(name, spec) for name, spec in founders.members if name not in world.agents and name not in world.retired]
+    same = [(name, spec) for name, spec in founders.members if name in world.agents]
+    limits = world.budgets[TEAM_BUDGET].limits
+    return (
+        *(AddAgent(agent_id=name, spec=spec) for name, spec in new),
+        *(_joins(tuple(name for name, _ in new)) if new else ()),
+        *(ChangeAgent(agent_id=name, spec=spec) for name, spec in same if spec != world.agents[name].spec),
+        *((SetLimits(budget_id=TEAM_BUDGET, limits=founders.limits),) if limits != founders.limits else ()),
+    )
+
+
+def _joins(agents: tuple[AgentId, ...]) -> tuple[AddParticipants, ...]:
+    return (AddParticipants(task_id=BASE, agents=agents),)

@@ -1,0 +1,114 @@
+"""The kit of an organisation: the skills of those who plan and of those who talk, the tools of its workspace, and from
+whom its managers can make agents."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from greenroom.abilities.skills.planned.twelve import planned
+from greenroom.abilities.skills.talking import talking
+from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.app.hands.hands import Hands
+from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.kit import Kit
+from greenroom.app.organisation.founding import ready
+from greenroom.app.organisation.names import BASE
+from greenroom.app.reading import TextReader
+from greenroom.app.talks.founding import model_of
+from greenroom.app.talks.kits import MANY
+from greenroom.core.base.errors import Bug, Refused, WorldFault
+from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.ports.model import Models
+from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.state.agent import Agent
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import StepType
+from greenroom.core.state.team import Team
+from greenroom.core.state.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplies:
+    """What a door gives to organisations. `staff` are the agents of a workspace that speak a language, `wanted` the
+    names of those that the charter of a team lets managers make; none is all."""
+
+    models: Models
+    notes: Callable[[], str]
+    hands: Callable[[Path], Hands]
+    staff: Callable[[str], Mapping[str, AgentSpec]]
+    wanted: Callable[[Team], tuple[str, ...]]
+    world: Callable[[TeamId], Awaitable[World]]
+    settled: Callable[[str], str]
+    patience: Callable[[], int | None]
+
+
+def organisation_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
+    """The kit, made when the organisation is to run."""
+
+    async def made(team: Team) -> Kit:
+        first = _first(await supplies.world(team.team_id))
+        hands = supplies.hands(Path(team.workspace))
+        return Kit(
+            abilities=Abilities((*_skills(supplies, hands), *tools_of(hands.toolbox, hands.executors))),
+            blueprints=tuple(_blueprints(supplies, team, first.spec, hands.toolbox)),
+            closing=hands.close,
+            approvals_expire=supplies.patience(),
+        )
+
+    return made
+
+
+def _first(world: World) -> Agent:
+    """Who manages the base task: in its language and with its model all others begin."""
+    task = world.tasks.get(BASE)
+    if task is None:
+        raise WorldFault(f"The organisation {world.team.name!r} is over. Found another one: `greenroom team start`.")
+    if task.manager not in world.agents:
+        raise Bug(f"The base task of {world.team.team_id!r} has no manager.")
+    return world.agents[task.manager]
+
+
+def _skills(supplies: Supplies, hands: Hands) -> Sequence[Executor]:
+    """Of two skills with one name, that of those who plan counts: the others answer by calls."""
+    plans = planned(supplies.models, hands.specs, reader=TextReader(), project=supplies.notes())
+    talks = talking(supplies.models, hands.specs, reader=TextReader(), project=supplies.notes(), filter_above=MANY)
+    names = {one.name for one in plans}
+    return (*plans, *(one for one in talks if one.name not in names))
+
+
+class Met:
+    """A tool as agents meet it, whatever is around it, with the card and the targets that it has itself."""
+
+    type: StepType = "tool"
+
+    def __init__(self, tool: ToolExecutor, met: Executor) -> None:
+        self.name, self.description, self.card = tool.name, tool.description, tool.card
+        self.targets, self.terms, self.run = tool.targets, met.terms, met.run
+
+
+def tools_of(toolbox: Iterable[ToolExecutor], executors: Iterable[Executor]) -> Sequence[Executor]:
+    """The tools; after each long-tail one, who plans decides whether to go on with it, also when it was not run."""
+    tails = {one.name: one for one in toolbox if one.card.long_tail}
+    return tuple(long_tail(Met(tails[one.name], one)) if one.name in tails else one for one in executors)
+
+
+def _blueprints(supplies: Supplies, team: Team, first: AgentSpec, tools: Toolbox) -> Iterator[AgentSpec]:
+    """Those whom managers can make agents from: no managers, and nobody whose model cannot be asked here."""
+    staff, wanted = supplies.staff(first.language), supplies.wanted(team)
+    for missing in sorted(set(wanted) - set(staff)):
+        _warn(f"Nobody is called {missing!r}, so no agent can be made of it.")
+    for name, spec in staff.items():
+        if spec.manager or (wanted and name not in wanted):
+            continue
+        try:
+            yield ready(spec, tools, settled=supplies.settled, model=model_of(first))
+        except (WorldFault, Refused) as fault:
+            _warn(f"No agent can be made of {name!r}: {fault}")
+
+
+def _warn(text: str) -> None:
+    logging.getLogger(__name__).warning(text)

@@ -1,0 +1,293 @@
+"""A HumanAgent: a person of an organisation, as data in and data out. They act first; then it is a step of theirs.
+
+What they say, report and decide, and that they did, is one commit. A tool that they use by hand acts outside: it is
+written down when it is over.
+
+Where the organisation runs does not matter: what is asked for goes to its owner, in this process or through the inbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from greenroom.app.organisation.letters import (
+    Counted,
+    Letter,
+    approval_of,
+    ended_stage_of,
+    stage_of,
+    subtask_of,
+)
+from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.pool import Pool, pool_of
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId, TeamId
+from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.rules.intents import (
+    AddParticipants,
+    AnswerApproval,
+    FinishStage,
+    FinishSubtask,
+    FormGroup,
+    RecordStep,
+    SendMessage,
+)
+from greenroom.core.state.message import Message, MessageKind
+from greenroom.core.state.step import Step, Work
+from greenroom.core.state.task import Task
+from greenroom.core.state.world import World, ordered
+
+WHOLE = "whole"
+"""Where the result of a tool has all of it; a step that is written down keeps what an agent would read."""
+
+
+@record
+class Deed:
+    """What a person does, as it is written down: which skill or tool it is, where, and what comes of it."""
+
+    work: Work
+    task: TaskId
+    stage: StageId | None = None
+    result: Data | None = None
+    error: str = ""
+
+
+class HumanAgent:
+    """One of the people. `me` is their id, which is their name."""
+
+    def __init__(self, runtime: Runtime, team: TeamId, me: AgentId) -> None:
+        self._runtime = runtime
+        self.team = team
+        self.me = me
+
+    async def world(self) -> World:
+        """What is true in the organisation."""
+        return await self._runtime.world(self.team)
+
+    # ---------------------------------------------------------------------------------------------------- talking
+
+    async def say(self, text: str, *receivers: AgentId, need_reply: bool = False, stage: StageId | None = None) -> None:
+        """Tell somebody something, one by one when they are several; a model takes it in next."""
+        for one in receivers:
+            await self._send(text, one, need_reply=need_reply, stage=stage)
+
+    async def ask(self, text: str, *receivers: AgentId) -> None:
+        """Want something of somebody, who is to make up their mind what to do about it."""
+        for one in receivers:
+            await self._send(text, one, need_reply=True, kind="request")
+
+    async def answer(self, letter: Letter, text: str) -> None:
+        """Answer a letter, with the id that its sender waits for."""
+        message = letter.message
+        if letter.kind != "question":
+            raise _refused("no_question", f"Letter {letter.number} is no question.", _verb(letter))
+        reply = SendMessage(
+            task_id=message.task_id,
+            receiver=(message.sender_id,),
+            message=text,
+            stage_relative=message.stage_relative,
+            return_waiting_id=letter.waiting,
+            answers=message.message_id,
+            kind="response",
+            sender=self.me,
+        )
+        await self._said(reply)
+
+    async def form(self, group: GroupId, *people: AgentId, task: TaskId = BASE) -> None:
+        """Talk with other people in a group."""
+        await self._runtime.ask(self.team, FormGroup(group_id=group, task_id=task, participants=(self.me, *people)))
+
+    async def say_in(self, group: GroupId, text: str, *named: AgentId) -> None:
+        """Say something in a group; of those who are models, only the named ones hear it."""
+        known = (await self.world()).groups.get(group)
+        if known is None:
+            there = ", ".join(sorted((await self.world()).groups)) or "none"
+            raise _refused("unknown_group", f"There is no group {group!r}.", f"There are: {there}.")
+        await self._said(SendMessage(task_id=known.task_id, receiver=named, message=text, group=group, sender=self.me))
+
+    async def _send(
+        self,
+        text: str,
+        receiver: AgentId,
+        *,
+        need_reply: bool,
+        kind: MessageKind = "notification",
+        stage: StageId | None = None,
+    ) -> None:
+        world = await self.world()
+        task = meeting_place(world, self.me, receiver, stage)
+        missing = tuple(one for one in (self.me, receiver) if one not in task.group)
+        if missing:
+            await self._runtime.ask(self.team, AddParticipants(task_id=task.task_id, agents=missing))
+        await self._said(
+            SendMessage(
+                task_id=task.task_id,
+                receiver=(receiver,),
+                message=text,
+                stage_relative=stage or "no_relative",
+                need_reply=need_reply,
+                kind=kind,
+                sender=self.me,
+            )
+        )
+
+    async def _said(self, message: SendMessage) -> None:
+        told = {
+            "receiver": list(message.receiver),
+            "message": message.message,
+            "need_reply": message.need_reply,
+            "return_waiting_id": message.return_waiting_id,
+            "group": message.group,
+        }
+        to = ", ".join(message.receiver) or f"the group {message.group}"
+        work = _skill("send_message", f"Write to {to}.", message.message)
+        stage = None if message.stage_relative == "no_relative" else StageId(message.stage_relative)
+        deed = Deed(work=work, task=message.task_id, stage=stage, result={"send_message": told})
+        await self._do(evolve(await self._step(deed), says=message))
+
+    # ----------------------------------------------------------------------------------------------------- acting
+
+    async def finish(self, letter: Letter, report: str, *, failed: bool = False) -> None:
+        """Do the duty that a letter is: say how a subtask, or a stage that they manage, has ended."""
+        message, state = letter.message, _end(failed=failed)
+        if letter.kind not in ("duty", "stage"):
+            raise _refused("no_duty", f"Letter {letter.number} is no duty.", _verb(letter))
+        duty = letter.kind == "duty"
+        stage = (stage_of(message) or StageId("")) if duty else ended_stage_of(message)
+        work = _skill("summary", f"Report: {state}.", message.message)
+        deed = Deed(work=work, task=message.task_id, stage=stage, result={"summary": report, "state": state})
+        step = await self._step(deed)
+        if duty:
+            done = FinishSubtask(subtask_id=subtask_of(message), stage_id=stage, state=state, summary=report)
+            await self._do(evolve(step, reports=done))
+        else:
+            await self._do(evolve(step, ends=FinishStage(stage_id=stage, state=state, summary=report)))
+
+    async def decide(self, letter: Letter, answer: AnswerApproval) -> None:
+        """Say yes or no to a step, or answer what it asks in words."""
+        if letter.kind != "approval" or approval_of(letter.message) != answer.approval_id:
+            raise _refused("no_approval", f"Letter {letter.number} wants no yes or no.", _verb(letter))
+        told = {"answer": answer.answer, "scope": answer.scope, "reason": answer.reason}
+        work = _skill("approval", "Decide on a step.", letter.message.message)
+        deed = Deed(work=work, task=letter.message.task_id, result={"approval": told})
+        await self._do(evolve(await self._step(deed), decides=answer))
+
+    async def used(self, call: Step, *, stage: StageId | None = None) -> None:
+        """Write down a tool that they have used by hand."""
+        result = {name: value for name, value in (call.result or {}).items() if name != WHOLE}
+        work = evolve(call.work, intention="By hand.")
+        task = TaskId(stage.partition(".")[0]) if stage is not None else BASE
+        error = "" if call.state == "finished" else call.error or call.state
+        await self._do(await self._step(Deed(work=work, task=task, stage=stage, result=result, error=error)))
+
+    async def permitted(self, tool: str, stage: StageId | None = None) -> None:
+        """Refuse what they may not use, or may not use there, before anything is done."""
+        world = await self.world()
+        spec = world.agents[self.me].spec
+        if tool not in spec.tools:
+            hint = f"You may use: {', '.join(spec.tools) or 'none'}."
+            raise _refused("not_permitted", f"{self.me} may not use the tool {tool!r}.", hint)
+        if stage is not None and stage not in world.stages:
+            there = ", ".join(sorted(world.stages)) or "none"
+            raise _refused("unknown_stage", f"There is no open stage {stage!r}.", f"There are: {there}.")
+
+    async def _step(self, deed: Deed) -> RecordStep:
+        """The step of it: in its task as far as that is open to them, else in the base task."""
+        world = await self.world()
+        task = world.tasks.get(deed.task)
+        home = task if task is not None and self.me in task.group and task.state != "cancelling" else world.tasks[BASE]
+        return RecordStep(
+            agent_id=self.me,
+            work=deed.work,
+            task_id=home.task_id,
+            stage_id=deed.stage if deed.stage in home.stages else None,
+            state="failed" if deed.error else "finished",
+            result=deed.result,
+            error=deed.error,
+        )
+
+    async def _do(self, step: RecordStep) -> None:
+        await self._runtime.ask(self.team, step)
+
+    # ---------------------------------------------------------------------------------------------------- looking
+
+    async def messages(self) -> Sequence[Message]:
+        """Everything that was ever said in the organisation, oldest first."""
+        return [one async for one in self._runtime.archive(self.team, "message") if isinstance(one, Message)]
+
+    async def inbox(self) -> tuple[Letter, ...]:
+        """What they owe an answer to."""
+        world = await self.world()
+        return Counted(world, await self.messages()).owed(world, self.me)
+
+    async def letter(self, number: int) -> Letter:
+        """One of them by its number."""
+        owed = await self.inbox()
+        found = next((one for one in owed if one.number == number), None)
+        if found is None:
+            there = ", ".join(str(one.number) for one in owed) or "none"
+            raise _refused("unknown_letter", f"No letter {number} waits for {self.me}.", f"There are: {there}.")
+        return found
+
+    async def pool(self) -> Pool:
+        """All that was said to them and by them."""
+        world = await self.world()
+        return pool_of(world, await self.messages(), self.me, world.agents[self.me].spec.language)
+
+
+def meeting_place(world: World, person: AgentId, receiver: AgentId, stage: StageId | None = None) -> Task:
+    """The task in which these two can talk: that of the stage, else where both are, else where the other one is.
+
+    Somebody who has nothing to do is met in the base task.
+    """
+    if receiver not in world.agents:
+        there = ", ".join(sorted(world.agents))
+        raise _refused("unknown_agent", f"There is no agent {receiver!r}.", f"There are: {there}.")
+    tasks = [one for one in _oldest_first(world.tasks) if one.state != "cancelling" and receiver in one.group]
+    if stage is not None:
+        tasks = [one for one in tasks if stage in one.stages]
+        if not tasks:
+            raise _refused("unknown_stage", f"{receiver!r} has no open stage {stage!r}.", "Leave the stage out.")
+    shared = [one for one in tasks if person in one.group]
+    return next(iter((*shared, *tasks)), world.tasks[BASE])
+
+
+def _oldest_first(tasks: Mapping[TaskId, Task]) -> list[Task]:
+    return sorted(tasks.values(), key=lambda one: (len(one.task_id), one.task_id))
+
+
+def _skill(name: str, intention: str, text: str) -> Work:
+    return Work(type="skill", executor=name, intention=intention, text_content=text)
+
+
+def _end(*, failed: bool) -> Literal["finished", "failed"]:
+    return "failed" if failed else "finished"
+
+
+def _verb(letter: Letter) -> str:
+    match letter.kind:
+        case "question":
+            return "Answer it in words."
+        case "approval":
+            return "Say yes or no to it."
+        case _:
+            return "Do it, and report that it is done."
+
+
+def person_of(world: World, wanted: str) -> AgentId:
+    """The person who is meant: by name, or the only one that there is."""
+    people = [one.agent_id for one in ordered(world.agents) if one.spec.kind == "human"]
+    if wanted and wanted in people:
+        return AgentId(wanted)
+    there = ", ".join(people)
+    if wanted:
+        raise _refused("unknown_person", f"Nobody here is called {wanted!r}.", f"There are: {there}.")
+    if len(people) != 1:
+        raise _refused("which_person", f"{len(people)} people belong to it.", f"Say who you are with --as: {there}.")
+    return people[0]
+
+
+def _refused(code: str, why: str, hint: str) -> Refused:
+    return Refused(Rejected(code=code, why=why, hint=hint))

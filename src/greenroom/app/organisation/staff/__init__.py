@@ -1,0 +1,1 @@
+"""Agents that every organisation can have, as files, in every language."""

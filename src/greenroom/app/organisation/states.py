@@ -1,0 +1,110 @@
+"""All states of a team in MAS's words, open and over: {id: {fields}} for tasks, stages, agents or steps.
+
+What JSON cannot hold is a readable placeholder, and what is secret is not there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+from greenroom.actors.agents.payload import made_whole
+from greenroom.app.hands.redaction import Redaction
+from greenroom.app.organisation.pool import pool_of
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.state.message import Message
+from greenroom.core.state.note import Note
+from greenroom.core.state.portrait import Portrait, agent_state, plain, portray_stage, portray_step, portray_task
+from greenroom.core.state.stage import Stage
+from greenroom.core.state.step import Step
+from greenroom.core.state.task import Task
+from greenroom.core.state.world import World
+
+StateType: TypeAlias = Literal["task", "stage", "agent", "step"]
+States: TypeAlias = Mapping[str, Portrait]
+TYPES: Final[tuple[StateType, ...]] = get_args(StateType)
+
+
+async def states(runtime: Runtime, team: TeamId, kind: str, *, secrets: Iterable[str] = ()) -> States:
+    """The states of one type by their ids. `secrets` are left out wherever they stand."""
+    match kind:
+        case "task":
+            found = await _tasks(runtime, team)
+        case "stage":
+            found = {one.stage_id: portray_stage(one) for one in await _stages(runtime, team)}
+        case "agent":
+            found = await _agents(runtime, team)
+        case "step":
+            found = {one.step_id: portray_step(one) for one in await _steps(runtime, team)}
+        case _:
+            why = f"There are no states of type {kind!r}."
+            raise Refused(Rejected(code="unknown_type", why=why, hint=f"There are: {', '.join(TYPES)}."))
+    return serialised(found, secrets)
+
+
+def serialised(found: States, secrets: Iterable[str] = ()) -> States:
+    """The same as JSON can hold it, without secrets."""
+    redaction = Redaction(secrets)
+    safe = {name: cast("Portrait", plain(fields)) for name, fields in found.items()}
+    return {name: dict(redaction.data(fields)) for name, fields in safe.items()} if redaction else safe
+
+
+async def _tasks(runtime: Runtime, team: TeamId) -> dict[str, Portrait]:
+    world, stages, notes = await runtime.world(team), defaultdict[str, list[Stage]](list), _by_task()
+    for stage in await _stages(runtime, team):
+        stages[stage.task_id].append(stage)
+    async for note in runtime.archive(team, "note"):
+        if isinstance(note, Note):
+            notes[note.task_id].append(note)
+    tasks: list[Task] = [*await runtime.ended_tasks(team), *world.tasks.values()]
+    return {
+        one.task_id: portray_task(one, stages[one.task_id], notes[one.task_id])
+        for one in sorted(tasks, key=lambda one: _ordinal(one.task_id))
+    }
+
+
+def _by_task() -> defaultdict[str, list[Note]]:
+    return defaultdict(list)
+
+
+async def _stages(runtime: Runtime, team: TeamId) -> list[Stage]:
+    ended = [one async for one in runtime.archive(team, "stage") if isinstance(one, Stage)]
+    return sorted([*ended, *(await runtime.world(team)).stages.values()], key=lambda one: _ordinal(one.stage_id))
+
+
+async def _steps(runtime: Runtime, team: TeamId) -> list[Step]:
+    ended = [await _whole(runtime, one) async for one in runtime.archive(team, "step") if isinstance(one, Step)]
+    return [*ended, *(await runtime.world(team)).steps.values()]
+
+
+async def _whole(runtime: Runtime, step: Step) -> Step:
+    """The step with all of its result, if that can still be had."""
+    try:
+        return await made_whole(step, runtime.log)
+    except WorldFault:
+        return step
+
+
+async def _agents(runtime: Runtime, team: TeamId) -> dict[str, Portrait]:
+    world, ended = await runtime.world(team), defaultdict[AgentId, list[Step]](list)
+    for step in await _steps(runtime, team):
+        if step.step_id not in world.steps:
+            ended[step.agent_id].append(step)
+    messages = [one async for one in runtime.archive(team, "message") if isinstance(one, Message)]
+    return {
+        name: agent_state(world, name, ended=ended[name], pool=_pool(world, messages, name))
+        for name in sorted(world.agents)
+    }
+
+
+def _pool(world: World, messages: list[Message], name: AgentId) -> Portrait | None:
+    spec = world.agents[name].spec
+    return pool_of(world, messages, name, spec.language).portrait if spec.kind == "human" else None
+
+
+def _ordinal(name: str) -> tuple[tuple[int, str], ...]:
+    """Ids by their numbers: t2 comes before t10."""
+    return tuple((len(part), part) for part in name.split("."))

@@ -1,0 +1,122 @@
+"""`greenroom talk`: a person talks to an organisation, while it runs here or in another terminal."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from greenroom.app.organisation.people import HumanAgent, person_of
+from greenroom.app.organisation.typed import COMMANDS
+from greenroom.app.talks.typed.people import Nobody, Person
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.state.world import World
+from greenroom.interfaces.cli.asked.orders import Tape
+from greenroom.interfaces.cli.asked.organising import Talk
+from greenroom.interfaces.cli.commands.chat import somebody
+from greenroom.interfaces.cli.display.room import word
+from greenroom.interfaces.cli.exits import Exit, of_standings
+from greenroom.interfaces.cli.runs.listening import Ear, Keeper
+from greenroom.interfaces.cli.runs.organising import Meant, brought_up, meant, there
+from greenroom.interfaces.cli.runs.room import Room, told
+from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.session import Door
+
+
+async def talk(door: Door, order: Talk) -> Exit:
+    """Come in as one of its people; look, say something, or stay."""
+    one = await meant(door, order.name)
+    team = await _team(door, one, order)
+    human = HumanAgent(door.runtime, team, person_of(await door.runtime.world(team), order.person))
+    door.out.begin(team=team, command="talk", name=one.name, person=human.me, home=str(door.home))
+    ear = Ear(door, human)
+    async with AsyncExitStack() as last:
+        last.push_async_callback(ear.close)
+        await ear.open()
+        if order.inbox:
+            return await _looked(door, human, ear)
+        if order.say:
+            return await _said(door, order, human, ear)
+        with somebody(door, "", COMMANDS) as person:
+            return await _held(door, order, Room(door, human, ear, person), ear, person)
+
+
+async def _team(door: Door, one: Meant, order: Talk) -> TeamId:
+    """Where it is; founded, or brought up to date, unless somebody else runs it or it is only looked at."""
+    tape = Tape(record=order.record, replay=order.replay)
+    if order.inbox:
+        return (await there(door, one.name))[1]
+    if one.team is not None and await door.runtime.log.holder(one.team) is not None:
+        return one.team
+    return await brought_up(door, one, tape)
+
+
+async def _looked(door: Door, human: HumanAgent, ear: Ear) -> Exit:
+    """The inbox and nothing else."""
+    room = Room(door, human, ear, Nobody())
+    room.tell_inbox()
+    door.out.expect("letters")
+    for one in ear.owed():
+        door.out.item("letter", {**told(one.message, one.number), "wants": one.kind, "waiting_id": one.waiting})
+    return door.out.result("ok", Exit.DONE, person=human.me, conversation_pool=(await human.pool()).portrait)
+
+
+async def _said(door: Door, order: Talk, human: HumanAgent, ear: Ear) -> Exit:
+    """Say one thing; with `wait`, tell what comes of it."""
+    room, keeper = Room(door, human, ear, Nobody()), Keeper(door, human.team)
+    if order.to:
+        code = await room.do(f"/to {order.to}: {order.say}")
+    else:
+        code = await room.do(f" {order.say}")
+    if code != Exit.DONE or not order.wait:
+        await _say_if_nobody_runs_it(door, ear)
+        return door.out.result("sent" if code == Exit.DONE else "error", code, person=human.me)
+    return await _waited(door, room, keeper)
+
+
+async def _say_if_nobody_runs_it(door: Door, ear: Ear) -> None:
+    if await door.runtime.log.holder(ear.team) is None:
+        start = command(door, "team", "start", ear.world.team.name)
+        door.progress.note(word("nobody", _language(ear), command=start), style="dim")
+
+
+async def _waited(door: Door, room: Room, keeper: Keeper) -> Exit:
+    try:
+        await keeper.open()
+        stands = await room.settled()
+    finally:
+        await keeper.close()
+    code = Exit.DONE if stands.word == "idle" else of_standings([stands.word])
+    return door.out.result(stands.word, code, why=stands.why if code != Exit.DONE else "")
+
+
+async def _held(door: Door, order: Talk, room: Room, ear: Ear, person: Person) -> Exit:
+    keeper = Keeper(door, ear.team)
+    try:
+        if person.attended:
+            await keeper.open()
+            _greet(door, order, ear.world, ear.me, here=keeper.here)
+            room.tell_inbox()
+        code = await room.hold()
+        if not person.attended and order.wait and code == Exit.DONE:
+            return await _waited(door, room, keeper)
+    finally:
+        await keeper.close()
+    if not person.attended:
+        await _say_if_nobody_runs_it(door, ear)
+    else:
+        again = command(door, "talk", ear.world.team.name, *(("--as", ear.me) if order.person else ()))
+        door.progress.note(word("left", _language(ear), command=again), style="dim")
+    return door.out.result("left" if person.attended else "ok", code)
+
+
+def _greet(door: Door, order: Talk, world: World, me: AgentId, *, here: bool) -> None:
+    language, name = world.agents[me].spec.language, world.team.name
+    where = "stopped" if world.team.paused is not None else "runs_here" if here else "runs_there"
+    hello = word("hello", language, name=name, me=me, where=word(where, language, name=name))
+    door.progress.note(hello, style="dim")
+    for task in world.tasks.values():
+        if task.paused is not None:
+            door.progress.note(word("stands_still", language, why=task.paused), style="yellow")
+
+
+def _language(ear: Ear) -> str:
+    return ear.world.agents[ear.me].spec.language

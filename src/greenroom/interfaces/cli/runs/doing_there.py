@@ -1,0 +1,232 @@
+"""What a person does in an organisation at this door: each thing that they can type, done and said."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from rich.text import Text
+
+from greenroom.app.hands.by_hand import called_by_hand, found_by_hand
+from greenroom.app.organisation.letters import Letter, approval_of
+from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.organisation.typed import (
+    Address,
+    ByHand,
+    Decision,
+    InGroup,
+    Leaves,
+    Looks,
+    NewGroup,
+    Plain,
+    Reply,
+    Report,
+    Resumes,
+    Typed,
+    Unclear,
+)
+from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.ids import AgentId, GroupId, StageId
+from greenroom.core.rules.messages import VERBS
+from greenroom.core.state.approval import Approval
+from greenroom.interfaces.cli.display.organised import tasks_lines, waits_lines
+from greenroom.interfaces.cli.display.output import harmless
+from greenroom.interfaces.cli.display.room import Hanging, help_lines, how, letter_text, who_lines, word
+from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.deciding import answered, kept
+from greenroom.interfaces.cli.runs.listening import Ear
+from greenroom.interfaces.cli.runs.organising import held_up, root_of
+from greenroom.interfaces.cli.runs.session import Door
+
+
+class Doing:
+    """Does what was typed. What cannot be done is `Refused`, or said where it is only unclear."""
+
+    def __init__(self, door: Door, human: HumanAgent, ear: Ear) -> None:
+        self._door = door
+        self._human = human
+        self._ear = ear
+        self._language = ear.world.agents[human.me].spec.language
+
+    @property
+    def manager(self) -> AgentId:
+        """Who gets what is addressed to nobody."""
+        return self._ear.world.tasks[BASE].manager
+
+    async def do(self, typed: Typed) -> Exit:
+        """One thing; returns what a script wants to know."""
+        match typed:
+            case Plain() | Reply() | Report() | Decision():
+                return await self._answers(typed)
+            case Address() | InGroup() | NewGroup():
+                return await self._writes(typed)
+            case ByHand():
+                return await self._by_hand(typed)
+            case Looks():
+                await self._look(typed)
+            case Resumes():
+                await self._resume()
+            case Unclear(why=why):
+                self._note(why, "yellow")
+                return Exit.USAGE
+            case Leaves():
+                pass
+            case _:
+                assert_never(typed)
+        return Exit.DONE
+
+    def _note(self, text: str, style: str = "dim") -> None:
+        self._door.progress.note(harmless(text), style=style)
+
+    def _say(self, name: str, **known: object) -> Exit:
+        self._note(word(name, self._language, **known))
+        return Exit.DONE
+
+    # ---------------------------------------------------------------------------------------------------- answering
+
+    async def _answers(self, typed: Plain | Reply | Report | Decision) -> Exit:
+        match typed:
+            case Plain(text=text):
+                return await self._plain(text)
+            case Reply(number=number, text=text):
+                return await self._reply(await self._human.letter(number), text)
+            case Report(number=number, text=text, failed=failed):
+                await self._human.finish(await self._human.letter(number), text, failed=failed)
+                return self._say("reported", number=number)
+            case Decision():
+                return await self._decide(typed)
+
+    async def _plain(self, text: str) -> Exit:
+        """The manager's; if that one has asked something, and only one thing, it is the answer."""
+        asked = [one for one in self._ear.owed() if one.message.sender_id == self.manager and _a_question(one)]
+        if len(asked) == 1:
+            return await self._reply(asked[0], text)
+        await self._human.ask(text, self.manager)
+        return self._say("sent", to=self.manager)
+
+    async def _reply(self, letter: Letter, text: str) -> Exit:
+        if letter.kind == "approval":
+            return await self._decide(Decision(number=letter.number, words=text))
+        if letter.kind != "question":
+            await self._human.finish(letter, text)
+            return self._say("reported", number=letter.number)
+        await self._human.answer(letter, text)
+        return self._say("answered", to=letter.message.sender_id, number=letter.number)
+
+    async def _decide(self, typed: Decision) -> Exit:
+        letter = await self._asked(typed.number)
+        approval = self._approval(letter)
+        answer = answered(approval, typed.words)
+        if answer is None:
+            self._note(word("no_answer", self._language, how=how(self._ear.world, letter, self._language)), "yellow")
+            return Exit.USAGE
+        note = kept(self._ear.world, approval, answer)
+        await self._human.decide(letter, answer)
+        if note:
+            self._note(note)
+        return self._say("reported", number=letter.number)
+
+    async def _asked(self, number: int | None) -> Letter:
+        if number is not None:
+            return await self._human.letter(number)
+        waiting = [one for one in self._ear.owed() if one.kind == "approval"]
+        if len(waiting) == 1:
+            return waiting[0]
+        numbers = ", ".join(str(one.number) for one in waiting)
+        why = word("one_question", self._language, numbers=numbers) if waiting else word("no_question", self._language)
+        raise Refused(Rejected(code="which_letter", why=why))
+
+    def _approval(self, letter: Letter) -> Approval:
+        found = self._ear.world.approvals.get(approval_of(letter.message)) if letter.kind == "approval" else None
+        if found is None:
+            why = word("no_question", self._language)
+            raise Refused(Rejected(code="no_approval", why=why, hint=how(self._ear.world, letter, self._language)))
+        return found
+
+    # ------------------------------------------------------------------------------------------------------ writing
+
+    async def _writes(self, typed: Address | InGroup | NewGroup) -> Exit:
+        match typed:
+            case Address(names=names, text=text, how="ask"):
+                await self._human.ask(text, *map(AgentId, names))
+                return self._say("sent", to=", ".join(names))
+            case Address(names=names, text=text, how=manner):
+                for name in names:
+                    await self._human.say(text, AgentId(name), need_reply=manner == "to" and not self._is_person(name))
+                return self._say("sent", to=", ".join(names))
+            case InGroup(group=group, text=text, named=named):
+                models = [AgentId(one) for one in named if not self._is_person(one)]
+                await self._human.say_in(GroupId(group), text, *models)
+                return self._say("sent", to=f"#{group}")
+            case NewGroup(group=group, people=people):
+                await self._human.form(GroupId(group), *map(AgentId, people))
+                return self._say("formed", group=group)
+
+    def _is_person(self, name: str) -> bool:
+        agent = self._ear.world.agents.get(AgentId(name))
+        return agent is not None and agent.spec.kind == "human"
+
+    async def _by_hand(self, typed: ByHand) -> Exit:
+        """Use the tool, under the rules that hold for everybody, then write it down."""
+        stage = StageId(typed.stage) if typed.stage else None
+        await self._human.permitted(typed.tool, stage)
+        root = root_of(self._ear.world)
+        self._door.means.toolbox(root).named(typed.tool)
+        team = await found_by_hand(self._door.runtime, root, typed.tool, typed.given)
+        call = await called_by_hand(self._door.runtime, team)
+        output = str((call.result or {}).get("output", ""))
+        if output:
+            self._door.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
+        if call.state != "finished":
+            self._note(f"{call.state}: {call.error}", "red")
+        await self._human.used(call, stage=stage)
+        self._say("recorded")
+        return Exit.DONE if call.state == "finished" else Exit.FAILED
+
+    # ------------------------------------------------------------------------------------------------------ looking
+
+    async def _look(self, typed: Looks) -> None:
+        world = self._ear.world
+        match typed.what:
+            case "inbox":
+                self._inbox()
+            case "notices":
+                self._lines((await self._human.pool()).global_messages, "no_notices")
+            case "tasks":
+                self._door.out.show(*tasks_lines(world), *waits_lines(world))
+            case "who":
+                for line in who_lines(world, self._human.me, self._language):
+                    shown(self._door, line)
+            case "history":
+                privates = (await self._human.pool()).conversation_privates.get(typed.about, ())
+                lines = [f"{one.timestamp}  {one.sender_id}: {one.content}" for one in privates]
+                self._lines(lines, "no_history", who=typed.about)
+            case "help":
+                self._door.out.show(*help_lines(self._language, self.manager))
+
+    def _inbox(self) -> None:
+        owed = self._ear.owed()
+        if not owed:
+            self._say("nothing")
+        for one in owed:
+            shown(self._door, letter_text(self._ear.world, one, self._language))
+
+    def _lines(self, lines: tuple[str, ...] | list[str], otherwise: str, **known: object) -> None:
+        for line in lines:
+            shown(self._door, Text(harmless(line)))
+        if not lines:
+            self._say(otherwise, **known)
+
+    async def _resume(self) -> None:
+        wanted = held_up(self._ear.world)
+        await self._door.runtime.ask(self._human.team, *wanted)
+        self._say("resumed" if wanted else "nothing_held")
+
+
+def shown(door: Door, text: Text) -> None:
+    """Show it: as it is where a program reads it, else broken between words."""
+    door.out.show(Hanging(text) if door.out.live else text)
+
+
+def _a_question(one: Letter) -> bool:
+    return one.kind == "question" and VERBS.isdisjoint(one.message.data or ())

@@ -1,0 +1,137 @@
+"""A person's room in an organisation: what comes for them is told, what they type is done, until they leave."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import nullcontext
+from typing import Final
+
+from rich.text import Text
+
+from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.organisation.typed import Leaves, understood
+from greenroom.app.standing import Standing
+from greenroom.app.talks.typed.lines import joined
+from greenroom.app.talks.typed.people import Gone, Person, Stopped, Woken, Written
+from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
+from greenroom.core.state.message import Message
+from greenroom.interfaces.cli.display.errors import explain
+from greenroom.interfaces.cli.display.room import letter_text, said_text, word
+from greenroom.interfaces.cli.exits import Exit, of_error
+from greenroom.interfaces.cli.runs.doing_there import Doing, shown
+from greenroom.interfaces.cli.runs.listening import Ear
+from greenroom.interfaces.cli.runs.session import Door
+
+PROMPT: Final = "› "
+QUICK: Final = 2.0
+"""Seconds in which a second Ctrl-C leaves."""
+
+
+class Room:
+    """Somebody who reads and types. Where nobody is at a terminal, each line is done, and what comes is told."""
+
+    def __init__(self, door: Door, human: HumanAgent, ear: Ear, person: Person) -> None:
+        self._door = door
+        self._ear = ear
+        self._person = person
+        self._language = ear.world.agents[human.me].spec.language
+        self._doing = Doing(door, human, ear)
+        self._pressed = -QUICK
+        self._fate = Exit.DONE
+        self._over = False
+
+    async def hold(self) -> Exit:
+        """Stay until somebody leaves; returns what a script wants to know: how the last line went."""
+        with self._door.stop.lent(self._person.stop) if self._person.attended else nullcontext():
+            while not self._over:
+                self.tell_news()
+                await self._next()
+        return self._fate
+
+    async def _next(self) -> None:
+        match await self._person.write(PROMPT, self._ear.woken):
+            case Written(text=text):
+                await self.do(joined(text))
+            case Woken():
+                pass  # the news are told before the next line
+            case Stopped():
+                self._wants_to_leave()
+            case Gone():
+                self._over = True
+
+    def _wants_to_leave(self) -> None:
+        """Ctrl-C at the prompt."""
+        now = time.monotonic()
+        self._over = now - self._pressed < QUICK
+        self._pressed = now
+        if not self._over:
+            self._door.progress.note(word("leave", self._language), style="dim")
+
+    async def do(self, line: str) -> Exit:
+        """One line. What cannot be done is said in a sentence, and the room stays open."""
+        if not line.strip():
+            return self._fate
+        typed = understood(line)
+        if isinstance(typed, Leaves):
+            self._over = True
+            return self._fate
+        try:
+            self._fate = await self._doing.do(typed)
+            await self._ear.caught_up()
+        except (StaleOwner, StoreFault):
+            raise
+        except (Refused, WorldFault, TimeoutError) as error:
+            self._fate = of_error(error)
+            self._door.progress.note(explain(error), style="yellow")
+        return self._fate
+
+    def tell_news(self) -> None:
+        """Everything that came since."""
+        for message, letter in self._ear.taken():
+            if letter is not None:
+                shown(self._door, letter_text(self._ear.world, letter, self._language))
+            else:
+                shown(self._door, said_text(self._ear.world, message, self._language, self._ear.me))
+            self._door.out.item("message", told(message, letter.number if letter else None))
+        for why in self._ear.stops():
+            self._door.progress.note(word("stands_still", self._language, why=why.rstrip(".")), style="yellow")
+
+    def tell_inbox(self) -> None:
+        """What waits for them, the oldest first."""
+        owed = self._ear.owed()
+        if not owed:
+            self._door.progress.note(word("nothing", self._language), style="dim")
+            return
+        self._door.out.show(Text(word("some", self._language, count=len(owed)), style="bold"))
+        for one in owed:
+            shown(self._door, letter_text(self._ear.world, one, self._language))
+
+    async def settled(self) -> Standing:
+        """Tell what comes until nothing more happens by itself; returns how it stands then."""
+        resting = asyncio.create_task(self._ear.rested())
+        while not resting.done():
+            woken = asyncio.create_task(self._ear.woken.wait())
+            await asyncio.wait((resting, woken), return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+            self.tell_news()
+        return resting.result()
+
+
+def told(message: Message, number: int | None) -> dict[str, object]:
+    """A message for a program."""
+    return {
+        "number": number,
+        "message_id": message.message_id,
+        "task": message.task_id,
+        "from": message.sender_id,
+        "to": list(message.receiver),
+        "message": message.message,
+        "kind": message.kind,
+        "need_reply": message.need_reply,
+        "waiting": list(message.waiting) if message.waiting is not None else None,
+        "stage_relative": message.stage_relative,
+        "group": message.group,
+        "data": dict(message.data) if message.data is not None else None,
+        "sent_at": message.sent_at,
+    }

@@ -1,0 +1,41 @@
+"""What agents keep for good: no heading above the third level, nothing twice, nothing empty."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.abilities.skills.planned.memory import demoted, kept
+from greenroom.core.rules.agents import TOO_HIGH
+
+
+@pytest.mark.req("MAS-68", "MAS-121")
+@pytest.mark.parametrize(
+    ("said", "known", "wanted"),
+    [
+        ("", "", ""),
+        ("  \n\n", "", ""),
+        ("Kim likes tea.", "", "Kim likes tea."),
+        ("# Kim\nlikes tea.", "", "### Kim\nlikes tea."),
+        ("## Kim\nlikes tea.\n#### More\nx", "", "### Kim\nlikes tea.\n#### More\nx"),
+        ("Kim\n===\nlikes tea.", "", "### Kim\nlikes tea."),
+        ("Kim\n---\nlikes tea.", "", "### Kim\nlikes tea."),
+        ("#hash is no heading", "", "#hash is no heading"),
+        ("Kim likes tea.", "Kim likes tea.", ""),
+        ("Kim  likes tea. ", "x\nKim likes tea.", ""),
+        ("Kim likes tea.\nAnd rain.", "Kim likes tea.", "And rain."),
+        ("### Kim\nlikes tea.", "### Kim\nlikes tea.", ""),
+        ("A.\n\nA.\n\nB.", "", "A.\n\nB."),
+        ("### Only a heading", "", ""),
+        ("# A\r\ntext", "", "### A\ntext"),
+    ],
+)
+def test_only_what_is_new_is_kept_and_headings_are_of_the_third_level(said: str, known: str, wanted: str) -> None:
+    assert kept(said, known) == wanted
+
+
+@pytest.mark.req("MAS-68")
+@given(st.text(alphabet="#ab =-\n\t\r", max_size=60))
+def test_no_heading_is_ever_too_high_for_the_house(said: str) -> None:
+    assert not TOO_HIGH.search(demoted(said))
+    again = kept(said, "")
+    assert kept(again, again) == ""

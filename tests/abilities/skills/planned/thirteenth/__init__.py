@@ -1,0 +1,1 @@
+"""The prompts of a skill that only a test has."""

@@ -1,0 +1,200 @@
+"""Work whose commit is not where it was: on another branch, gone, amended. And what is refused before it is done."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.git.names import unquoted
+from greenroom.adapters.git.standing import GitWorktrees
+from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.core.ports.workspace import Applied, Buried, Undone, WorkspaceFault, Worktree
+from greenroom.testing.conformance.workspace import tree_of
+from tests.adapters.git.person import Person, opened, put, worked
+from tests.adapters.git.shapes import SHAPES, TEXT, plain
+from tests.adapters.git.test_committing import brought
+
+ODD = ("tab\there", "line\nend", 'quote"s', "back\\slash", "中 文")
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    return person
+
+
+async def committed(person: Person) -> tuple[GitWorkspace, Worktree, Applied, str]:
+    workspace, worktree, applied = await brought(person)
+    return workspace, worktree, applied, (await workspace.commit(applied.id, "Do it")).commit
+
+
+@pytest.mark.parametrize("revert", [False, True])
+async def test_on_another_branch_nothing_is_undone_and_it_says_where_it_is(person: Person, revert: bool) -> None:
+    workspace, _, applied, made = await committed(person)
+    person.git("checkout", "--quiet", "-b", "other", "HEAD~1")
+    before = person.theirs()
+    with pytest.raises(WorkspaceFault, match=rf"{made[:10]} is on 'main', which is not checked out"):
+        await workspace.undo(applied.id, revert=revert)
+    assert person.theirs() == before
+    person.git("checkout", "--quiet", "main")
+    assert isinstance(await workspace.undo(applied.id), Undone), "it can still be undone there"
+    assert (person.root / "a.txt").read_text() == TEXT
+
+
+async def test_on_another_branch_it_is_not_brought_again_but_said_where_it_is(person: Person) -> None:
+    workspace, worktree, applied, made = await committed(person)
+    person.git("checkout", "--quiet", "-b", "other", "HEAD~1")
+    before = person.theirs()
+    with pytest.raises(WorkspaceFault, match=rf"as commit {made[:10]} on 'main', which is not checked out"):
+        await workspace.apply("r1", worktree.base, applied.tip)
+    assert person.theirs() == before
+    person.git("commit", "--quiet", "--allow-empty", "--message", "another")
+    person.git("cherry-pick", made)
+    again = await workspace.apply("r1", worktree.base, applied.tip)
+    assert again == Applied(id="", run="r1", base=worktree.base, tip=applied.tip, paths=()), "it is there"
+
+
+async def test_after_a_reset_it_is_brought_again(person: Person) -> None:
+    workspace, worktree, applied, made = await committed(person)
+    after = tree_of(person.root)
+    person.git("reset", "--quiet", "--hard", "HEAD~1")
+    with pytest.raises(WorkspaceFault, match="nothing to undo"):
+        await workspace.undo(applied.id)
+    again = await workspace.apply("r1", worktree.base, applied.tip)
+    assert isinstance(again, Applied)
+    assert (again.id != applied.id, tree_of(person.root)) == (True, after)
+    assert [one.state for one in await workspace.applied("r1")] == ["dropped", "applied"]
+    assert (await workspace.commit(again.id, "Do it")).commit not in ("", made)
+    assert person.git("status", "--porcelain") == ""
+
+
+async def test_a_commit_that_was_taken_off_with_its_files_left_is_made_again_or_undone(person: Person) -> None:
+    before = tree_of(person.root)
+    workspace, worktree, applied, made = await committed(person)
+    person.git("reset", "--quiet", "--soft", "HEAD~1")
+    assert (await workspace.apply("r1", worktree.base, applied.tip)) == (await workspace.applied("r1"))[0]
+    again = await workspace.commit(applied.id, "Do it again")
+    assert (again.commit != made, person.git("log", "-1", "--format=%s")) == (True, "Do it again\n")
+    person.git("reset", "--quiet", "--soft", "HEAD~1")
+    assert isinstance(await workspace.undo(applied.id), Undone)
+    assert tree_of(person.root) == before
+
+
+async def test_an_amended_commit_is_undone_by_one_on_top(person: Person) -> None:
+    workspace, _, applied, _ = await committed(person)
+    person.git("commit", "--quiet", "--amend", "--message", "In my own words")
+    said = await workspace.undo(applied.id)
+    assert isinstance(said, Buried)
+    assert "amended" in said.why
+    assert isinstance(await workspace.undo(applied.id, revert=True), Undone)
+    assert (person.root / "a.txt").read_text() == TEXT
+    assert person.git("status", "--porcelain") == ""
+
+
+async def test_no_commit_is_to_be_expected_from_nobody_or_in_between(tmp_path: Path, person: Person) -> None:
+    workspace = await person.workspace()
+    await workspace.expect()
+    (person.root / ".git/rebase-merge").mkdir()
+    with pytest.raises(WorkspaceFault, match=r"A rebase is going on.*Nothing was changed"):
+        await workspace.expect()
+    (person.root / ".git/rebase-merge").rmdir()
+    (person.home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
+    with pytest.raises(WorkspaceFault, match=r"does not know your name.*Nothing was changed"):
+        await workspace.expect()
+    outside = Person(tmp_path / "folder")
+    SHAPES["no git"](outside)
+    with pytest.raises(WorkspaceFault, match="in no git repository"):
+        await (await outside.workspace()).expect()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("HEAD", "no name for a branch"),
+        ("-d", "no name for a branch"),
+        ("@{-1}", "no name for a branch"),
+        ("a..b", "no name for a branch"),
+        ("refs/heads/x", "Say only the last part: 'x'"),
+        ("main", "There is a branch 'main' already"),
+        ("main/x", "a branch 'main', and git can have none called 'main/x'"),
+        ("deep", "a branch 'deep/er', and git can have none called 'deep'"),
+    ],
+)
+async def test_a_name_that_no_branch_can_have_is_refused_at_once(person: Person, name: str, why: str) -> None:
+    person.git("branch", "deep/er")
+    workspace = await person.workspace()
+    with pytest.raises(WorkspaceFault, match=why) as caught:
+        await workspace.expect(branch=name)
+    assert caught.value.reason == "name"
+    await workspace.expect(branch="main-x")
+
+
+async def test_a_branch_on_what_was_committed_then_has_nothing_that_was_not(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    put(worktree, "a.txt", TEXT.replace("line 20\n", "work\n"))
+    done = await worked(worktree)
+    person.write("a.txt", TEXT.replace("line 20\n", "mine\n"))
+    person.commit_all("mine")
+    made = await workspace.branch("work", worktree.base, done.commit, "On a branch")
+    assert not made.whole
+    assert person.git("log", "--format=%s", "work").splitlines() == ["On a branch", "first"]
+
+
+async def test_names_with_signs_in_them_go_all_the_way(person: Person) -> None:
+    before = tree_of(person.root)
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    for name in ODD:
+        put(worktree, name, "one\n")
+    done = await worked(worktree)
+    found = await workspace.diff(worktree.base, done.commit)
+    assert {one.path: one.added for one in found.changes} == dict.fromkeys(ODD, 1)
+    applied = await workspace.apply("r1", worktree.base, done.commit)
+    assert isinstance(applied, Applied)
+    await workspace.commit(applied.id, "Do it")
+    for name in ODD:
+        blamed = await workspace.blame(name, 1)
+        assert blamed is not None
+        assert blamed.step is not None, name
+        assert blamed.recorded == done.commit
+    assert isinstance(await workspace.undo(applied.id), Undone)
+    assert tree_of(person.root) == before
+
+
+def test_a_quoted_name_is_read_as_git_writes_it() -> None:
+    assert [unquoted(one) for one in ("plain", '"', r'"a\tb\"c\\d\344\270\255"')] == ["plain", '"', 'a\tb"c\\d中']
+
+
+async def test_a_line_that_they_have_committed_themselves_leads_to_its_step(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    put(worktree, "a.txt", TEXT.replace("line 20\n", "work\n"))
+    done = await worked(worktree)
+    assert isinstance(await workspace.apply("r1", worktree.base, done.commit), Applied)
+    head = person.commit_all("By hand")
+    found, old = await workspace.blame("a.txt", 20), await workspace.blame("a.txt", 2)
+    assert found is not None
+    assert found.step is not None
+    assert (found.commit, found.step.step) == (head, "ann#1")
+    assert old is not None
+    assert old.step is None
+
+
+async def test_outside_git_what_undo_needs_outlives_the_cache(tmp_path: Path) -> None:
+    root, cache, own = tmp_path / "tree", tmp_path / "cache", tmp_path / "data"
+    root.mkdir()
+    (root / "a.txt").write_text("mine\n")
+    workspace = await GitWorkspace.find(root, cache, own=own)
+    worktree = await opened(workspace)
+    put(worktree, "a.txt", "work\n")
+    applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
+    assert isinstance(applied, Applied)
+    (standing,) = await GitWorktrees(cache).list()
+    assert (standing.orphan, standing.precious) == ("", False)
+    shutil.rmtree(cache)
+    assert isinstance(await (await GitWorkspace.find(root, cache, own=own)).undo(applied.id), Undone)
+    assert (root / "a.txt").read_text() == "mine\n"

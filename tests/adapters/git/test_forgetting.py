@@ -1,0 +1,98 @@
+"""What a repository keeps of a run can be told and deleted; a worktree that is only for looking holds no work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.git.standing import GitWorktrees
+from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, Standing, WorkspaceFault
+from tests.adapters.git.person import Person, got, opened, put, worked
+
+
+@pytest.fixture(name="person")
+def _person(tmp_path: Path) -> Person:
+    person = Person(tmp_path / "tree")
+    person.write("a.py", "A = 1\n")
+    person.write("test_a.py", "old\n")
+    person.write("test_b.py", "b\n")
+    person.git("init", "--quiet")
+    person.commit_all("first")
+    return person
+
+
+def ours(person: Person) -> list[str]:
+    return [one.split()[-1] for one in person.git("for-each-ref", "refs/greenroom").splitlines()]
+
+
+def all_copies(person: Person) -> GitWorktrees:
+    return GitWorktrees(person.root.parent / "cache", person.env)
+
+
+async def test_work_that_nobody_has_is_only_deleted_when_that_is_meant(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    put(worktree, "a.py", "A = 2\n")
+    await worked(worktree, summary="Two it is")
+    with pytest.raises(WorkspaceFault, match="Clean it first") as caught:
+        await workspace.forget("r1", discard=True)
+    assert caught.value.reason == "state", "somebody may be at work in it"
+    (copy,) = await all_copies(person).list()
+    await all_copies(person).clean(copy.name, discard=True)
+    (kept,) = await workspace.kept()
+    assert (kept.run, kept.unapplied, kept.applied) == ("r1", ("Two it is",), ())
+    said = await workspace.forget("r1")
+    assert isinstance(said, Clashes)
+    assert said.clashes[0].why == "not applied: Two it is"
+    assert ours(person), "nothing was deleted"
+    assert await workspace.forget("r1", discard=True) == kept
+    assert ours(person) == []
+    assert await workspace.kept() == []
+    assert isinstance(await workspace.forget("r1"), Kept), "asked again, nothing is done"
+
+
+async def test_applied_work_is_somebody_s_and_others_keep_what_is_theirs(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    put(worktree, "a.py", "A = 2\n")
+    tip = (await worked(worktree)).commit
+    await workspace.adopt("r2", "ann@t1", "r1", tip)
+    applied = await workspace.apply("r1", worktree.base, tip)
+    assert isinstance(applied, Applied)
+    await workspace.close("r1", "ann@t1")
+    known = {one.run: one for one in await workspace.kept()}
+    assert known["r1"].applied == ("r1/1",)
+    assert known["r1"].unapplied == ()
+    await workspace.forget("r1")
+    assert [one.split("/")[2] for one in ours(person)] == ["r2", "r2"]
+    again = await workspace.open("r2", "ann@t1", worktree.base)
+    assert got(again)["a.py"] == "A = 2\n"
+    assert (person.root / "a.py").read_text() == "A = 2\n"
+
+
+async def test_some_files_are_put_back_and_the_rest_is_as_it_became(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    folder = Path(worktree.folder)
+    (folder / "a.py").write_text("A = 2\n")
+    (folder / "test_a.py").write_text("new\n")
+    (folder / "test_b.py").unlink()
+    (folder / "test_b.py").mkdir()
+    (folder / "test_b.py" / "inside").write_text("in the place of a file\n")
+    (folder / "test_c.py").write_text("c\n")
+    tip = (await worked(worktree)).commit
+    names = ["test_a.py", "test_b.py", "test_b.py/inside", "test_c.py", "never.py"]
+    mixed = await workspace.put_back(tip, worktree.base, names)
+    scratch = await workspace.open("r1", SCRATCH, mixed)
+    assert got(scratch) == {"a.py": "A = 2\n", "test_a.py": "old\n", "test_b.py": "b\n"}
+    put(scratch, "left.txt", "by a check\n")
+    copies = {one.thread: one for one in await all_copies(person).list()}
+    assert copies["ann@t1"].precious
+    assert not copies[SCRATCH].precious, "what a check leaves is no work"
+    assert isinstance(await all_copies(person).clean(copies[SCRATCH].name), Standing)
+    await workspace.open("r1", SCRATCH, worktree.base)
+    for _ in range(2):
+        await workspace.close("r1", SCRATCH)
+    assert [one.thread for one in await all_copies(person).list()] == ["ann@t1"]
+    assert person.git("worktree", "list").count("scratch") == 0

@@ -1,0 +1,95 @@
+"""The last word: what an agent reads of a verdict, and whether it gets another turn or the work ends as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from greenroom.abilities.checks.syntax import SyntaxFault
+from greenroom.app.checks.receipts import receipts
+from greenroom.app.checks.verdict import Delivered, Verdict
+from greenroom.app.jobs import delivering
+from greenroom.app.jobs.delivering import TRIES, UNCHANGED, as_kept, spoken
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import FinishTask, QueueSteps
+from greenroom.core.state.step import Step
+from tests.app.checks.log import CLEAN, Story
+
+SAYS = Delivered(tree="new", says="It is done.")
+FAILS = Verdict(state="unproven", missing=("'pytest' fails: test_a.",))
+
+
+def step() -> Step:
+    (one,) = Story().step("deliver").steps
+    return one
+
+
+def with_receipt(found: Verdict) -> Verdict:
+    return evolve(found, receipts=receipts(Story().checked(CLEAN).steps))
+
+
+def test_verified_work_ends_with_its_receipts_as_evidence() -> None:
+    end = delivering._next(step(), SAYS, with_receipt(Verdict(state="verified")), 1)
+    assert isinstance(end, FinishTask)
+    assert (end.state, end.summary, end.evidence) == ("finished", "It is done.", ("pytest: clean, step ann#1",))
+
+
+def test_verified_work_of_somebody_who_sums_up_ends_with_that_summary_and_unproven_work_does_not() -> None:
+    more = delivering._next(step(), SAYS, with_receipt(Verdict(state="verified")), 1, sums_up=True)
+    assert isinstance(more, QueueSteps)
+    assert [one.executor for one in more.works] == ["summarize"]
+    assert isinstance(delivering._next(step(), SAYS, FAILS, TRIES, sums_up=True), FinishTask)
+
+
+@pytest.mark.parametrize(
+    ("found", "delivered"),
+    [
+        (with_receipt(FAILS), SAYS),
+        (evolve(FAILS, claims=("`b.py` is not there.",)), SAYS),
+        (evolve(FAILS, changed=("test_a.py was edited.",)), SAYS),
+        (FAILS, evolve(SAYS, broken=(SyntaxFault(path="a.py", line=1, said="x"),))),
+    ],
+    ids=["a check fails", "a claim is untrue", "a judge was changed", "a file is broken"],
+)
+def test_who_can_mend_it_hears_what_is_missing_a_few_times_and_then_it_ends(
+    found: Verdict, delivered: Delivered
+) -> None:
+    for tried in range(1, TRIES):
+        again = delivering._next(step(), delivered, found, tried)
+        assert isinstance(again, QueueSteps)
+        assert [one.executor for one in again.works] == ["converse"]
+    end = delivering._next(step(), delivered, found, TRIES)
+    assert isinstance(end, FinishTask)
+    assert end.state == "failed"
+    assert end.summary.startswith("It is done.\n\nNot verified:\n- 'pytest' fails: test_a.")
+
+
+def test_where_nothing_can_be_checked_nobody_is_asked_again() -> None:
+    end = delivering._next(step(), SAYS, Verdict(state="unproven", missing=("No check was run.",)), 1)
+    assert isinstance(end, FinishTask)
+    assert end.state == "failed"
+
+
+def test_an_agent_reads_what_is_not_proven_what_it_changed_and_what_is_not_so() -> None:
+    assert spoken(Verdict(state="verified")).startswith("Verified:")
+    told = spoken(evolve(FAILS, changed=("test_a.py was edited.",), claims=("`b.py` is not there.",)))
+    assert told.splitlines()[:6] == [
+        "Not proven:",
+        "- 'pytest' fails: test_a.",
+        "Changed by the work itself:",
+        "- test_a.py was edited.",
+        "Said, and not so:",
+        "- `b.py` is not there.",
+    ]
+
+
+def test_a_verdict_is_kept_with_its_receipts() -> None:
+    kept = as_kept(with_receipt(FAILS))
+    assert kept["state"] == "unproven"
+    assert kept["missing"] == ["'pytest' fails: test_a."]
+    assert kept["receipts"] == [{"check": "pytest", "outcome": "clean", "exit": 0, "tree": "new", "step": "ann#1"}]
+
+
+def test_where_nothing_was_changed_an_answer_counts_unless_a_change_was_meant() -> None:
+    assert delivering._as_it_was(FAILS, Story().step("read_code").steps).verified
+    found = delivering._as_it_was(FAILS, Story().edit().steps)
+    assert (found.verified, found.claims) == (False, (UNCHANGED,))

@@ -1,0 +1,55 @@
+"""Founding a job: what is queued before an agent's first turn, and on whose work the house has the last word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.app.jobs.delivering import NAME as DELIVERS
+from greenroom.app.jobs.founding import found_job
+from greenroom.app.runtime import Runtime
+from greenroom.app.talks.founding import Cast
+from greenroom.app.talks.names import JOB
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId
+from greenroom.core.state.spec import AgentSpec
+
+ANN, BOB = AgentId("ann"), AgentId("bob")
+CAST = Cast(
+    members=(
+        (ANN, AgentSpec(name="ann", tools=("patch",), calls=("bob",))),
+        (BOB, AgentSpec(name="bob", tools=("patch",))),
+    ),
+    workspace="/somewhere",
+)
+
+
+@pytest.mark.parametrize(
+    ("setup", "checks", "first"),
+    [
+        (False, False, ["converse"]),
+        (False, True, ["baseline", "converse"]),
+        (True, False, ["prepare", "converse"]),
+        (True, True, ["prepare", "baseline", "converse"]),
+    ],
+)
+async def test_a_copy_is_prepared_then_checked_then_worked_in(
+    tmp_path: Path, setup: bool, checks: bool, first: list[str]
+) -> None:
+    runtime = await Runtime.open(tmp_path)
+    team = await found_job(runtime, CAST, "log\n\nDo it.", typed="Do it.", limits=Limits(), checks=checks, setup=setup)
+    world = await runtime.world(team)
+    await runtime.close()
+    assert [one.work.executor for one in world.steps_of(ANN)] == first
+    assert (world.team.kit, world.team.workspace) == (JOB, "/somewhere")
+    (task,) = world.tasks.values()
+    assert (task.intention, task.manager) == ("Do it.", ANN)
+
+
+async def test_only_who_is_talked_to_is_judged_because_those_it_calls_answer_it(tmp_path: Path) -> None:
+    runtime = await Runtime.open(tmp_path)
+    team = await found_job(runtime, CAST, "Do it.", limits=Limits(), checks=False)
+    agents = (await runtime.world(team)).agents
+    await runtime.close()
+    assert {name: agents[name].spec.proof for name in (ANN, BOB)} == {ANN: DELIVERS, BOB: ""}

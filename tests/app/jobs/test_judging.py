@@ -1,0 +1,34 @@
+"""Which files are put back before the work is judged anew."""
+
+from greenroom.abilities.checks.meddling import Meddled
+from greenroom.app.jobs.judging import ALONE, put_back
+
+
+def used(path: str, *, doubtful: bool = False) -> Meddled:
+    return Meddled(kind="command", path=path, said=f"{path} was changed.", doubtful=doubtful)
+
+
+def test_all_judges_are_put_back_at_once_and_the_work_is_left() -> None:
+    changes = ["app.py", "ci/t.sh", "tests/test_new.py"]
+    assert put_back(changes, [used("ci/t.sh")]) == [["ci/t.sh", "tests/test_new.py"]]
+
+
+def test_what_may_be_the_work_itself_is_put_back_and_left_and_put_back_alone() -> None:
+    changes = ["app.py", "ci/t.sh", "run_it"]
+    meddled = [used("ci/t.sh"), used("app.py", doubtful=True), used("run_it", doubtful=True)]
+    assert put_back(changes, meddled) == [
+        ["ci/t.sh", "app.py", "run_it"],
+        ["ci/t.sh"],
+        ["ci/t.sh", "app.py"],
+        ["ci/t.sh", "run_it"],
+    ]
+
+
+def test_one_that_may_be_the_work_is_put_back_once() -> None:
+    assert put_back(["app.py", "b.py"], [used("app.py", doubtful=True)]) == [["app.py"]]
+    assert put_back(["app.py"], []) == []
+
+
+def test_only_a_few_are_put_back_alone() -> None:
+    names = [f"p{number}" for number in range(ALONE + 4)]
+    assert len(put_back(names, [used(one, doubtful=True) for one in names])) == 1 + ALONE

@@ -1,0 +1,95 @@
+"""Recording: one agent at a time changes a copy, so that a commit has the changes of its own step only."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from greenroom.abilities.tools.carded import CardedTool
+from greenroom.app.jobs.recording import COMMIT, TREE, recorded
+from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import ToolCard
+from greenroom.core.ports.workspace import Mark, Recorded, Worktree
+from greenroom.core.state.spec import Group
+from greenroom.core.state.step import Effect, Step
+from greenroom.core.state.team import Team
+from greenroom.core.state.world import World
+from tests.app.checks.log import Story
+
+
+class Copy:
+    """A worktree whose files are a set of names; a commit has all that was written since the last one."""
+
+    def __init__(self) -> None:
+        self.written: set[str] = set()
+        self.commits: list[tuple[str, set[str]]] = []
+
+    async def commit(self, mark: Mark) -> Recorded | None:
+        """All that is new."""
+        await asyncio.sleep(0)
+        if not self.written:
+            return None
+        self.commits.append((mark.summary, self.written))
+        self.written = set()
+        return Recorded(commit=f"c{len(self.commits)}", tree=await self.tree())
+
+    async def tree(self) -> str:
+        """Its name."""
+        return f"t{len(self.commits)}"
+
+
+class Writes(CardedTool):
+    """Writes in two goes, and lets others in between if they may."""
+
+    def __init__(self, name: str, copy: Copy, group: Group = "edit", effect: Effect = "keyed") -> None:
+        spec = ToolSpec(name=name, description="", parameters={})
+        self.card = ToolCard(spec=spec, group=group, effect=effect)
+        self._copy = copy
+
+    async def run(self, _: Bench) -> Outcome:
+        """Write."""
+        for part in ("1", "2"):
+            self._copy.written.add(f"{self.name}{part}")
+            await asyncio.sleep(0)
+        return Outcome(result={"output": "written"})
+
+
+class AtWork:
+    """As much of a bench as a recording looks at."""
+
+    def __init__(self, step: Step) -> None:
+        self.step, self.key = step, step.step_id
+        self.world = World(team=Team(team_id=TeamId("t"), name="t"))
+
+
+def bench(name: str) -> Bench:
+    (step,) = Story().step(name).steps
+    return cast("Bench", AtWork(step))
+
+
+async def test_of_two_that_write_at_once_each_has_its_own_commit() -> None:
+    copy, turn = Copy(), asyncio.Lock()
+    tools = [recorded(Writes(name, copy), cast("Worktree", copy), turn) for name in ("ann", "bob")]
+    done = await asyncio.gather(*(tool.run(bench(tool.name)) for tool in tools))
+    assert copy.commits == [("ann", {"ann1", "ann2"}), ("bob", {"bob1", "bob2"})]
+    assert [(one.result or {})[COMMIT] for one in done] == ["c1", "c2"]
+    assert [(one.result or {})[TREE] for one in done] == ["t1", "t2"]
+
+
+async def test_what_acts_elsewhere_keeps_nobody_waiting() -> None:
+    copy, turn = Copy(), asyncio.Lock()
+    far = recorded(Writes("far", Copy(), group="mcp", effect="effectful"), cast("Worktree", copy), turn)
+    await turn.acquire()
+    running = asyncio.create_task(far.run(bench("far")))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not running.done(), "only what became of it is written down in turn"
+    turn.release()
+    assert COMMIT not in ((await running).result or {})
+
+
+def test_what_changes_nothing_is_not_recorded() -> None:
+    tool = Writes("look", Copy(), group="read", effect="pure")
+    assert recorded(tool, cast("Worktree", Copy()), asyncio.Lock()) is tool

@@ -1,0 +1,64 @@
+"""What people read of a job: the files, what proves it, and what nobody has proven."""
+
+from __future__ import annotations
+
+from greenroom.app.jobs.report import SHOWN, JobReport
+from greenroom.core.base.records import Data
+from greenroom.core.ports.workspace import Change, Diff
+
+RECEIPT = {"check": "pytest", "outcome": "clean", "exit": 0, "tree": "0123456789abcdef", "step": "ann#7"}
+
+
+def lines(*changes: Change, verdict: Data | None = None) -> tuple[str, ...]:
+    return JobReport(base="b", tip="t", diff=Diff(changes=changes, text=""), verdict=verdict or {}).lines
+
+
+def test_files_are_counted_and_what_happened_to_each_is_said() -> None:
+    told = lines(
+        Change(path="a.py", kind="changed", added=3, removed=1),
+        Change(path="long/new.py", kind="added", added=2),
+        Change(path="b.png", kind="deleted", binary=True),
+        Change(path="c.py", kind="renamed", before="old.py"),
+    )
+    assert told == (
+        "4 files changed, +5 −1",
+        "  a.py         +3 −1",
+        "  long/new.py  +2 −0 added",
+        "  b.png        binary deleted",
+        "  c.py         +0 −0 (was old.py)",
+    )
+
+
+def test_of_many_files_the_first_are_named() -> None:
+    told = lines(*(Change(path=f"{number}.py", kind="changed") for number in range(SHOWN + 3)))
+    assert (len(told), told[-1]) == (SHOWN + 2, "  and 3 more")
+
+
+def test_receipts_and_what_is_open_follow_in_words() -> None:
+    told = lines(
+        verdict={
+            "state": "unproven",
+            "receipts": [RECEIPT, {**RECEIPT, "check": "ruff", "outcome": "new_failures"}, "nonsense"],
+            "missing": ["docs"],
+            "changed": ["test_a.py"],
+            "claims": ["`b.py`"],
+            "remarks": ["flaky"],
+        }
+    )
+    assert told == (
+        "No file was changed.",
+        "✓ pytest: clean, on tree 0123456789, step ann#7",
+        "✗ ruff: new_failures, step ann#7",
+        "NOT verified: docs",
+        "Changed by the work itself: test_a.py",
+        "Said, and not so: `b.py`",
+        "Note: flaky",
+    )
+
+
+def test_only_a_verdict_that_says_so_is_verified() -> None:
+    found = [
+        JobReport(base="b", tip="t", diff=Diff(changes=(), text=""), verdict={"state": one})
+        for one in ("verified", "x")
+    ]
+    assert [one.verified for one in found] == [True, False]

@@ -1,0 +1,91 @@
+"""An organisation that really runs, in memory, with the kit of the house and a model that says what a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.hands.hands import Hands
+from greenroom.app.hands.policy import policy_for
+from greenroom.app.organisation.charter import Charter, Someone
+from greenroom.app.organisation.founding import found, founders_of
+from greenroom.app.organisation.kit import Supplies, organisation_kit
+from greenroom.app.organisation.names import KIT
+from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.organisation.rest import at_rest
+from greenroom.app.organisation.staffing import all_staff
+from greenroom.app.runtime import Runtime
+from greenroom.app.settings.schema import Caps
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.world import World
+from tests.abilities.skills.planned.planners import Line, Script
+
+MODEL = "fake:script"
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """It runs; ann is one of its people."""
+
+    runtime: Runtime
+    team: TeamId
+    ann: HumanAgent
+    model: Script
+
+    async def world(self) -> World:
+        """What is true."""
+        return await self.runtime.world(self.team)
+
+    async def rested(self) -> str:
+        """Wait until nothing more happens by itself; how it stands then."""
+        while True:
+            for task in tuple((await self.world()).tasks):
+                await self.runtime.wait(self.team, task)
+            stands = at_rest(await self.world())
+            if stands.settled:
+                return stands.word
+
+
+@asynccontextmanager
+async def company(
+    folder: Path,
+    lines: Mapping[tuple[str, str], Sequence[Line]],
+    *,
+    language: str = "en",
+    others: Mapping[str, AgentSpec] | None = None,
+    wanted: tuple[str, ...] = (),
+) -> AsyncIterator[Company]:
+    """Founded like every other one, in this folder."""
+    model, staff = Script(lines), all_staff(language, others or {})
+    hands = Hands(folder, policy_for(folder, ()))
+    made: list[Runtime] = []
+
+    async def world(team: TeamId) -> World:
+        return await made[0].world(team)
+
+    supplies = Supplies(
+        models=model,
+        notes=lambda: "",
+        hands=lambda _: hands,
+        staff=lambda _: staff,
+        wanted=lambda _: wanted,
+        world=world,
+        settled=lambda name: name or MODEL,
+        patience=lambda: None,
+    )
+    runtime = Runtime(MemoryLog(), kits={KIT: organisation_kit(supplies)})
+    made.append(runtime)
+    path = folder / ".greenroom" / "teams" / "tea.toml"
+    charter = Charter(name="tea", path=path, people=(Someone(name="ann"), Someone(name="ben")), language=language)
+    try:
+        team = await found(
+            runtime, founders_of(charter, staff, hands.toolbox, settled=lambda name: name or MODEL, caps=Caps())
+        )
+        await runtime.start(team)
+        yield Company(runtime, team, HumanAgent(runtime, team, AgentId("ann")), model)
+    finally:
+        await runtime.close()

@@ -1,0 +1,127 @@
+"""An organisation in memory whose agents have no model: what people and the house do is all that happens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.kit import Kit
+from greenroom.app.organisation.founding import Founders, found
+from greenroom.app.organisation.names import BASE, KIT
+from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, TeamId
+from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
+from greenroom.core.rules.intents import (
+    AddAgent,
+    AddTask,
+    AssignSubtask,
+    SendMessage,
+    StagePlan,
+    StartStage,
+    SubtaskPlan,
+)
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import Step, StepType, Terms
+from greenroom.core.state.world import World
+
+MANAGER, WU, ANN, BEN = AgentId("manager"), AgentId("wu"), AgentId("ann"), AgentId("ben")
+T2, S1 = TaskId("t2"), StageId("t2.s1")
+
+
+def founders(language: str = "en", people: tuple[str, ...] = ("ann", "ben")) -> Founders:
+    """A manager and these people."""
+    boss = AgentSpec(name="manager", role="a manager", style="plan", manager=True, language=language)
+    return Founders(
+        name="tea",
+        managers=(boss,),
+        people=tuple(
+            AgentSpec(name=one, role="a person", kind="human", tools=("read_code",), language=language)
+            for one in people
+        ),
+        limits=Limits(money=5_000_000),
+        language=language,
+        workspace="",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """The organisation, and two of its people."""
+
+    runtime: Runtime
+    team: TeamId
+    ann: HumanAgent
+    ben: HumanAgent
+
+    async def world(self) -> World:
+        """What is true."""
+        return await self.runtime.world(self.team)
+
+    async def steps(self, agent: AgentId) -> list[Step]:
+        """What somebody has done."""
+        found = [one async for one in self.runtime.archive(self.team, "step")]
+        return [one for one in found if isinstance(one, Step) and one.agent_id == agent]
+
+    async def writes(self, receiver: AgentId, text: str, *, need_reply: bool = False, waiting: bool = False) -> None:
+        """The manager writes to somebody."""
+        sent = SendMessage(
+            task_id=BASE,
+            receiver=(receiver,),
+            message=text,
+            need_reply=need_reply or waiting,
+            waiting=waiting,
+            sender=MANAGER,
+        )
+        await self.runtime.ask(self.team, sent)
+
+    async def allot(self, *agents: AgentId) -> None:
+        """A task t2 with a stage t2.s1 in which all of these have something to do, and which has begun."""
+        plan = StagePlan(
+            intention="Taste it",
+            subtasks=tuple(SubtaskPlan(name=one, duty=f"{one} tastes", agent=one) for one in agents),
+            on_failure="escalate",
+        )
+        await self.runtime.ask(
+            self.team,
+            AddTask(name="Tasting", intention="Know the tea", manager=MANAGER, stages=(plan,), driver="manager"),
+            StartStage(stage_id=S1),
+            *(AssignSubtask(stage_id=S1, subtask_id=SubtaskId(f"{S1}.{n + 1}")) for n in range(len(agents))),
+        )
+
+
+class Asking:
+    """A tool that nobody may use unasked."""
+
+    type: StepType = "tool"
+    name: str = "asking"
+    description: str = "Asks."
+
+    def __init__(self) -> None:
+        self.ran = 0
+
+    def terms(self, _: World, step: Step) -> Terms:
+        """A person has to agree."""
+        verdict: Literal["allow", "ask"] = "allow" if step.approval is not None else "ask"
+        return Terms(effect="pure", verdict=verdict, question="May it?", digest="d")
+
+    async def run(self, _: Bench) -> Outcome:
+        """Count."""
+        self.ran += 1
+        return Outcome(result={"output": "done"})
+
+
+@asynccontextmanager
+async def office(language: str = "en", executors: Sequence[Executor] = ()) -> AsyncIterator[Office]:
+    """It is founded, with another agent called wu, and nobody runs it."""
+    runtime = Runtime(MemoryLog(), kits={KIT: lambda _: Kit(abilities=Abilities(executors))})
+    try:
+        team = await found(runtime, founders(language))
+        await runtime.ask(team, AddAgent(agent_id=WU, spec=AgentSpec(name="wu", role="a writer", style="plan")))
+        yield Office(runtime, team, HumanAgent(runtime, team, ANN), HumanAgent(runtime, team, BEN))
+    finally:
+        await runtime.close()

@@ -1,0 +1,141 @@
+"""Charters: what a file says of an organisation, and a sentence for every mistake in it."""
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.app.organisation.charter import Someone, charters, find_charter, folder_of, path_of, read_charter
+from greenroom.app.organisation.chartering import Wish, write_charter
+from greenroom.app.settings.schema import Caps
+from greenroom.core.base.errors import Refused, WorldFault
+
+
+def put(root: Path, text: str, name: str = "tea") -> Path:
+    path = path_of(root, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+WHOLE = """
+language = "zh"
+people = ["ann", "ben"]
+managers = ["boss"]
+blueprints = ["writer"]
+model = "strong"
+[limits]
+cost = 2
+tokens = "200k"
+time = "10m"
+[person.ann]
+role = "head of tea"
+profile = "Knows every leaf."
+tools = ["read_code"]
+"""
+
+
+def test_all_that_a_charter_can_say(tmp_path: Path) -> None:
+    charter = read_charter(tmp_path, put(tmp_path, WHOLE))
+    assert (charter.name, charter.language, charter.model) == ("tea", "zh", "strong")
+    assert (charter.managers, charter.blueprints) == (("boss",), ("writer",))
+    assert charter.caps == Caps(cost=2.0, tokens=200_000, time=600.0)
+    assert charter.people == (
+        Someone(name="ann", role="head of tea", profile="Knows every leaf.", tools=("read_code",)),
+        Someone(name="ben"),
+    )
+
+
+def test_most_need_not_be_said(tmp_path: Path) -> None:
+    charter = read_charter(tmp_path, put(tmp_path, 'people = ["ann"]'))
+    assert (charter.managers, charter.blueprints, charter.language) == (("manager",), (), "")
+    assert charter.caps == Caps(cost=None)
+
+
+def test_every_mistake_has_its_sentence(tmp_path: Path) -> None:
+    wrong = 'language = "fr"\npeople = ["a b"]\nmanger = ["x"]\nmanagers = []\n[limits]\ncost = "much"\n'
+    with pytest.raises(WorldFault) as fault:
+        read_charter(tmp_path, put(tmp_path, wrong))
+    lines = str(fault.value).splitlines()
+    assert len(lines) == 5
+    assert all("tea.toml: " in line for line in lines)
+    said = " ".join(lines)
+    for words in ("`language` must be", "`people` must be", "no `manger`. Did you mean `managers`?", "no manager"):
+        assert words in said
+    assert "`limits.cost` must be" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("people = []", "nobody belongs to it"),
+        ("", "nobody belongs to it"),
+        ('people = ["manager"]', "'manager' is a person and a manager"),
+        ('people = ["ann"]\n[person.ben]\nrole = "x"', "describes nobody: 'ben' is not among"),
+        ('people = ["ann"]\nperson = 3', "`person` is a table"),
+        ("people = [", "is not TOML"),
+    ],
+)
+def test_what_cannot_be_is_said(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(WorldFault, match=r"tea.toml") as fault:
+        read_charter(tmp_path, put(tmp_path, text))
+    assert said in str(fault.value)
+
+
+def test_a_charter_is_found_by_name_or_what_there_is_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"no organisation 'tea' here. `greenroom team new tea` writes one"):
+        find_charter(tmp_path, "tea")
+    put(tmp_path, 'people = ["ann"]')
+    assert charters(tmp_path) == ("tea",)
+    assert find_charter(tmp_path, "tea").name == "tea"
+    with pytest.raises(Refused, match="Did you mean 'tea'"):
+        find_charter(tmp_path, "te")
+    with pytest.raises(Refused, match="There are: tea"):
+        find_charter(tmp_path, "coffee")
+
+
+def test_a_charter_that_leads_elsewhere_or_is_gone_is_not_read(tmp_path: Path) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside.toml"
+    outside.write_text('people = ["ann"]')
+    folder_of(root).mkdir(parents=True)
+    path_of(root, "tea").symlink_to(outside)
+    with pytest.raises(WorldFault, match="leads out of the project"):
+        find_charter(root, "tea")
+    with pytest.raises(WorldFault, match="is gone"):
+        read_charter(root, path_of(root, "coffee"))
+
+
+def test_what_is_written_can_be_read_and_is_shared(tmp_path: Path) -> None:
+    path = write_charter(tmp_path, Wish(name="tea", people=("ann", "ben"), language="zh", model="fast"))
+    charter = read_charter(tmp_path, path)
+    assert ([one.name for one in charter.people], charter.language, charter.model) == (["ann", "ben"], "zh", "fast")
+    assert "!teams/*.toml" in (tmp_path / ".greenroom" / ".gitignore").read_text()
+    with pytest.raises(Refused, match="an organisation 'tea' already"):
+        write_charter(tmp_path, Wish(name="tea", people=("ann",), language="en"))
+    unsaid = write_charter(tmp_path, Wish(name="plain", people=("ann",), language="en"))
+    assert read_charter(tmp_path, unsaid).model == ""
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        Wish(name="../tea", people=("ann",), language="en"),
+        Wish(name="tea", people=("a b",), language="en"),
+        Wish(name="tea", people=("ann",), language="en", model="http://here"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, wish: Wish) -> None:
+    with pytest.raises(Refused, match="cannot be"):
+        write_charter(tmp_path, wish)
+    assert not folder_of(tmp_path).exists()
+
+
+def test_a_folder_that_is_no_project_gets_no_charter(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    root.mkdir()
+    elsewhere.mkdir()
+    (root / ".greenroom").symlink_to(elsewhere)
+    with pytest.raises(WorldFault, match="no folder of this project's own"):
+        write_charter(root, Wish(name="tea", people=("ann",), language="en"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WorldFault, match="cannot be written"):
+        write_charter(tmp_path / "file", Wish(name="tea", people=("ann",), language="en"))

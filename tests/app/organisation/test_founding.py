@@ -1,0 +1,156 @@
+"""Founding: the managers and people of a charter, the task that never ends, and what a changed charter changes."""
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.abilities.skills.planned.twelve import TWELVE
+from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.hands.hands import toolbox_of
+from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.organisation.charter import Charter, Someone
+from greenroom.app.organisation.finding import found_by_id, founded, organisations
+from greenroom.app.organisation.founding import Founders, found, founders_of, lower, renewed
+from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.staffing import LANGUAGES, ROLES, all_staff, house_agent, house_staff
+from greenroom.app.runtime import Runtime
+from greenroom.app.settings.schema import Caps
+from greenroom.core.base.errors import Refused
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import AddAgent, AddParticipants, CancelTask, ChangeAgent, FinishTask, SetLimits
+from greenroom.core.rules.steps import skills_of
+from greenroom.core.state.agent import AgentAdded
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.task import TaskCreated, TaskStarted
+from greenroom.core.state.team import TeamCreated
+from tests.app.organisation.office import ANN, MANAGER, T2, founders, office
+
+CHARTER = Charter(name="tea", path=Path("/w/.greenroom/teams/tea.toml"), people=(Someone(name="ann"),), language="en")
+
+
+def meant(charter: Charter, others: dict[str, AgentSpec] | None = None, caps: Caps | None = None) -> Founders:
+    staff = all_staff(charter.language, others or {})
+    return founders_of(charter, staff, Toolbox(), settled=lambda name: name or "fake:one", caps=caps or Caps())
+
+
+@pytest.mark.req("MAS-8", "MAS-9", "MAS-35", "MAS-36", "MAS-12")
+async def test_first_the_manager_lives_and_then_the_first_task_begins_with_it() -> None:
+    async with office() as house:
+        events = [told.event async for told in house.runtime.events(house.team)]
+        kinds = [type(one) for one in events]
+        order = [kinds.index(one) for one in (TeamCreated, AgentAdded, TaskCreated, TaskStarted)]
+        assert order == sorted(order)
+        first = next(one for one in events if isinstance(one, AgentAdded))
+        assert first.agent_id == MANAGER
+        base = (await house.world()).tasks[BASE]
+        assert (base.manager, base.standing, base.state) == (MANAGER, True, "running")
+        assert set(base.group) >= {MANAGER, ANN}
+        assert await house.runtime.log.holder(house.team) is None, "nobody owns it before it is started"
+
+
+@pytest.mark.req("MAS-8")
+@pytest.mark.parametrize(("language", "name"), [("zh", "MAS基础任务进程"), ("en", "The organisation")])
+async def test_the_base_task_is_called_in_the_language_of_its_people_and_only_they_end_it(
+    language: str, name: str
+) -> None:
+    async with office(language) as house:
+        assert (await house.world()).tasks[BASE].name == name
+        host = await house.runtime.start(house.team)
+        (refused,) = await host.submit(FinishTask(task_id=BASE), by=MANAGER)
+        assert refused is not None
+        assert refused.code == "standing"
+        await house.runtime.ask(house.team, CancelTask(task_id=BASE))
+        assert BASE not in (await house.world()).tasks
+
+
+@pytest.mark.req("MAS-4", "MAS-5")
+async def test_the_team_holds_all_agents_and_each_task_has_its_own_group() -> None:
+    async with office() as house:
+        await house.allot(ANN)
+        world = await house.world()
+        assert set(world.agents) == {"manager", "wu", "ann", "ben"}
+        assert (world.tasks[BASE].group, world.tasks[T2].group) == (("manager", "ann", "ben"), ("manager", "ann"))
+
+
+def test_what_a_charter_means() -> None:
+    one = meant(evolve(CHARTER, model="strong", caps=Caps(cost=2.0)))
+    assert [(name, spec.kind, spec.style) for name, spec in one.members] == [
+        ("manager", "llm", "plan"),
+        ("ann", "human", "converse"),
+    ]
+    assert (one.managers[0].llm_config, one.workspace) == ({"model": "strong"}, "/w")
+    assert (one.limits.money, one.people[0].role) == (2_000_000, "a person")
+
+
+def test_nobody_manages_who_is_not_there_or_no_manager() -> None:
+    with pytest.raises(Refused, match=r"nobody is called 'boss'.*Who can manage here: manager"):
+        meant(evolve(CHARTER, managers=("boss",)))
+    with pytest.raises(Refused, match=r"'writer' is no manager. Write `manager: true`"):
+        meant(evolve(CHARTER, managers=("writer",)))
+    own = AgentSpec(name="boss", style="plan", manager=True)
+    assert meant(evolve(CHARTER, managers=("boss",)), {"boss": own}).managers[0].language == "en"
+
+
+def test_a_charter_spends_no_more_than_the_person_allows() -> None:
+    assert lower(Caps(cost=None), Caps(cost=5.0)) == Caps(cost=5.0)
+    assert lower(Caps(cost=9.0, tokens=10), Caps(cost=5.0, tokens=20, time=3.0)) == Caps(cost=5.0, tokens=10, time=3.0)
+
+
+async def test_a_changed_charter_brings_new_people_and_models_and_sends_nobody_away() -> None:
+    async with office() as house:
+        world = await house.world()
+        assert renewed(world, founders()) == ()
+        more = founders(people=("ann", "eve"))
+        boss = evolve(more.managers[0], llm_config={"model": "fake:two"})
+        wanted = renewed(world, evolve(more, managers=(boss,), limits=evolve(more.limits, money=1)))
+        assert [type(one) for one in wanted] == [AddAgent, AddParticipants, ChangeAgent, SetLimits]
+        await house.runtime.ask(house.team, *wanted)
+        world = await house.world()
+        assert set(world.tasks[BASE].group) == {"manager", "ann", "ben", "eve"}
+        assert world.agents[MANAGER].spec.llm_config == {"model": "fake:two"}
+        assert world.budgets[TEAM_BUDGET].limits.money == 1
+
+
+def test_the_houses_own_staff_is_the_same_in_every_language_and_can_do_what_it_names(tmp_path: Path) -> None:
+    known = {one.name for one in TWELVE}
+    tools = {tool.name for tool in toolbox_of(tmp_path)}
+    for language in LANGUAGES:
+        staff = house_staff(language)
+        assert tuple(staff) == ("manager", *ROLES)
+        for name, spec in staff.items():
+            assert (spec.name, spec.style, spec.language, spec.manager) == (name, "plan", language, name == "manager")
+            assert all((spec.role, spec.profile, spec.prompt))
+            assert set(spec.skills) <= known
+            assert set(spec.tools) <= tools
+        english = house_staff("en")
+        assert {name: (one.tools, one.skills) for name, one in staff.items()} == {
+            name: (one.tools, one.skills) for name, one in english.items()
+        }
+    assert house_agent("writer", "xx").language == "en"
+    assert {"task_manager", "agent_manager", "ask_info"} <= skills_of(house_agent("manager", "en"))
+
+
+def test_an_agent_of_the_workspace_has_its_name_before_the_houses_own() -> None:
+    own = AgentSpec(name="writer", role="a poet")
+    staff = all_staff("zh", {"writer": own})
+    assert (staff["writer"].role, staff["writer"].language) == ("a poet", "zh")
+
+
+async def test_an_organisation_is_found_by_name_and_workspace_or_by_its_id() -> None:
+    runtime = Runtime(MemoryLog())
+    try:
+        team = await found(runtime, evolve(founders(), workspace="/w"))
+        other = await runtime.create("tea", [(AgentId("a"), AgentSpec(name="a", manager=True))], workspace="/w")
+        assert [name async for name, _ in organisations(runtime)] == [team]
+        assert await founded(runtime, Path("/w"), "tea") == team
+        assert await founded(runtime, Path("/elsewhere"), "tea") is None
+        assert await found_by_id(runtime, team[:6]) == team
+        assert await found_by_id(runtime, other) is None
+        assert await found_by_id(runtime, "zzz") is None
+        await runtime.ask(team, CancelTask(task_id=BASE))
+        assert await founded(runtime, Path("/w"), "tea") is None
+        with pytest.raises(Refused, match=r"The organisation 'tea' .* is over"):
+            await found_by_id(runtime, team)
+    finally:
+        await runtime.close()

@@ -1,0 +1,94 @@
+"""An organisation whose model says what a test wants: by who asks, and with which skill."""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from greenroom.abilities.skills.planned.twelve import TWELVE
+from greenroom.testing.fake_openai import Answer
+from tests.e2e.terminal import Ended, greenroom
+
+TAGS = {one.name: one.tag for one in TWELVE}
+WHO = re.compile(r"^- agent_id\s*[:：]\s*(\S+)", re.MULTILINE)
+SKILL = re.compile(r"^(?:You run a step of the skill|你正在执行技能) ?`(\w+)`", re.MULTILINE)
+
+Line = object | Callable[[str], object]
+"""An answer, or what makes one of all that was asked."""
+
+
+def step(executor: str, text: str = "Do it.") -> dict[str, str]:
+    """A step of a plan."""
+    return {"step_intention": f"to {executor}", "type": "skill", "executor": executor, "text_content": text}
+
+
+def writes(receiver: str, text: str, *, waiting: bool = False) -> dict[str, object]:
+    """What send_message sends."""
+    told = {"receiver": [receiver], "message": text, "stage_relative": "no_relative"}
+    return {**told, "need_reply": waiting, "waiting": waiting}
+
+
+class Company:
+    """The script of a provider. Each line serves once, the last one again and again; the same question has the same
+    answer, as one that was cut off is asked again. `asked` is who asked with what."""
+
+    def __init__(self, lines: Mapping[tuple[str, str], Sequence[Line]]) -> None:
+        self._lines = {key: list(told) for key, told in lines.items()}
+        self._lock = threading.Lock()
+        self._known: dict[str, Line] = {}
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, body: dict[str, object], _: int) -> Answer:
+        """Answer one request."""
+        messages = body["messages"]
+        assert isinstance(messages, list)
+        text = "\n".join(str(one["content"]) for one in messages)
+        who, skill = WHO.search(text), SKILL.search(text)
+        assert who is not None, text
+        assert skill is not None, text
+        with self._lock:
+            key = (who[1], skill[1])
+            self.asked.append(key)
+            if text not in self._known:
+                lines = self._lines.get(key) or [[]]
+                self._known[text] = lines.pop(0) if len(lines) > 1 else lines[0]
+            line = self._known[text]
+        value = line(text) if callable(line) else line
+        if "response_format" in body:
+            return Answer(text=json.dumps({"answer": value, "persistent_memory": ""}, ensure_ascii=False))
+        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return Answer(text=f"<{TAGS[key[1]]}>{said}</{TAGS[key[1]]}>")
+
+
+GUIDE = "Green tea: 80 degrees, two minutes."
+TEA: Mapping[tuple[str, str], Sequence[Line]] = {
+    ("manager", "planning"): [
+        [step("agent_manager", "Make a writer."), step("task_manager", "Begin the task.")],
+        [step("task_manager", "Finish the task.")],
+    ],
+    ("manager", "agent_manager"): [{"action": "init_new_agent", "agent_id": "wu", "blueprint": "writer"}],
+    ("manager", "task_manager"): [
+        {
+            "action": "add_task",
+            "task_name": "Tea guide",
+            "task_intention": "A guide to green tea",
+            "task_group": ["wu"],
+            "stages": [{"stage_intention": "Write it", "agent_allocation": {"wu": "Write the guide"}}],
+        },
+        {"action": "finish_task", "task_id": "t2", "state": "finished", "summary": GUIDE},
+    ],
+    ("manager", "reflection"): [[]],
+    ("wu", "planning"): [[step("think", "Write it.")]],
+    ("wu", "think"): [GUIDE],
+    ("wu", "reflection"): [[]],
+    ("wu", "summary"): [{"completion_summary": GUIDE, "state": "finished"}],
+}
+"""Somebody asks for a guide; the manager makes a writer and a task, the writer writes, the manager ends it."""
+
+
+def new(home: Path, folder: Path, *words: str, **more: str) -> Ended:
+    """An organisation called tea in this folder."""
+    ended = greenroom(home, "team", "new", "tea", *words, cwd=str(folder), **more)
+    assert ended.code == 0, ended.err
+    return ended

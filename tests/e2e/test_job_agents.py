@@ -1,0 +1,136 @@
+"""Agents by name: who can change files works in a copy of them and is judged; who cannot only answers."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer, Call
+from greenroom.testing.fake_openai.scripts import Reply
+from tests.e2e.provider import provider, reached
+from tests.e2e.workshop import SETTINGS, Workshop, call, git, turns
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+AGENT = "---\ndescription: Works.\n{keys}\n---\nDo what you are asked.\n"
+TOOL = '''
+from greenroom import tool
+
+
+@tool(effect="effectful")
+def stamp(text: str) -> str:
+    """Stamp it."""
+    open({file!r}, "a").write(text)
+    return "stamped"
+'''
+
+
+def agents(**keys: str) -> dict[str, str]:
+    return {f".greenroom/agents/{name}.md": AGENT.format(keys=lines) for name, lines in keys.items()}
+
+
+def staffed(folder: Path, own: str = SETTINGS, **keys: str) -> Workshop:
+    """A workshop with agents that its person has agreed to."""
+    shop = Workshop(folder, own, **agents(**keys))
+    shop.trusts()
+    return shop
+
+
+def test_an_agent_that_writes_works_in_a_copy_is_judged_and_its_work_is_taken_over_and_back(tmp_path: Path) -> None:
+    shop = staffed(tmp_path, painter="groups: [read, edit]")
+    told = shop.runs([turns("good, red"), Answer(text="It is red.")], "Paint it.", "--agent", "painter")
+    assert told.code == 0, told.err
+    assert "painter" in told.err
+    assert "your files stay untouched" in told.err
+    assert "✓ quick" in told.err
+    assert shop.reads() == "good\n"
+    assert shop.types("apply", "last").code == 0
+    assert shop.reads() == "good, red\n"
+    blamed = shop.types("blame", "app.txt:1").out
+    assert "of painter: patch app.txt" in blamed
+    assert shop.types("undo", "last").code == 0
+    assert shop.reads() == "good\n"
+
+
+@pytest.mark.prove
+def test_its_lies_are_told_to_it_and_end_with_a_failure(tmp_path: Path) -> None:
+    shop = staffed(tmp_path, painter="groups: [read, edit]")
+    replies: list[Reply] = [turns("bad"), *(Answer(text="Done, all checks pass."),) * 3]
+    with provider(replies) as fake:
+        told = shop.types("run", "Paint it.", "--agent", "painter", **reached(fake))
+        heard = str(fake.requests[-1].body["messages"])
+    assert told.code == 1
+    assert "'quick' fails" in told.err
+    assert "Not proven:" in heard, "it was told what is missing, and asked to mend it"
+
+
+@pytest.mark.prove
+def test_in_place_it_changes_the_files_themselves(tmp_path: Path) -> None:
+    shop = staffed(tmp_path, painter="groups: [read, edit]")
+    told = shop.runs([turns("bad"), Answer(text="Done.")], "Paint it.", "--agent", "painter", "--in-place")
+    assert (told.code, told.out, shop.reads()) == (0, "Done.\n", "bad\n")
+    assert "no job" in shop.types("diff", "last").err
+
+
+def test_who_only_reads_or_talks_stays_a_simple_run(tmp_path: Path) -> None:
+    shop = staffed(tmp_path, critic="groups: [read, human, memory]")
+    told = shop.runs([Answer(text="Fine.")], "Look.", "--agent", "critic")
+    assert (told.code, told.out) == (0, "Fine.\n")
+    assert "untouched" not in told.err
+    assert shop.types("workspaces", "list").out.startswith("There are no copies")
+    for wish in (("--apply",), ("--branch", "x")):
+        refused = shop.runs([Answer(text="Fine.")], "Look.", "--agent", "critic", *wish)
+        assert refused.code == 2
+        assert "'critic' has no tools that change files" in refused.err
+
+
+@pytest.mark.prove
+def test_a_command_is_enough_to_write_and_what_it_changed_is_in_the_copy(tmp_path: Path) -> None:
+    shop = staffed(tmp_path, runner="tools: [execute_script]")
+    replies = [call("execute_script", 1, script="echo good and new > app.txt"), Answer(text="Done.")]
+    told = shop.runs(replies, "Change it.", "--agent", "runner")
+    assert told.code == 0, told.err
+    assert shop.reads() == "good\n"
+    assert "+good and new" in shop.types("diff", "last").out
+
+
+def test_those_whom_it_calls_work_in_the_same_copy_also_at_once_and_are_judged_with_it(tmp_path: Path) -> None:
+    shop = staffed(
+        tmp_path, lead="calls: [ann, bob]", ann="groups: [edit]\nmodel: fast", bob="groups: [edit]\nmodel: fast"
+    )
+    both = Answer(
+        calls=tuple(
+            Call(name="call_agent", arguments={"agent_name": name, "instruction": f"You are {name}."}, id=name)
+            for name in ("ann", "bob")
+        )
+    )
+
+    def helper(body: dict[str, object], _: int) -> Reply:
+        name = "ann" if "You are ann." in str(body["messages"]) else "bob"
+        if "written" in str(body["messages"]):
+            return Answer(text=f"{name} is done.")
+        return call("rewrite", 1, file=f"{name}.txt", content=f"by {name}\n")
+
+    with provider({"gpt-5.5": [both, Answer(text="Both are done.")], "gpt-5.4-mini": helper}) as fake:
+        told = shop.types("run", "Write.", "--agent", "lead", **reached(fake))
+    assert told.code == 0, told.err
+    assert not (shop.repo / "ann.txt").exists()
+    assert shop.types("apply", "last", "-m", "Both").code == 0
+    assert (shop.reads("ann.txt"), shop.reads("bob.txt")) == ("by ann\n", "by bob\n")
+    assert git(shop.repo, "log", "-1", "--format=%s").strip() == "Both"
+    wrote = {name: shop.types("blame", f"{name}.txt:1").out for name in ("ann", "bob")}
+    assert all(f"of {name}:" in told for name, told in wrote.items()), wrote
+
+
+def test_tools_that_know_no_copy_act_where_they_always_do_and_that_is_said(tmp_path: Path) -> None:
+    shop = staffed(tmp_path, own="", clerk="groups: [edit]\ntools: [stamp]")
+    stamped = tmp_path / "stamped.txt"
+    own = shop.home / "config" / "greenroom" / "tools" / "stamp.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(TOOL.format(file=str(stamped)))
+    assert shop.types("permissions", "add", "allow tool stamp").code == 0
+    replies = [call("stamp", 1, text="x"), Answer(text="Done.")]
+    told = shop.runs(replies, "Stamp it.", "--agent", "clerk")
+    assert told.code == 0, told.err
+    assert "Not in the copy, but where they always act: stamp." in told.err
+    assert stamped.read_text() == "x"

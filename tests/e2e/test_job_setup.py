@@ -1,0 +1,75 @@
+"""What a copy needs of a project: packages that are lent to it, and a command that prepares it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer
+from tests.e2e.workshop import Workshop, call, turns
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+IGNORED = ".venv/\nnode_modules/\n.deps/\n"
+VENV = "python3 -m venv --without-pip .venv"
+DONE = (turns("good, red"), Answer(text="It is red."))
+ALONE = ("Paint it.", "--non-interactive", "--output-format", "json")
+
+
+def check(line: str, more: str = "") -> str:
+    return f"[checks.quick]\nrun = {line!r}\n{more}"
+
+
+def test_a_virtual_environment_and_node_modules_of_the_person_are_found_and_can_only_be_read(tmp_path: Path) -> None:
+    line = ".venv/bin/python -c 'import colour' && test -f node_modules/left-pad/index.js"
+    shop = Workshop(tmp_path, check(line), **{".gitignore": IGNORED})
+    subprocess.run([*VENV.split()], cwd=shop.repo, check=True)
+    (packages,) = (shop.repo / ".venv" / "lib").glob("python*/site-packages")
+    (packages / "colour.py").write_text("RED = 1\n")
+    shop.puts("node_modules/left-pad/index.js", "module.exports = 1\n")
+    spoils = call("execute_script", 2, script="echo x > node_modules/left-pad/index.js")
+    ended = shop.runs([DONE[0], spoils, DONE[1]], *ALONE)
+    assert ended.code == 0, ended.out
+    assert shop.reads("node_modules/left-pad/index.js") == "module.exports = 1\n"
+
+
+def test_a_copy_is_prepared_once_behind_walls_before_the_checks_and_that_is_in_the_log(tmp_path: Path) -> None:
+    line = f"{VENV} && mkdir -p node_modules/left-pad && touch node_modules/left-pad/index.js && echo prepared"
+    proof = ".venv/bin/python check.py && test -f node_modules/left-pad/index.js"
+    shop = Workshop(tmp_path, check(proof, f"[workspace]\nsetup = {line!r}\n"), **{".gitignore": IGNORED})
+    ended = shop.runs([*DONE], "Paint it.", "--yes")
+    assert ended.code == 0, ended.err
+    assert "quick: passes" in ended.err, "also on the base"
+    assert not (shop.repo / ".venv").exists(), "the person's files stay as they are"
+    steps = [str(one) for one in shop.types("events", "last", "--output-format", "stream-json").lines]
+    assert sum("Prepared with `" in one for one in steps) == 1
+    assert "1 file changed" in ended.err, "what git ignores is no part of the work"
+
+
+def test_a_setup_that_fails_ends_the_job_before_a_model_is_asked_and_says_why(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, check("true", "[workspace]\nsetup = 'echo no such package >&2; exit 3'\n"))
+    ended = shop.runs([*DONE], *ALONE)
+    told = ended.json
+    assert (ended.code, told["verified"], told["tokens"]) == (1, False, 0)
+    assert "([workspace] setup) failed: exit code 3. Nothing was begun." in str(told["tasks"])
+    assert "no such package" in str(told["tasks"])
+
+
+def test_a_line_of_the_project_is_run_behind_walls_only_and_one_of_the_person_always(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    config = {".greenroom/config.toml": f"[workspace]\nsetup = 'touch made && touch {mark}'\n"}
+    shop = Workshop(tmp_path, **config)
+    bare = shop.runs([*DONE], *ALONE, GREENROOM_SANDBOX="off")
+    assert not mark.exists()
+    assert bare.json["changes"] == [{"path": "app.txt", "kind": "changed", "added": 1, "removed": 1}]
+    told = shop.types("events", "last", "--output-format", "stream-json").out
+    assert "was not run" in told
+    assert "there are no walls around commands here" in told
+
+
+@pytest.mark.prove
+def test_folders_that_git_ignores_are_lent_by_name(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, check("test -f .deps/list", "[workspace]\nlend = ['.deps']\n"), **{".gitignore": IGNORED})
+    shop.puts(".deps/list", "x\n")
+    assert shop.runs([*DONE], *ALONE).code == 0

@@ -1,0 +1,114 @@
+"""Taking over what came of a job where something stands against it: what is said is so, and nothing is half done."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer
+from tests.e2e.terminal import Ended
+from tests.e2e.workshop import Workshop, call, git, turns
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+PLAN = call("propose_plan", 9, steps=["Do it"], files=["app.txt"])
+GOOD = (PLAN, turns("good, red"), Answer(text="It is red."))
+ALONE = ("--non-interactive", "--output-format", "json")
+LONG = "good\n" + "".join(f"line {number}\n" for number in range(20))
+NAMELESS = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"), "")
+
+
+@pytest.fixture(name="shop")
+def _shop(tmp_path: Path) -> Workshop:
+    return Workshop(tmp_path)
+
+
+def taken(ended: Ended) -> dict[str, object]:
+    found = ended.json["taken"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_what_they_have_not_committed_in_a_file_is_not_in_the_commit(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, **{"app.txt": LONG})
+    shop.puts("app.txt", LONG.replace("line 15", "unfinished"))
+    before = git(shop.repo, "status", "--porcelain=v2"), shop.reads()
+    assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
+    applied = shop.types("apply", "last")
+    assert applied.code == 0, applied.err
+    assert "What you had not committed in app.txt still is not." in applied.err
+    assert git(shop.repo, "show", "HEAD:app.txt") == LONG.replace("good", "good, red")
+    assert shop.reads() == LONG.replace("good", "good, red").replace("line 15", "unfinished")
+    assert shop.types("undo", "last").code == 0
+    assert (git(shop.repo, "status", "--porcelain=v2"), shop.reads()) == before
+
+
+def test_files_that_a_hook_lets_nobody_commit_are_applied_and_that_is_what_is_said(shop: Workshop) -> None:
+    hook = shop.repo / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho NO WAY >&2\nexit 1\n")
+    hook.chmod(0o755)
+    ended = shop.runs([*GOOD], "Paint it.", *ALONE, "--apply")
+    told = taken(ended)
+    assert (ended.code, told["status"], told["reason"]) == (1, "applied_not_committed", "hook")
+    assert (told["paths"], told["commit"], shop.reads()) == (["app.txt"], "", "good, red\n")
+    assert "Verified and applied, but not committed" in ended.err
+    again = shop.types("apply", "last")
+    assert again.code == 1
+    assert "Applied, not committed: 1 file." in again.out
+    assert "NO WAY" in again.out
+    assert shop.types("undo", "last").code == 0
+    assert shop.reads() == "good\n"
+
+
+def test_who_has_no_name_is_told_before_a_file_is_changed(shop: Workshop) -> None:
+    git(shop.repo, "config", "user.useConfigOnly", "true")
+    ended = shop.runs([*GOOD], "Paint it.", *ALONE, "--apply", **NAMELESS)
+    told = taken(ended)
+    assert (ended.code, told["status"], shop.reads()) == (1, "not_taken", "good\n")
+    assert "Git does not know your name" in str(told["why"])
+    assert "--no-commit" in str(told["why"])
+    assert shop.types("apply", "last", "--no-commit", **NAMELESS).code == 0
+    assert shop.reads() == "good, red\n"
+
+
+def test_it_is_applied_once_and_again_only_where_it_is_gone(shop: Workshop) -> None:
+    assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
+    shop.puts("app.txt", "good, red\n")
+    already = shop.types("apply", "last")
+    assert (already.code, already.out) == (0, "Your files have this already.\n")
+    shop.puts("app.txt", "good\n")
+    assert "Applied: 1 file, commit " in shop.types("apply", "last").out
+    assert "Applied already: 1 file, commit " in shop.types("apply", "last").out
+    git(shop.repo, "reset", "--quiet", "--hard", "HEAD~1")
+    assert "Applied: 1 file, commit " in shop.types("apply", "last").out
+    assert shop.reads() == "good, red\n"
+    git(shop.repo, "checkout", "--quiet", "-b", "other", "HEAD~1")
+    for words in (("apply", "last"), ("undo", "last"), ("undo", "last", "--revert")):
+        said = shop.types(*words)
+        assert said.code != 0
+        assert "on 'main', which is not checked out here" in said.err
+    assert shop.reads() == "good\n"
+
+
+def test_a_copy_in_which_somebody_works_is_not_dropped(shop: Workshop) -> None:
+    said = list[Ended]()
+
+    def meanwhile(_: dict[str, object], __: int) -> Answer:
+        said.append(shop.types("discard", "last", "--yes"))
+        return Answer(text="It is red.")
+
+    ended = shop.runs([PLAN, turns("good, red"), meanwhile], "Paint it.", *ALONE)
+    assert ended.code == 0, ended.err
+    assert (said[0].code, "works, in " in said[0].err) == (2, True)
+    assert shop.types("discard", "last", "--yes").code == 0
+
+
+def test_a_name_with_a_tab_is_handed_over_like_any_other(shop: Workshop) -> None:
+    script = call("execute_script", 2, script="printf 'x\\n' > \"$(printf 'a\\tb')\"")
+    ended = shop.runs([PLAN, turns("good, red"), script, Answer(text="It is red.")], "Paint it.", *ALONE)
+    assert ended.code == 0, ended.err
+    assert shop.types("apply", "last").code == 0
+    assert shop.types("blame", "app.txt:1").code == 0
+    undone = shop.types("undo", "last")
+    assert (undone.code, undone.out) == (0, "Undone: 'a\\tb', app.txt.\n")

@@ -1,0 +1,228 @@
+"""A person's room in an organisation: letters, duties, approvals, groups and tools, at a terminal and in a pipe."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step, writes
+from tests.e2e.provider import provider, reached, settings
+from tests.e2e.terminal import Ended, greenroom
+from tests.e2e.typing import CTRL_D, Typing
+
+ASKING: dict[tuple[str, str], list[Line]] = {
+    ("manager", "planning"): [[step("send_message", "Ask ann.")], [step("send_message", "Tell ann.")]],
+    ("manager", "send_message"): [writes("ann", "Green or black?", waiting=True)],
+    ("manager", "process_message"): ["She likes green."],
+    ("manager", "reflection"): [[]],
+}
+"""The manager asks back, and waits."""
+
+
+def talk(home: Path, folder: Path, *words: str, stdin: str | None = None, **more: str) -> Ended:
+    return greenroom(home, "talk", *words, stdin=stdin, cwd=str(folder), **more)
+
+
+@pytest.mark.req("MAS-245", "MAS-252", "MAS-253")
+def test_somebody_who_waits_is_answered_from_a_pipe_and_goes_on(tmp_path: Path) -> None:
+    home, script = tmp_path / "home", Company(ASKING)
+    with provider(script) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        asked = talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more)
+        assert asked.code == 6
+        assert "1  manager · asks, waits for you" in asked.out
+        assert "answer 1 …" in asked.out
+        inbox = talk(home, tmp_path, "--inbox", "--output-format", "json", **more).json
+        letters = inbox["letters"]
+        assert isinstance(letters, list)
+        (letter,) = letters
+        assert (letter["number"], letter["message"], letter["waiting_id"]) == (1, "Green or black?", "manager>1:ann")
+        answered = talk(home, tmp_path, "--wait", stdin="answer 1 Green.\n", **more)
+        assert answered.code == 0, answered.err
+        assert "→ manager (letter 1 is answered)" in answered.err
+    assert script.asked[-2:] == [("manager", "process_message"), ("manager", "reflection")]
+
+
+@pytest.mark.req("MAS-247")
+def test_in_chinese_the_room_speaks_chinese(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company(ASKING)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--language", "zh", **more)
+        asked = talk(home, tmp_path, "--say", "请泡茶。", "--wait", **more)
+        assert "提问, 正在等您" in asked.out
+        told = talk(home, tmp_path, stdin="notices\nhelp\nwho\ninbox\ntasks\n", **more)
+    assert "来自Agent[<agent_id>manager</agent_id>]的消息需要您回复。" in told.out
+    assert "直接输入的文字会发给manager" in told.out
+    assert "ann（您）  人类操作员" in told.out
+    assert "manager在等待ann" in told.out
+    assert "没有人在运行它。启动：greenroom team start tea" in told.err
+
+
+@pytest.mark.req("MAS-38", "MAS-252")
+def test_at_a_terminal_it_runs_as_long_as_somebody_is_there_and_tells_what_comes(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        with Typing(home, "talk", cwd=str(tmp_path), **more) as ann:
+            ann.until("you are ann · it works as long as you are here")
+            ann.until("Nothing waits for you.")
+            ann.says("A tea guide, please.")
+            ann.until("→ manager")
+            ann.until(f"Task t2 is over: finished. {GUIDE}")
+            ann.says("/wat")
+            ann.until("There is no command /wat.")
+            ann.says("who")
+            ann.until("wu  a writer · has nothing to do")
+            ann.says("/history manager")
+            ann.until("ann: A tea guide, please.")
+            ann.until("›")
+            ann.press(CTRL_D)
+            ann.until("Come back with: greenroom talk tea")
+            assert ann.ends() == 0
+
+
+STAGE: dict[tuple[str, str], list[Line]] = {
+    ("manager", "planning"): [
+        [step("task_manager", "Begin the task.")],
+        [step("task_manager", "Finish the task.")],
+    ],
+    ("manager", "task_manager"): [
+        {
+            "action": "add_task",
+            "task_name": "Tasting",
+            "task_intention": "Know the tea",
+            "task_group": ["ann"],
+            "stages": [{"stage_intention": "Taste it", "agent_allocation": {"ann": "Say how it tastes"}}],
+        },
+        {"action": "finish_task", "task_id": "t2", "state": "finished", "summary": "It is mild."},
+    ],
+    ("manager", "reflection"): [[]],
+}
+"""A person has a part in a stage."""
+
+
+@pytest.mark.req("MAS-244", "MAS-248", "MAS-235")
+def test_a_person_has_a_duty_uses_a_tool_for_it_and_reports(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (tmp_path / "tea.txt").write_text("sencha\n")
+    with provider(Company(STAGE)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        asked = talk(home, tmp_path, "--say", "Let us taste.", "--wait", **more)
+        assert asked.code == 6
+        assert "1  manager · your part of t2.s1" in asked.out
+        lines = 'tool read_code in t2.s1 {"file": "tea.txt"}\ndone 1 It is mild.\n'
+        done = talk(home, tmp_path, "--wait", stdin=lines, **more)
+        assert done.code == 0, done.err
+        assert "sencha" in done.out
+        assert "Task t2 is over: finished. It is mild." in done.out
+        shown = greenroom(
+            home, "team", "status", "--type", "step", "--output-format", "json", cwd=str(tmp_path), **more
+        )
+    states = shown.json["states"]
+    assert isinstance(states, dict)
+    mine = [one for one in states.values() if one["agent_id"] == "ann"]
+    assert [(one["executor"], one["stage_id"], one["execution_state"]) for one in mine] == [
+        ("send_message", "no_relative", "finished"),
+        ("read_code", "t2.s1", "finished"),
+        ("summary", "t2.s1", "finished"),
+    ]
+
+
+APPROVED: dict[tuple[str, str], list[Line]] = {
+    ("manager", "planning"): [
+        [step("agent_manager"), step("task_manager")],
+        [step("task_manager")],
+    ],
+    ("manager", "agent_manager"): [{"action": "init_new_agent", "agent_id": "eva", "blueprint": "engineer"}],
+    ("manager", "task_manager"): [
+        {
+            "action": "add_task",
+            "task_name": "A file",
+            "task_intention": "made.txt is there",
+            "task_group": ["eva"],
+            "stages": [{"stage_intention": "Make it", "agent_allocation": {"eva": "Make made.txt"}}],
+        },
+        {"action": "finish_task", "task_id": "t2", "state": "finished", "summary": "It is there."},
+    ],
+    ("manager", "reflection"): [[]],
+    ("eva", "planning"): [[{**step("execute_script", "Make made.txt."), "type": "tool"}]],
+    ("eva", "instruction_generation"): [{"script": "echo tea > made.txt"}],
+    ("eva", "reflection"): [[]],
+    ("eva", "summary"): [{"completion_summary": "It is there.", "state": "finished"}],
+}
+"""An agent wants to run a command that a person has to agree to."""
+
+
+def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company(APPROVED)) as server:
+        more = reached(server)
+        settings(home, "execute_tool_confirm = true\n")
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        asked = talk(home, tmp_path, "--as", "ben", "--say", "Make made.txt.", "--wait", **more)
+        assert asked.code == 6, asked.err
+        assert "yes 1 or no 1 WHY" in asked.out
+        wrong = talk(home, tmp_path, "--as", "ben", stdin="answer 1 perhaps\n", **more)
+        assert wrong.code == 2
+        assert "none of the answers" in wrong.err
+        agreed = talk(home, tmp_path, "--as", "ben", "--wait", stdin="yes\n", **more)
+        assert agreed.code == 0, agreed.err
+        assert "Task t2 is over: finished. It is there." in agreed.out
+    assert (tmp_path / "made.txt").read_text() == "tea\n"
+
+
+@pytest.mark.req("MAS-237", "MAS-243", "MAS-254")
+def test_people_talk_in_groups_and_to_several_one_by_one(tmp_path: Path) -> None:
+    home, script = tmp_path / "home", Company({("manager", "process_message"): ["Noted."]})
+    with provider(script) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        lines = "/form us ben\ngroup us: Between us.\ngroup us: And you, @manager?\ntell ben,manager: Tea!\n"
+        said = talk(home, tmp_path, "--as", "ann", "--wait", stdin=lines, **more)
+        assert said.code == 0, said.err
+        pool = talk(home, tmp_path, "--as", "ben", "--inbox", "--output-format", "json", **more).json
+    found = pool["conversation_pool"]
+    assert isinstance(found, dict)
+    (group,) = found["conversation_groups"]
+    assert [one["content"] for one in group["messages"]] == ["Between us.", "And you, @manager?"]
+    assert [one["content"] for one in found["conversation_privates"]["ann"]] == ["Tea!"]
+    assert script.asked == [("manager", "process_message")] * 2, "what does not name it, it does not hear"
+
+
+def test_a_provider_in_the_way_is_said_and_resume_goes_on(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company(TEA)) as server:
+        new(home, tmp_path, "--person", "ann", **reached(server))
+        wrong = talk(home, tmp_path, "--say", "A tea guide.", "--wait", **reached(server, "sk-wrong-0123456789"))
+        assert wrong.code == 4
+        assert "It stands still: provider: " in wrong.err
+        assert "`resume` lets it go on" in wrong.err
+        right = talk(home, tmp_path, "--wait", stdin="/resume\n", **reached(server))
+        assert right.code == 0, right.err
+        assert GUIDE in right.out
+        again = talk(home, tmp_path, stdin="/resume\n", **reached(server))
+        assert "Nothing stands still." in again.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("answer 7 x", "No letter 7 waits for ann. There are: none."),
+        ("to nobody: x", "There is no agent 'nobody'."),
+        ("group us: x", "There is no group 'us'."),
+        ("tool rm {}", "ann may not use the tool 'rm'."),
+        ("yes", "No step waits for a yes or a no."),
+        ("/to ann", "Type it like this: to NAME: TEXT"),
+    ],
+)
+def test_what_cannot_be_done_gets_a_sentence_and_a_code(tmp_path: Path, line: str, said: str) -> None:
+    home = tmp_path / "home"
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        ended = talk(home, tmp_path, stdin=f"{line}\n", **more)
+    assert ended.code == 2
+    assert said in " ".join(ended.err.split())

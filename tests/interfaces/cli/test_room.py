@@ -1,0 +1,78 @@
+"""What a person reads in their room: letters and how each is answered, in both languages, broken between words."""
+
+import io
+
+import pytest
+from immutables import Map
+from rich.console import Console
+from rich.text import Text
+
+from greenroom.app.organisation.letters import Letter
+from greenroom.app.organisation.typed import COMMANDS
+from greenroom.core.base.ids import AgentId, ApprovalId, MessageId, StepId, TaskId, WaitingId
+from greenroom.core.base.records import evolve
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.message import Message
+from greenroom.core.state.world import NOWHERE
+from greenroom.interfaces.cli.display.room import HELP_ZH, WORDS, Hanging, help_lines, letter_text, said_text
+
+ANN, EVA = AgentId("ann"), AgentId("eva")
+ASKED = Approval(
+    approval_id=ApprovalId("eva#1?1"),
+    step_id=StepId("eva#1"),
+    agent_id=EVA,
+    task_id=TaskId("t1"),
+    question="May it?",
+    digest="",
+    asked_of=ANN,
+    asked_at=0,
+)
+
+
+def message(text: str = "May it?", **more: object) -> Message:
+    known = Message(message_id=MessageId("eva>1"), task_id=TaskId("t1"), sender_id=EVA, receiver=(ANN,), message=text)
+    return evolve(known, **more)
+
+
+@pytest.mark.parametrize(
+    ("changes", "how"),
+    [
+        ({}, "yes 3 or no 3 WHY"),
+        (
+            {"grant": "allow command make\nallow path x"},
+            "yes 3 or no 3 WHY; yes 3 run or yes 3 always for allow command make; allow path x",
+        ),
+        ({"words": True}, "answer 3 …"),
+    ],
+)
+def test_a_letter_says_how_it_is_answered(changes: dict[str, object], how: str) -> None:
+    asked = evolve(ASKED, **changes)
+    world = evolve(NOWHERE, approvals=Map({asked.approval_id: asked}))
+    letter = Letter(number=3, kind="approval", message=message(data={"approval_id": asked.approval_id}))
+    lines = letter_text(world, letter, "en").plain.splitlines()
+    assert lines == ["3  eva · wants a yes or a no", "    May it?", f"    {how}"]
+
+
+def test_a_question_of_somebody_who_waits_says_so() -> None:
+    letter = Letter(number=1, kind="question", message=message("Green?"), waiting=WaitingId("eva>1:ann"))
+    assert letter_text(NOWHERE, letter, "en").plain.startswith("1  eva · asks, waits for you\n    Green?")
+    assert "提问, 正在等您" in letter_text(NOWHERE, letter, "zh").plain
+
+
+def test_what_is_said_in_a_group_names_it_and_nothing_steers_the_terminal() -> None:
+    text = said_text(NOWHERE, message("\x1b[2Jhello", group="us"), "en", ANN).plain
+    assert text == "#us eva\n    [2Jhello"
+
+
+def test_long_lines_are_broken_between_words_and_keep_their_indent() -> None:
+    out = io.StringIO()
+    Console(file=out, width=30).print(Hanging(Text("1  eva\n    one two three four five six seven\n\nend")))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert lines == ["1  eva", "    one two three four five", "    six seven", "", "end"]
+
+
+def test_every_phrase_and_every_command_is_there_in_both_languages() -> None:
+    assert all(set(words) == {"en", "zh"} for words in WORDS.values())
+    assert HELP_ZH.keys() == COMMANDS.keys()
+    assert all(len(line.plain) <= 100 for line in help_lines("en", "manager"))
+    assert len(list(help_lines("zh", "manager"))) == len(COMMANDS) + 1

@@ -1,0 +1,117 @@
+"""Models that never stop: what they begin again and again is ended by the house, and what there is counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from greenroom.abilities.skills.planned.skills.send_message import LONGEST
+from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.core.base.ids import AgentId
+from greenroom.core.rules.intents import SendMessage
+from greenroom.core.state.spec import Turn
+from tests.abilities.skills.planned.digging import SPEC, Dig
+from tests.abilities.skills.planned.planners import (
+    BOSS,
+    DONE,
+    KIM,
+    NOTHING_MORE,
+    T1,
+    Line,
+    message,
+    planner,
+    said,
+    step,
+    tool,
+)
+from tests.organisation.crowd import crowd
+
+ADA, BEA = AgentId("ada"), AgentId("bea")
+Lines = dict[tuple[str, str], Sequence[Line]]
+REST: Lines = {
+    ("ada", "quick_think"): [said("quick_think", "x")],
+    ("ada", "think"): [said("think", "x")],
+    ("ada", "reflection"): [NOTHING_MORE],
+    ("ada", "summary"): [DONE],
+    ("ada", "instruction_generation"): [said("instruction_generation", {"where": "here"})],
+}
+SHORT = Turn(rounds=3, repairs=1)
+
+
+async def test_a_plan_that_only_plans_again_is_none() -> None:
+    lines: Lines = {**REST, ("ada", "planning"): [said("planning", [step("planning")])]}
+    async with crowd(lines, specs={"ada": planner("ada", turn=SHORT)}) as here:
+        await asyncio.wait_for(here.work({"ada": "plan"}), 20)
+        assert (await here.did(ADA))[:2] == ["!planning", "!planning"]
+        assert "Step 1: a plan that only plans again never begins." in here.model.told("planning", 1)
+
+
+async def test_to_look_back_and_plan_again_in_a_stage_ends_with_the_summary() -> None:
+    lines: Lines = {
+        **REST,
+        ("ada", "planning"): [said("planning", [step("quick_think")])],
+        ("ada", "reflection"): [said("reflection", [step("planning")])],
+    }
+    async with crowd(lines, specs={"ada": planner("ada", turn=SHORT)}) as here:
+        await asyncio.wait_for(here.work({"ada": "plan"}), 20)
+        done = await here.did(ADA)
+        assert (done.count("planning"), done[-1]) == (4, "summary")
+
+
+@pytest.mark.parametrize("again", ["reflection", "planning"])
+async def test_a_manager_who_always_finds_something_to_do_stops_until_somebody_wants_something(again: str) -> None:
+    lines: Lines = {
+        ("boss", "planning"): [said("planning", [step("think")])],
+        ("boss", "think"): [said("think", "x")],
+        ("boss", "reflection"): [said("reflection", [step("think"), step(again)])],
+    }
+    request = SendMessage(task_id=T1, receiver=(BOSS,), message="Tea.", need_reply=True, kind="request", sender=KIM)
+    async with crowd(lines, specs={"boss": planner("boss", manager=True, turn=SHORT)}) as here:
+        await here.work()
+        for number in (1, 2):
+            await here.runtime.ask(here.team, request)
+            assert await asyncio.wait_for(here.rest(), 20) == "idle"
+            added = [one for one in await here.steps(BOSS) if one.work.executor == "reflection"]
+            assert len(added) == 4 * number, "three times it may add something, each time somebody asks"
+
+
+@pytest.mark.req("MAS-178", "MAS-179")
+async def test_a_tool_that_is_always_used_once_more_is_ended() -> None:
+    more = said("tool_decision", {"decision": "continue", "direction": "Deeper."})
+    lines: Lines = {**REST, ("ada", "planning"): [said("planning", [tool("dig")])], ("ada", "tool_decision"): [more]}
+    spec = planner("ada", tools=("dig",), turn=SHORT)
+    async with crowd(lines, specs={"ada": spec}, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+        await asyncio.wait_for(here.work({"ada": "dig"}), 20)
+        done = await here.did(ADA)
+        assert done.count("dig") == 3
+        assert done[-3:] == ["tool_decision", "reflection", "summary"]
+        last = [one for one in await here.steps(ADA) if one.work.executor == "tool_decision"][-1]
+        made = (last.result or {})["tool_decision"]
+        assert isinstance(made, dict)
+        assert made["decision"] == "end"
+
+
+@pytest.mark.req("MAS-25")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_two_who_always_ask_back_are_brought_to_an_end(waits: bool) -> None:
+    """A long dialogue is a chain of messages that one who only reads closes."""
+    lines: Lines = {
+        (who, skill): [line]
+        for who, other in (("ada", "bea"), ("bea", "ada"))
+        for skill, line in (
+            ("planning", said("planning", [step("send_message")])),
+            ("send_message", said("send_message", message(other, text="Why?", need_reply=True, waiting=waits))),
+            ("process_message", said("process_message", "I see.")),
+            ("reflection", NOTHING_MORE),
+            ("summary", DONE),
+        )
+    }
+    async with crowd(lines, "ada", "bea") as here:
+        await asyncio.wait_for(here.work({"ada": "ask"}, group=["bea"]), 60)
+        sent = await here.messages()
+        assert LONGEST < len(sent) < 3 * LONGEST
+        assert (sent[-1].need_reply, sent[-1].waiting) == (False, None)
+        assert "process_message" in {*await here.did(ADA), *await here.did(BEA)}
+        assert not (await here.world()).waits
