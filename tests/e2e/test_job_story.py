@@ -167,7 +167,7 @@ def _sees_a_failure_and_mends_it(screen: Typing) -> None:
 
 
 def _is_the_report(done: str, spent: str) -> None:
-    """Line 10: what changed, what proves it, what nobody has proven, and what it cost: what was killed has no figure."""
+    """Line 10: what changed, what proves it, what nobody has proven, and its cost: a killed call has no figure."""
     money = re.search(r"✓ Done: \d+ steps, at most [\d,]+ tokens, \$([\d.]+), [\d.]+s of work", done)
     assert money is not None
     assert float(money[1]) >= float(spent.removeprefix("$"))
