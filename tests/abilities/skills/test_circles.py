@@ -5,8 +5,20 @@ from itertools import count
 
 import pytest
 
-from greenroom.abilities.skills.talk.circles import IDLE, IN_TURN, SAME, TRIVIAL, UNCHANGED, Circle, Circles
+from greenroom.abilities.skills.talk.circles import (
+    IDLE,
+    IN_TURN,
+    RECENT,
+    SAME,
+    SAME_CHECKS,
+    SETTLED,
+    TRIVIAL,
+    UNCHANGED,
+    Circle,
+    Circles,
+)
 from greenroom.core.base.records import Data
+from greenroom.core.ports.checks import REPORT, Checked, Compared, Report, as_data
 from greenroom.core.ports.model import ModelRequest
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
@@ -20,6 +32,14 @@ LONG = "x" * TRIVIAL
 def tool(number: int, given: str, result: Data | None = None, error: str = "") -> Step:
     work = Work(type="tool", executor="echo", instruction_content={"text": given})
     return ended(number, work, result, error=error)
+
+
+def red(number: int, *new: str) -> Step:
+    """The checks were run after an edit, and these tests fail newly."""
+    one = Checked(
+        check="pytest", kind="test", digest="d", outcome="failed" if new else "passed", compared=Compared(new=new)
+    )
+    return tool(number, str(number), {REPORT: as_data(Report(tree=f"t{number}", checks=(one,))), "tree": f"t{number}"})
 
 
 def after(steps: Iterable[Step]) -> Circles:
@@ -37,6 +57,13 @@ def after(steps: Iterable[Step]) -> Circles:
         ([tool(n, "x", {"output": str(n)}) for n in range(20)], None),
         ([tool(n, str(n), error=FAILS) for n in range(SAME)], "same_failure"),
         ([tool(n, str(n), error="" if n == 1 else FAILS) for n in range(SAME)], None),
+        ([tool(n, str(n), error="" if n % 2 else FAILS) for n in range(2 * SAME - 1)], "same_failure"),
+        ([tool(n, str(n), error="" if n % 4 else FAILS) for n in range(4 * RECENT)], None),
+        ([tool(n, str(n), error=FAILS + str(n)) for n in range(RECENT)], None),
+        ([red(n, "t::a") for n in range(SAME_CHECKS)], "same_failure"),
+        ([red(n, "t::a") for n in range(SAME_CHECKS - 1)], None),
+        ([red(n, f"t::{n % 3}") for n in range(3 * SAME_CHECKS)], None),
+        ([red(n) for n in range(3 * SAME_CHECKS)], None),
         ([tool(n, str(n % 2), {"output": "y"}) for n in range(IN_TURN)], "in_turn"),
         ([tool(n, str(n % 3), {"output": "y"}) for n in range(3 * IN_TURN)], None),
         ([tool(n, str(n), {"output": LONG + str(n), "tree": "t"}) for n in range(UNCHANGED + 1)], "no_change"),
@@ -63,6 +90,16 @@ def test_who_was_told_begins_anew_and_is_not_told_twice() -> None:
     assert circles.ends
     circles.begin()
     assert (circles.found, circles.told) == (None, 0)
+
+
+def test_that_somebody_was_told_is_forgotten_when_it_has_long_got_on() -> None:
+    circles = after([tool(n, "x") for n in range(SAME)])
+    circles.tell()
+    for n in range(SETTLED - 1):
+        circles.take(tool(n, str(n), {"output": LONG + str(n)}))
+    assert circles.told == 1
+    circles.take(tool(SETTLED, "new", {"output": LONG}))
+    assert circles.told == 0
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -10,7 +10,8 @@ import pytest
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.ports.commands import Commands
 from greenroom.testing.conformance.commands import CommandsConformance, SurroundingsConformance
-from tests.adapters.sandbox.walls import landlocked
+from greenroom.testing.conformance.running import ran, shell
+from tests.adapters.sandbox.walls import behind, landlocked
 
 
 class Landlocked:
@@ -28,6 +29,13 @@ class Landlocked:
 
 class TestLandlockedCommands(Landlocked, SurroundingsConformance):
     """What is quick."""
+
+    async def test_git_does_not_ask_for_what_the_machine_has_set_and_nobody_here_may_read(self, root: Path) -> None:
+        async with behind(landlocked(root, root.parent / "scratch"), root) as commands:
+            ended = await ran(
+                commands, shell('cat /etc/gitconfig 2>&1; git init -q made && echo "$GIT_CONFIG_NOSYSTEM"')
+            )
+        assert ended.text.splitlines()[-1:] == ["1"]
 
 
 @pytest.mark.prove

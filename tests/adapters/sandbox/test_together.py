@@ -119,11 +119,11 @@ async def test_what_the_command_of_a_killed_house_planted_is_harmless_once_the_n
         stdout=asyncio.subprocess.PIPE,
     )
     assert house.stdout is not None
-    await asyncio.wait_for(house.stdout.readuntil(b"up\n"), 30)
+    said = await asyncio.wait_for(house.stdout.readuntil(b"up\n"), 30)
     house.kill()
     await house.wait()
     hook = root / "sub" / ".git" / "hooks" / "pre-commit"
-    assert hook.exists()
+    assert hook.exists(), said
     async with behind(build(root, root.parent / "scratch"), root) as commands:
         await ran(commands, shell("true"))
     assert not hook.exists()

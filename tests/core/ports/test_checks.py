@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import Check, Checked, Compared, Ran, Report, as_data
+from greenroom.core.ports.checks import Check, Checked, Compared, Ran, Report, as_data, from_data
 
 CHECK = Check(name="npm test", line="npm test", kind="test", why="package.json says so.", means="test: jest")
 DONE = Checked(check="c", kind="test", digest="d", outcome="passed", tests="b1", output="b2")
@@ -41,5 +40,10 @@ def test_clean_is_what_has_nothing_new(changes: dict[str, object], clean: bool) 
 
 def test_a_report_is_the_same_when_it_is_read_again() -> None:
     report = Report(tree="t", checks=(evolve(DONE, compared=Compared(new=("a",))), DONE), left=("x",), base=True)
-    assert msgspec.convert(dict(as_data(report)), Report) == report
+    assert from_data(as_data(report)) == report
     assert report.blobs == ("b1", "b2")
+
+
+@pytest.mark.parametrize("held", [None, "clean", {"tree": 3}, {"checks": []}])
+def test_what_is_no_report_is_none(held: object) -> None:
+    assert from_data(held) is None

@@ -71,7 +71,8 @@ class Landlocked:
             raise
 
     def _enclosed(self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
-        own = {**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp)}
+        # What the machine has set for git may not be read here, and a git that may not read it refuses to work.
+        own = {**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp), "GIT_CONFIG_NOSYSTEM": "1"}
         return Enclosed(
             words=words,
             folder=folder,

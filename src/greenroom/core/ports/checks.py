@@ -54,7 +54,8 @@ class Check:
 class Ran:
     """One check that was run, whole. `tests` are by their ids, or findings of a linter by their text.
 
-    `passed` and `skipped` count also what was not named. `steady` says that the check itself left the tree alone.
+    `passed` and `skipped` count also what was not named. `steady` says that the check itself left the tree alone,
+    `exact` that the tests are by a report which the runner made of them, and not read from what it printed.
     """
 
     check: str
@@ -66,6 +67,7 @@ class Ran:
     seconds: float = 0.0
     tree: str = ""
     steady: bool = True
+    exact: bool = False
     tests: Mapping[str, Word] = msgspec.field(default_factory=dict)
     passed: int = 0
     skipped: int = 0
@@ -128,13 +130,14 @@ class Checked:
 
 @record
 class Report:
-    """One run of some checks on one tree. `base` says that it is what later ones are compared with; `left` says in
-    sentences which checks were not run, and why."""
+    """One run of some checks on one tree. `base` says that it is what later ones are compared with, `fresh` that it
+    was on a copy in which nobody has worked; `left` says in sentences which checks were not run, and why."""
 
     tree: str
     checks: tuple[Checked, ...] = ()
     left: tuple[str, ...] = ()
     base: bool = False
+    fresh: bool = False
 
     @property
     def blobs(self) -> tuple[str, ...]:
@@ -146,6 +149,16 @@ class Report:
 def as_data(report: Report) -> Data:
     """A report as a step's result holds it, under `REPORT`."""
     return msgspec.json.decode(encode(report), type=dict[str, object])
+
+
+def from_data(held: object) -> Report | None:
+    """The report that a step's result holds; None where there is none that can be read."""
+    if not isinstance(held, Mapping):
+        return None
+    try:
+        return msgspec.convert(dict(held), Report)
+    except msgspec.ValidationError:
+        return None
 
 
 class Witness(Protocol):
