@@ -230,6 +230,10 @@ def references(world: World) -> None:
         assert {wait.on, wait.waiter} <= people
         assert wait.task_id in world.tasks
         assert wait.stage_id is None or wait.stage_id in world.tasks[wait.task_id].stages
+    assert set(world.letters) == set(world.mail)
+    assert len(set(world.letters.values())) == len(world.letters)
+    assert max(world.letters.values(), default=0) <= world.team.letters_made
+    assert {one.task_id for one in world.notes.values()} <= set(world.tasks)
     for message in world.mail.values():
         assert {message.sender_id, *message.receiver} <= people
         assert message.task_id in world.tasks

@@ -182,7 +182,7 @@ PARTS = {
         """
         from greenroom.adapters.git.workspaces import GitWorkspace
         from greenroom.core.base.errors import WorldFault
-        async def commit(self, applied, message):
+        async def commit(self, applied, message, **more):
             raise WorldFault("No commit today.")
         GitWorkspace.commit = commit
         """,

@@ -68,7 +68,7 @@ def test_its_lies_are_told_to_it_and_end_with_a_failure(tmp_path: Path) -> None:
 def test_in_place_it_changes_the_files_themselves(tmp_path: Path) -> None:
     shop = staffed(tmp_path, painter="groups: [read, edit]")
     told = shop.runs([turns("bad"), Answer(text="Done.")], "Paint it.", "--agent", "painter", "--in-place")
-    assert (told.code, told.out, shop.reads()) == (0, "Done.\n", "bad\n")
+    assert (told.code, told.out, shop.reads()) == (1, "Done.\n", "bad\n")
     assert "no job" in shop.types("diff", "last").err
 
 

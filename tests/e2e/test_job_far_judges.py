@@ -88,7 +88,15 @@ def test_who_works_in_the_files_themselves_hears_that_nothing_was_judged(tmp_pat
     desk = desk_with(tmp_path, LIES["a module"][0])
     words = ("--yes", "--in-place", "--output-format", "json")
     ended = desk.asks(*changes(BROKEN), Answer(text="Done."), words=words)
-    assert ended.code == 0, ended.err
+    assert ended.code == 1, ended.err
+    assert "✗ unverified:" in ended.err
     assert "NOT verified: it worked in your files themselves. No checks ran, and nothing was judged." in ended.err
     assert '"verified": false' in ended.out.replace('":false', '": false')
     assert (desk.repo / "app.py").read_text() == BROKEN
+
+
+def test_who_only_looks_at_the_files_themselves_has_answered(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, LIES["a module"][0])
+    ended = desk.asks(changes(BROKEN)[0], Answer(text="It subtracts."), words=("--yes", "--in-place"))
+    assert (ended.code, ended.out) == (0, "It subtracts.\n")
+    assert "NOT verified" not in ended.err

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,25 @@ def test_what_a_person_asks_for_is_made_by_agents_that_did_not_exist_before(tmp_
     told = json.dumps([one["execute_result"] for one in steps.values()], ensure_ascii=False)
     assert "sencha" in told, "the tool has read a real file"
     assert "80 degrees" in told
+
+
+@pytest.mark.req("MAS-8", "MAS-31")
+def test_eight_people_who_come_at_once_the_first_time_talk_in_one_organisation(tmp_path: Path) -> None:
+    home, people = tmp_path / "home", [f"p{number}" for number in range(8)]
+
+    def says(who: str) -> Ended:
+        words = ("talk", "tea", "--as", who, "--say", f"{who} is here.")
+        return greenroom(home, *words, cwd=str(tmp_path), **more)
+
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, *(word for one in people for word in ("--person", one)), **more)
+        with ThreadPoolExecutor(len(people)) as together:
+            ended = list(together.map(says, people))
+        assert [one.code for one in ended] == [0] * len(people), [one.err for one in ended]
+        shown = greenroom(home, "team", "list", "--output-format", "json", cwd=str(tmp_path), **more)
+        steps = states(home, tmp_path, "step", **more)
+    teams = shown.json["teams"]
+    assert isinstance(teams, list)
+    assert len([one for one in teams if one["team"]]) == 1, shown.out
+    assert {str(one["agent_id"]) for one in steps.values()} >= set(people), "what each said was said there"

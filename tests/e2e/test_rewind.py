@@ -161,9 +161,9 @@ def test_killed_before_it_had_its_files_it_has_those_of_then_all_the_same(done: 
 def test_a_run_in_the_files_themselves_goes_back_without_them_and_says_so(desk: Desk) -> None:
     replies = (call("execute_script", 1, script="echo 1 >> notes.txt"), Answer(text="Done."))
     with provider([*replies]) as fake:
-        assert desk.types("run", "Write.", "--in-place", **reached(fake)).code == 0
+        assert desk.types("run", "Write.", "--in-place", **reached(fake)).code == 1, "nobody has judged it"
     code, err, heard = goes_on(desk, "rewind", "last", "--to", "2", "once more", replies=[Answer(text="Again.")])
-    assert code == 0, err
+    assert code == 1, err
     assert "The files stay as they are: it works in them itself" in err
     assert "once more" in heard[-1]
     assert (desk.repo / "notes.txt").read_text() == "mine\n1\n"

@@ -88,7 +88,7 @@ def test_no_key_reaches_a_command_a_prompt_the_log_a_recording_or_the_screen(tmp
         recording = ("--record", str(home / "a.jsonl"), "--output-format", "stream-json")
         ended = run(home, project, fake, *recording)
         seen = told(fake)
-        assert ended.code == 0
+        assert ended.code == 1, "a command ran in the files themselves: nobody judges that"
         for secret in (KEY, *PLANTED.values()):
             nowhere(secret, fake, home, ended)
     assert "HOME=" in seen, "or env was never run"

@@ -1,5 +1,6 @@
 """A person's room in an organisation: letters, duties, approvals, groups and tools, at a terminal and in a pipe."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,9 @@ def test_a_provider_in_the_way_is_said_and_resume_goes_on(tmp_path: Path) -> Non
         ("tool rm {}", "ann may not use the tool 'rm'."),
         ("yes", "No step waits for a yes or a no."),
         ("/to ann", "Type it like this: to NAME: TEXT"),
+        ("/inbx", "There is no command /inbx. Did you mean /inbox?"),
+        ("inbx", "That was not sent. Did you mean /inbox? To say it as it is, begin the line with a space."),
+        ("/answer Green", "Type it like this: answer N TEXT"),
     ],
 )
 def test_what_cannot_be_done_gets_a_sentence_and_a_code(tmp_path: Path, line: str, said: str) -> None:
@@ -224,5 +228,102 @@ def test_what_cannot_be_done_gets_a_sentence_and_a_code(tmp_path: Path, line: st
         more = reached(server)
         new(home, tmp_path, "--person", "ann", **more)
         ended = talk(home, tmp_path, stdin=f"{line}\n", **more)
+        heard = talk(home, tmp_path, stdin="/history manager\n", **more)
     assert ended.code == 2
     assert said in " ".join(ended.err.split())
+    assert "Nothing was said between you and manager yet." in heard.err, "it was sent to nobody"
+
+
+def test_what_is_for_somebody_who_is_not_there_reaches_nobody_and_a_later_line_hides_no_failure(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        ended = talk(home, tmp_path, "--as", "ann", stdin="tell ben,nobody: Tea!\ntell ann: Tea!\nwho\n", **more)
+        heard = talk(home, tmp_path, "--as", "ben", stdin="/history ann\n", **more)
+    assert ended.code == 2
+    assert "There is no agent 'nobody'." in ended.err
+    assert "ann is you. Name somebody else." in ended.err
+    assert "Nothing was said between you and ann yet." in heard.err
+
+
+def test_somebody_at_a_terminal_leaves_without_a_failure_whatever_they_typed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        with Typing(home, "talk", cwd=str(tmp_path), columns="60", **more) as ann:
+            ann.says("answer 9 x")
+            ann.until("No letter 9 waits for ann.")
+            ann.until("›")
+            ann.press(CTRL_D)
+            assert ann.ends() == 0
+
+
+def test_a_room_takes_over_from_one_that_is_killed_and_says_when_all_is_over(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        with Typing(home, "talk", "--as", "ann", cwd=here, **more) as ann:
+            ann.until("it works as long as you are here")
+            with Typing(home, "talk", "--as", "ben", cwd=here, columns="60", **more) as ben:
+                ben.until("it works in another terminal")
+                ann.says("tell ben: Tea?")
+                ben.until("Tea?")
+                ann.send(signal.SIGKILL)
+                ann.process.wait(30)
+                ben.says("A tea guide, please.")
+                ben.until("Task t2 is over: finished.")
+                teams = greenroom(home, "team", "list", "--output-format", "json", cwd=here, **more).json["teams"]
+                assert isinstance(teams, list)
+                assert greenroom(home, "cancel", teams[0]["team"], cwd=here, **more).code == 0
+                ben.says("And now?")
+                ben.until("tea is over. `greenroom show")
+                ben.until("›")
+                ben.press(CTRL_D)
+                assert ben.ends() == 0
+
+
+@pytest.mark.parametrize("form", ["json", "stream-json"])
+def test_a_program_is_told_what_could_not_be_done(tmp_path: Path, form: str) -> None:
+    home = tmp_path / "home"
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        said = talk(home, tmp_path, "--say", "x", "--to", "nobody", "--output-format", form, **more).lines[-1]
+        lines = 'inbx\ntool read_code {"file": "nope"}\n'
+        piped = talk(home, tmp_path, "--output-format", form, stdin=lines, **more).lines[-1]
+    assert (said["status"], said["exit_code"]) == ("error", 2)
+    assert str(said["error"]).startswith("There is no agent 'nobody'.")
+    assert (piped["status"], piped["exit_code"]) == ("error", 2)
+    first, second = str(piped["error"]).splitlines()
+    assert first.startswith("That was not sent. Did you mean /inbox?")
+    assert second == "failed: There is no 'nope'."
+
+
+def test_a_command_is_not_said_and_a_slash_can_be(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        refused = talk(home, tmp_path, "--say", "/answer 1 Green.", **more)
+        assert refused.code == 2
+        assert "'/answer 1 Green.' looks like a command" in refused.err
+        assert "--say '//answer 1 Green.'" in refused.err
+        assert talk(home, tmp_path, "--say", "//etc/hosts is broken", **more).code == 0
+        assert talk(home, tmp_path, stdin="//help me\n /help me too\n", **more).code == 0
+        heard = talk(home, tmp_path, stdin="/history manager\n", **more)
+    said = [line.partition("  ")[2] for line in heard.out.splitlines()]
+    assert said == ["ann: /etc/hosts is broken", "ann: /help me", "ann: /help me too"]
+
+
+def test_a_yes_answers_what_the_manager_asks_where_no_step_waits_for_one(tmp_path: Path) -> None:
+    home, script = tmp_path / "home", Company(ASKING)
+    with provider(script) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more).code == 6
+        answered = talk(home, tmp_path, "--wait", stdin="yes\n", **more)
+    assert answered.code == 0, answered.err
+    assert "→ manager (letter 1 is answered)" in answered.err

@@ -24,7 +24,7 @@ ZH = {
 @pytest.mark.parametrize(
     ("language", "lines", "base", "told"),
     [
-        ("en", TEA, "The organisation", f"◆ Task t2 is over: finished. {GUIDE}"),
+        ("en", TEA, "MAS base task", f"◆ Task t2 is over: finished. {GUIDE}"),
         ("zh", ZH, "MAS基础任务进程", "◆ 任务t2已结束：已完成。绿茶：80度，两分钟。"),
     ],
 )
@@ -163,6 +163,14 @@ def test_all_four_types_of_states_come_as_json_and_show_no_key(tmp_path: Path) -
         (("team", "new", "a b"), "'a b' cannot be an organisation's name."),
         (("team", "new", "tea", "--language", "fr"), "'fr' is no language that an organisation speaks."),
         (("team", "new", "tea", "--person", "a,b"), "'a,b' cannot be a person's name."),
+        (("team", "new", "tea", "--person", ""), "'' cannot be a person's name."),
+        (("team", "new", "tea", "--person", "manager"), "'manager' is a person and a manager."),
+        (("team", "new", "tea", "--person", "Writer"), "'Writer' is what the house calls one of its own."),
+        (("team", "new", "tea", "--person", "System"), "'System' is what the house calls one of its own."),
+        (("team", "new", "tea", "--person", "ann", "--person", "ann"), "'ann' is named twice."),
+        (("team", "new", "tea", "--person", "ann", "--person", "Ann"), "'ann' and 'Ann' could be taken for each"),
+        (("talk", "--say", " "), "--say has nothing to say."),
+        (("talk", "--say", "hi", "--to", " , "), "--to names nobody."),
         (("talk", "--to", "ann"), "--to says whom --say is for."),
         (("talk", "--inbox", "--wait"), "--inbox only looks."),
         (("talk", "tea", "--say", "hi"), "There is no organisation 'tea' here."),
@@ -172,6 +180,62 @@ def test_bad_input_gets_a_sentence(tmp_path: Path, words: tuple[str, ...], said:
     ended = greenroom(tmp_path / "home", *words, cwd=str(tmp_path))
     assert ended.code == 2
     assert said in " ".join(ended.err.split())
+
+
+def test_a_name_that_never_ends_is_refused_in_a_line(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path / "home", "team", "new", "tea", "--person", "x" * 5000, cwd=str(tmp_path))
+    assert ended.code == 2
+    assert "up to 64 letters" in ended.err
+    assert len(ended.err) < 400
+
+
+def test_a_person_is_not_called_like_an_agent_nor_a_team_like_another(tmp_path: Path) -> None:
+    agents = tmp_path / "home" / "config" / "greenroom" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "taster.md").write_text("---\nrole: a taster\n---\nTaste.\n")
+    refused = greenroom(tmp_path / "home", "team", "new", "tea", "--person", "Taster", cwd=str(tmp_path))
+    assert (refused.code, "'Taster' is an agent already." in refused.err) == (2, True)
+    new(tmp_path / "home", tmp_path, "--person", "ann")
+    again = greenroom(tmp_path / "home", "team", "new", "Tea", "--person", "ann", cwd=str(tmp_path))
+    assert (again.code, "'Tea' could be taken for the organisation 'tea'" in again.err) == (2, True)
+
+
+def test_a_file_with_mistakes_is_listed_with_what_is_wrong(tmp_path: Path) -> None:
+    home, here, teams = tmp_path / "home", str(tmp_path), tmp_path / ".greenroom" / "teams"
+    new(home, tmp_path, "--person", "ann")
+    (teams / "coffee.toml").write_text("people = [")
+    (teams / "my team.toml").write_text('people = ["ann"]\n')
+    (teams / "folder.toml").mkdir()
+    (teams / "gone.toml").symlink_to(tmp_path / "nowhere.toml")
+    listed = greenroom(home, "team", "list", cwd=here)
+    assert listed.code == 0
+    rows = {line.split("  ")[0]: line for line in listed.out.splitlines()}
+    assert "has not begun" in rows["tea"]
+    for name in ("coffee", "folder", "gone", "my team"):
+        assert "its file has mistakes" in rows[name]
+        assert f"{name}.toml" in listed.err
+    assert "coffee.toml is not TOML" in listed.err
+    assert "'my team' cannot be an organisation's name. Rename the file" in listed.err
+    found = greenroom(home, "team", "list", "--output-format", "json", cwd=here).json["teams"]
+    assert isinstance(found, list)
+    assert {one["name"]: one["stands"] for one in found}["coffee"] == "broken"
+    assert "is not TOML" in {one["name"]: one["fault"] for one in found}["coffee"]
+
+
+def test_a_file_that_breaks_keeps_nobody_from_looking_at_what_it_became_or_stopping_it(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
+        (tmp_path / ".greenroom" / "teams" / "tea.toml").write_text("people = [")
+        assert greenroom(home, "team", "status", "tea", cwd=here, **more).code == 0
+        assert greenroom(home, "talk", "tea", "--inbox", cwd=here, **more).code == 0
+        assert greenroom(home, "team", "stop", "tea", cwd=here, **more).code == 0
+        listed = greenroom(home, "team", "list", cwd=here, **more)
+        assert "stopped; its file has mistakes" in listed.out
+        started = greenroom(home, "team", "start", "tea", cwd=here, **more)
+        assert (started.code, "is not TOML" in started.err) == (3, True)
 
 
 def test_a_bad_charter_and_a_missing_model_get_a_sentence(tmp_path: Path) -> None:

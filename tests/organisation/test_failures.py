@@ -241,6 +241,26 @@ async def test_a_memory_that_is_full_stays_as_it_is_and_the_work_goes_on() -> No
             "Your persistent memory is full: nothing more was kept.",
         )
         assert "nothing more was kept" in here.model.told("reflection")
+        assert "was refused" not in here.model.told("reflection"), "it is told once"
+
+
+@pytest.mark.req("MAS-119", "MAS-155")
+async def test_who_has_failed_in_a_stage_still_reads_what_was_written_to_it_about_that() -> None:
+    lines = {**works("ada", step("quick_think"), step("think")), **decides(ends("stage", "t1.s1", "failed"))}
+    lines["ada", "think"] = ["No."]
+    async with crowd(lines, "bea", specs={"ada": planner("ada", turn=Turn(repairs=0))}) as here:
+        thinking = here.hold(ADA, "quick_think")
+        await here.work({"ada": "think"}, group=["bea"], wait=False)
+        await here.until(lambda world: len(world.agents[ADA].todo) == 2)
+        about = SendMessage(
+            task_id=T1, receiver=(ADA,), message="Mind the cup.", stage_relative=StageId("t1.s1"), sender=BEA
+        )
+        await here.runtime.ask(here.team, about)
+        thinking.set()
+        await here.rest()
+        assert await here.did(ADA) == ["planning", "quick_think", "!think", "reflection", "process_message"]
+        assert (await here.steps(ADA))[3].state == "skipped"
+        assert [one.state for one in (await here.stages())[0].members] == ["failed"]
 
 
 @pytest.mark.req("MAS-100", "MAS-230")

@@ -23,6 +23,7 @@ from greenroom.core.rules.intents import (
     ModifyStep,
     NeedToolDecision,
     QueueSteps,
+    RemoveAgent,
     SendMessage,
     StagePlan,
     SubtaskPlan,
@@ -133,6 +134,36 @@ async def test_what_an_agent_may_not_do_does_not_happen_and_it_reads_why(what: s
         world = await here.world()
         assert (set(world.tasks), set(world.agents), len(world.stages)) == ({T1}, {ADA, BEA, BOSS, KIM}, 1)
         assert not [one for one in await here.messages() if one.kind != "instruction"]
+
+
+SECOND = AgentId("second")
+NOT_EVEN_A_MANAGER: dict[str, tuple[Consequence, str]] = {
+    "a person to manage a task": (
+        AddTask(name="x", intention="y", manager=KIM),
+        "'boss' may not make 'kim' manage a task: people say themselves what they manage. Manage it yourself",
+    ),
+    "a person to go": (RemoveAgent(agent_id=KIM), "'boss' may not remove 'kim', who is a person: only a person may."),
+    "another manager to go": (RemoveAgent(agent_id=SECOND), "'boss' may not remove 'second', who manages"),
+    "a person to be made": (AddAgent(agent_id=AgentId("eve"), spec=AgentSpec(name="e", kind="human")), "may not make"),
+    "an agent twice": (AddAgent(agent_id=ADA, spec=AgentSpec(name="ada")), "The agent id 'ada' is taken."),
+    "a task that never ends": (AddTask(name="x", intention="y", manager=BOSS, standing=True), "never ends"),
+}
+
+
+@pytest.mark.req("MAS-163", "MAS-169", "MAS-233")
+@pytest.mark.parametrize("what", NOT_EVEN_A_MANAGER)
+async def test_what_not_even_a_manager_may_do_does_not_happen_and_it_reads_why(what: str) -> None:
+    wish, why = NOT_EVEN_A_MANAGER[what]
+    lines = {("boss", "think"): [said("think", "x")]}
+    second = planner("second", manager=True)
+    async with crowd(lines, "ada", specs={"second": second}, executors=[Rogue(wish)]) as here:
+        await here.work()
+        await here.queue("boss", *(Work(type="skill", executor=one) for one in ("quick_think", "think")))
+        await here.rest()
+        assert f"{type(wish).__name__} was refused." in here.model.told("think")
+        assert why in here.model.told("think")
+        world = await here.world()
+        assert (set(world.tasks), set(world.agents)) == ({T1}, {ADA, BOSS, KIM, SECOND})
 
 
 @pytest.mark.req("MAS-132", "MAS-181")

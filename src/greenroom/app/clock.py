@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 
@@ -10,6 +11,9 @@ from greenroom.core.base.ids import TeamId
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 """No signs that look alike: people type these."""
+
+SIGNS = 8
+"""How many of them an id has."""
 
 
 class SystemClock:
@@ -22,4 +26,14 @@ class SystemClock:
 
 def new_team_id() -> TeamId:
     """Eight random signs, of which a person types three or four."""
-    return TeamId("".join(secrets.choice(ALPHABET) for _ in range(8)))
+    return TeamId("".join(secrets.choice(ALPHABET) for _ in range(SIGNS)))
+
+
+def team_id_for(*parts: str) -> TeamId:
+    """Eight signs that are the same for the same parts, in whichever process."""
+    number = int.from_bytes(hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest())
+    signs = list[str]()
+    for _ in range(SIGNS):
+        number, rest = divmod(number, len(ALPHABET))
+        signs.append(ALPHABET[rest])
+    return TeamId("".join(signs))

@@ -21,11 +21,12 @@ from greenroom.app.standing import Standing, standing
 from greenroom.app.vigil import Vigil
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.codec import checked_intent, decode_archived, decode_event, decode_outcome, encode_intent
 from greenroom.core.ports.log import Held, InboxRow, Lease, Store
+from greenroom.core.rules.decide import decide
 from greenroom.core.rules.draft import DOOR
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
 from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
@@ -33,7 +34,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
-from greenroom.core.state.world import World
+from greenroom.core.state.world import NOWHERE, World
 from greenroom.core.sync.replay import all_steps, fork_log, rebuild_archive, replay
 
 ORPHANED_AFTER: Final = 0.5
@@ -96,10 +97,13 @@ class Runtime:
         limits: Limits = UNLIMITED,
         waiting_timeout: int | None = None,
         begin: Iterable[Intent] = (),
+        named: TeamId | None = None,
     ) -> TeamId:
         """Make a team with its first agents and what it is to begin with, all at once or not at all.
 
         It is owned here but does not work yet. `waiting_timeout` (ms) is how long an agent waits for another one.
+        `named` is the id that it is to have: `RunsElsewhere` while another process makes or runs that one, `Refused`
+        when it is there.
         """
         founding = CreateTeam(
             team_id=new_team_id(),
@@ -110,16 +114,29 @@ class Runtime:
             waiting_timeout=waiting_timeout,
         )
         members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
-        _, *rest = _checked(founding, *members, *begin)
-        team = await self._new_stream()
+        _, *rest = wanted = _checked(founding, *members, *begin)
+        _rehearse(wanted, self._clock.now())
+        team = await self._new_stream() if named is None else await self._stream_of(named)
         try:
-            async with self._alone(team):
-                host = await self._own(team)
-            await _accepted(host, evolve(founding, team_id=team), *rest)
+            await self._begin(team, evolve(founding, team_id=team), *rest)
         except BaseException:
             await self.stop(team)
-            await self.log.forget(team)
+            if named is None:  # one that was named may be another's by now; what is empty is the next one's to fill
+                await self.log.forget(team)
             raise
+        return team
+
+    async def _begin(self, team: TeamId, *intents: Intent) -> None:
+        async with self._alone(team):
+            host = await self._own(team)
+        if host.world.team.team_id:  # made by another process since we looked
+            raise _is_there(team)
+        await _accepted(host, *intents)
+
+    async def _stream_of(self, team: TeamId) -> TeamId:
+        await self.log.create(team, self._clock.now())
+        if (await self.log.head(team)).version:
+            raise _is_there(team)
         return team
 
     async def _new_stream(self) -> TeamId:
@@ -249,7 +266,7 @@ class Runtime:
     async def _own(self, team: TeamId, *, force: bool = False) -> Host:
         lease = await self.log.acquire(team, self._owner, force=force)
         if isinstance(lease, Held):
-            raise WorldFault(
+            raise RunsElsewhere(
                 f"Team {team!r} runs already, in {lease.owner}. Watch it with `greenroom events {team} --follow`, "
                 "or end that process first."
             )
@@ -314,6 +331,20 @@ class Runtime:
     async def _take_all(self, visitor: Host) -> None:
         for row in await self.log.waiting(visitor.lease.stream):
             await visitor.take(row)
+
+
+def _is_there(team: TeamId) -> Refused:
+    return Refused(Rejected(code="team_exists", why=f"There is a team {team!r} already."))
+
+
+def _rehearse(intents: Sequence[Intent], now: int) -> None:
+    """Refuse what a new team cannot begin with before anything of it is made."""
+    world = NOWHERE
+    for intent in intents:
+        decided = decide(world, intent, by=DOOR, now=now)
+        if isinstance(decided, Rejected):
+            raise Refused(decided)
+        world = decided.world
 
 
 def _checked(*intents: Intent) -> Sequence[Intent]:

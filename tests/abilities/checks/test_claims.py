@@ -27,6 +27,19 @@ NO_PROOF = "It says that all tests pass, and no clean run of the checks on this 
         ),
         ("新增了 `src/报告.py`，并更新了文档。", "It speaks of 'src/报告.py' as done, and there is no such file."),
         ("Updated `cli.py:40`, so it no longer fails.", "It speaks of 'cli.py' as done, and there is no such file."),
+        ("I wrote docs/usage.md.", "It speaks of 'docs/usage.md' as done, and there is no such file."),
+        (
+            "I added tests to tests/test_more.py and updated README.md.",
+            "It speaks of 'tests/test_more.py' as done, and there is no such file.",
+        ),
+        ("Created a new file usage.md, and that is it.", "It speaks of 'usage.md' as done, and there is no such file."),
+        (
+            "I updated README.md, docs/a.md and docs/b.md.",
+            "It speaks of 'docs/b.md' as done, and there is no such file.",
+        ),
+        ("I changed:\n\n- src/none.py: more words", "It speaks of 'src/none.py' as done, and there is no such file."),
+        ("新增了文件docs/usage.md。", "It speaks of 'docs/usage.md' as done, and there is no such file."),
+        ("I deleted README.md.", "It says that 'README.md' was deleted, and it is still there."),
         ("Removed `README.md`.", "It says that 'README.md' was deleted, and it is still there."),
         ("Added `test_yaml` and `test_json`.", "It speaks of the test 'test_yaml', and no such test ran."),
         ("All tests pass, no regressions.", NO_PROOF),
@@ -57,6 +70,13 @@ def test_a_claim_that_nothing_proves_is_named(text: str, told: str) -> None:
         "I added a call of `parser.parse_args` and changed `self.rows`.",
         "```\nI created `nowhere.py` and all tests pass\n```",
         "See `docs/none.md` for more.",
+        "I added Node.js support and updated the handling of Next.js pages.",
+        "I changed the loader, so that config.yaml is read from the home folder.",
+        "Results are written to out/result.json, and a copy is created in out/copy.json.",
+        "I added a link to https://example.org/docs/usage.md and to example.org/more.md.",
+        "I added a helper that reads settings.yaml.",
+        "I wrote app/export.py and README.md.",
+        "I have not created docs/usage.md.",
         "Removed `old.py`.",
         "没有修改 `setup.py`。",
         "如果所有测试通过，就可以合并。",
@@ -77,6 +97,30 @@ def test_names_of_tests_are_left_alone_where_nobody_knows_them() -> None:
     assert unproven("Added `test_yaml`.", Facts(exists=HERE)) == ()
 
 
+COUNTED = Facts(exists=HERE, passed=12, added=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("I added 3 tests.", 3),
+        ("Wrote five new unit tests for it.", 5),
+        ("4 new tests were added.", 4),
+        ("新增了 3 个测试。", 3),
+        ("编写了五个单元测试。", 5),
+    ],
+)
+def test_more_tests_than_are_new_were_not_added(text: str, number: int) -> None:
+    told = f"It says that {number} tests were added; in the run that counts 2 are new."
+    assert unproven(text, COUNTED) == (told,)
+    assert unproven(text, Facts(exists=HERE, passed=12)) == (), "nobody has counted"
+
+
+@pytest.mark.parametrize("text", ["I added 2 tests.", "I added three test files.", "I would have added 9 tests."])
+def test_tests_that_are_there_or_were_only_thought_of_may_be_spoken_of(text: str) -> None:
+    assert unproven(text, COUNTED) == ()
+
+
 @given(st.text(max_size=500))
 def test_any_text_can_be_read(text: str) -> None:
     assert isinstance(unproven(text, NONE), tuple)
@@ -85,3 +129,5 @@ def test_any_text_can_be_read(text: str) -> None:
 def test_a_long_text_is_read_quickly() -> None:
     assert unproven("the the tests " * 20_000, NONE) == ()
     assert unproven("`a" * 50_000 + "all " * 20_000, NONE) == ()
+    assert unproven("added " + "a/" * 50_000, NONE) == ()
+    assert unproven("added the " * 10_000, NONE) == ()

@@ -136,3 +136,20 @@ def test_files_that_cannot_be_read_as_what_they_are_end_the_search_there() -> No
     )
     assert found.check_of("check.py")
     assert not found.check_of("app.py")
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("make test", "Makefile"),
+        ("make test", "GNUmakefile"),
+        ("just check", "justfile"),
+        ("cd web && make test", "web/Makefile"),
+        ("sh -c 'make test'", "Makefile"),
+    ],
+)
+def test_the_file_of_a_recipe_judges_also_one_that_is_not_there_yet(line: str, path: str) -> None:
+    found = judged({"web/x": ""}, "", line)
+    assert found.check_of(path) == "make test"
+    assert not found.is_doubtful(path)
+    assert not found.check_of("app.py")

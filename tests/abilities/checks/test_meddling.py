@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.checks.meddling import Changed, is_test, judges, meddled, redefined
+from greenroom.abilities.checks.judge_names import is_test
+from greenroom.abilities.checks.meddling import Changed, judges, meddled, redefined
 from greenroom.abilities.checks.python_tests import rewritten
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check

@@ -7,7 +7,7 @@ import multiprocessing as mp
 import os
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -21,7 +21,7 @@ from greenroom.core.ports.workspace import Applied
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import dirty, edit
 
-Act = Literal["apply", "undo", "commit", "undo commit"]
+Act = Literal["apply", "undo", "commit", "undo commit", "revert"]
 CHANGING = frozenset({"unlink", "link", "rename", "symlink", "mkdir", "rmdir", "fsync", "fchmod", "open"})
 SECONDS = 60
 FIRST: Mapping[Act, tuple[Act, ...]] = {
@@ -29,6 +29,7 @@ FIRST: Mapping[Act, tuple[Act, ...]] = {
     "undo": ("apply",),
     "commit": ("apply",),
     "undo commit": ("apply", "commit"),
+    "revert": ("apply", "commit"),
 }
 """What has to be done before."""
 
@@ -78,7 +79,7 @@ async def acted(workspace: GitWorkspace, act: Act, base: str, tip: str) -> None:
     elif act == "commit":
         await workspace.commit("r1/1", "Do it")
     else:
-        await workspace.undo("r1/1")
+        await workspace.undo("r1/1", revert=act == "revert")
 
 
 def copied(root: Path, to: Path) -> Person:
@@ -105,9 +106,15 @@ def _main(root: str, home: str, act: Act, pair: tuple[str, str], at: int) -> Non
     count = Countdown(at)
     tried = Git.tried
 
-    async def dying(self: Git, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
+    async def dying(
+        self: Git,
+        *words: str,
+        stdin: bytes = b"",
+        seconds: float = SECONDS,
+        begun: Callable[[int], None] | None = None,
+    ) -> Answer:
         count()
-        return await tried(self, *words, stdin=stdin, seconds=seconds)
+        return await tried(self, *words, stdin=stdin, seconds=seconds, begun=begun)
 
     async def life() -> None:
         workspace = await Person(Path(root), Path(home)).workspace()

@@ -9,7 +9,7 @@ from pathlib import Path
 from greenroom.adapters.git.staging import LARGEST, Named, nothing
 from greenroom.adapters.git.workspaces import GitWorkspace
 from greenroom.core.ports.workspace import Mark, Recorded, Worktree
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 
 
 class Person:

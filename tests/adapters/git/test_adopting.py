@@ -11,7 +11,7 @@ from greenroom.adapters.git.house import House
 from greenroom.adapters.git.refs import move
 from greenroom.adapters.git.workspaces import GitWorkspace
 from greenroom.core.ports.workspace import Applied, Undone, WorkspaceFault
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, got, opened, put, worked
 
 THREAD = "ann@t1"

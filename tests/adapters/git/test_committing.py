@@ -8,7 +8,7 @@ import pytest
 
 from greenroom.adapters.git.workspaces import GitWorkspace
 from greenroom.core.ports.workspace import Applied, Branched, Buried, Clashes, Undone, WorkspaceFault, Worktree
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import SHAPES, TEXT, dirty, edit, plain
 

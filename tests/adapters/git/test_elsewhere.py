@@ -11,7 +11,7 @@ from greenroom.adapters.git.names import unquoted
 from greenroom.adapters.git.standing import GitWorktrees
 from greenroom.adapters.git.workspaces import GitWorkspace
 from greenroom.core.ports.workspace import Applied, Buried, Undone, WorkspaceFault, Worktree
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import SHAPES, TEXT, plain
 from tests.adapters.git.test_committing import brought

@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 import pytest
 
-from greenroom.adapters.git import locks, running, writing
+from greenroom.adapters.git import hooked, locks, running, writing
 from greenroom.adapters.git.faults import fault_of
 from greenroom.adapters.git.standing import GitWorktrees
 from greenroom.adapters.git.workspaces import GitWorkspace
 from greenroom.core.ports.workspace import Applied, Clashes, WorkspaceFault
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
 
@@ -90,11 +90,11 @@ async def test_a_lock_of_another_git_is_waited_for_and_named(person: Person, mon
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
     assert isinstance(applied, Applied)
     lock = person.write(".git/index.lock", "")
-    monkeypatch.setattr(running, "PATIENCE", 0.2)
+    monkeypatch.setattr(hooked, "PATIENCE", 0.2)
     with pytest.raises(WorkspaceFault, match="index\\.lock") as caught:
         await workspace.commit(applied.id, "Do it")
     assert caught.value.reason == "locked"
-    monkeypatch.setattr(running, "PATIENCE", 30.0)
+    monkeypatch.setattr(hooked, "PATIENCE", 30.0)
     asyncio.get_running_loop().call_later(0.3, lock.unlink)
     assert (await workspace.commit(applied.id, "Do it")).commit == person.git("rev-parse", "HEAD").strip()
 
@@ -154,6 +154,7 @@ async def test_a_full_disk_in_the_middle_leaves_nothing(person: Person, room: in
     ):
         await workspace.apply("r1", worktree.base, done.commit)
     assert (said.value.reason, tree_of(person.root)) == ("disk", before)
+    assert [one.state for one in await workspace.applied("r1")] == ["dropped"], "nobody goes on with it"
     assert isinstance(await workspace.apply("r1", worktree.base, done.commit), Applied), "with room it works"
 
 

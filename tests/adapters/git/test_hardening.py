@@ -89,7 +89,6 @@ async def test_nothing_in_a_repository_is_run(person: Person) -> None:
     assert applied.merged == ("a.txt",)
     await workspace.blame("a.txt", 20)
     assert isinstance(await workspace.undo(applied.id), Undone)
-    await worktree.restore(worktree.base)
     assert (sprung(person), list((person.root.parent / "elsewhere").iterdir())) == ("", [])
 
 

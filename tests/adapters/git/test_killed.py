@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from greenroom.core.ports.workspace import Undone
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.killed import Act, acted, copied, live, prepared
 from tests.adapters.git.person import Person
 
@@ -71,7 +71,7 @@ async def story(folder: Path, act: Act) -> Story:
 @pytest.mark.req("G-2")
 @pytest.mark.parametrize(
     ("act", "places"),
-    [("apply", (27, 38)), ("undo", (22, 36)), ("commit", (21,)), ("undo commit", (56,))],
+    [("apply", (27, 38)), ("undo", (22, 36)), ("commit", (21,)), ("undo commit", (56,)), ("revert", (60,))],
 )
 async def test_a_killed_one_is_finished_or_taken_back(tmp_path: Path, act: Act, places: tuple[int, ...]) -> None:
     made = await story(tmp_path, act)

@@ -12,7 +12,7 @@ import pytest
 from greenroom.adapters.git import staging, writing
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Applied, LeftOut, WorkspaceFault
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
 from tests.adapters.git.test_faults import FullDisk

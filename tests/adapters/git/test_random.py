@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greenroom.core.ports.workspace import Applied, Clashes, Mark, Undone
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened
 
 NAMES = ("a", "b", "d/a", "d/b", "d/e/a", "f/中", "g h/i", "x.bin")

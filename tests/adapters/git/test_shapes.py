@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.core.ports.workspace import Applied, LeftOut, Undone
-from greenroom.testing.conformance.workspace import tree_of
+from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import SHAPES, edit, is_copied, plain
 

@@ -46,6 +46,7 @@ async def test_what_a_commit_holds_can_be_read(person: Person, tmp_path: Path) -
     )
     assert await theirs.contents(made.commit, ["a.py"]) == {"a.py": b"A = 2\r\n"}
     assert await theirs.contents(made.commit, []) == {}
+    assert "a.py" in await theirs.paths(made.commit)
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")

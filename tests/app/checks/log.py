@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from greenroom.app.checks.receipts import BASELINE, DELIVER
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import REPORT, Check, Checked, Compared, Report, as_data
@@ -46,7 +47,7 @@ class Story:
         return self.step("patch", {"files": [{"path": "app.py"}]}, state)
 
     def checked(self, *checks: Checked, base: bool = False, state: StepEnd = "finished") -> Story:
-        """Checks are run."""
+        """Checks are run by the house: on the base, or on a fresh copy."""
         tree = checks[0].tree if checks else "new"
-        report = Report(tree=tree, checks=checks, base=base)
-        return self.step("run_checks", {REPORT: dict(as_data(report))}, state)
+        report = Report(tree=tree, checks=checks, base=base, fresh=not base)
+        return self.step(BASELINE if base else DELIVER, {REPORT: dict(as_data(report))}, state)

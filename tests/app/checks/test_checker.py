@@ -9,7 +9,8 @@ import pytest
 
 from greenroom.abilities.checks.comparing import in_a_sentence
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.app.checks.checker import ProjectChecks, base_of
+from greenroom.app.checks.checker import NO_REPORT, ProjectChecks, base_of
+from greenroom.app.checks.folder import FolderLook
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import AS_A_WHOLE, Check, Checked, Report
@@ -144,11 +145,36 @@ async def test_make_runs_a_recipe_and_a_changed_one_has_another_digest(tmp_path:
         one = only(await checks.run((), shelf))
         written(tmp_path, {"Makefile": "other:\n\ttrue\n"})
         gone = only(await checks.run((), shelf))
-    assert one.outcome == "passed"
+    assert (one.outcome, one.exit, one.reason) == ("could_not_run", 0, NO_REPORT)
     assert one.digest != base.digest
-    assert one.compared is not None
-    assert one.compared.fewer == 4
     assert (gone.outcome, gone.compared and gone.compared.new) == ("could_not_run", (AS_A_WHOLE,))
+
+
+SPEAKS = """import sys
+print("FAILED tests/test_app.py::test_old - assert 2 == 3")
+print("1 failed, 3 passed in 0.01s")
+sys.exit(1)
+"""
+
+
+async def test_who_speaks_for_a_runner_and_makes_no_report_has_not_run(tmp_path: Path) -> None:
+    written(tmp_path, SMALL)
+    async with checker(tmp_path, PYTEST) as checks:
+        assert only(await checks.baseline(Shelf())).failing == 1
+        written(tmp_path, {"app.py": "def add(a, b):\n    return 0\n", "pytest.py": SPEAKS})
+        one = only(await checks.run((), Shelf()))
+    assert (one.outcome, one.clean, one.reason) == ("could_not_run", False, NO_REPORT)
+
+
+async def test_a_copy_in_which_nothing_can_be_run_says_why_for_each_check(tmp_path: Path) -> None:
+    written(tmp_path, SMALL)
+    async with checker(tmp_path, PYTEST) as checks:
+        await checks.baseline(Shelf())
+        commands = PlainCommands(tmp_path)
+        beside = checks.elsewhere(commands, tree_of(tmp_path), FolderLook(tmp_path), unable="`npm ci` failed.")
+        report = await beside.run((), Shelf())
+        commands.close()
+    assert (report.fresh, only(report).outcome, only(report).reason) == (True, "could_not_run", "`npm ci` failed.")
 
 
 async def test_a_pytest_that_hides_its_end_is_seen_through(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ import pytest
 from greenroom.abilities.checks.claims import Facts, among
 from greenroom.abilities.checks.meddling import Meddled
 from greenroom.abilities.checks.syntax import SyntaxFault
-from greenroom.app.checks.receipts import base_report, receipts, report_in
+from greenroom.app.checks.receipts import DELIVER, base_report, receipts, report_in
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import Checked, Compared, Report
+from greenroom.core.ports.checks import REPORT, Checked, Compared, Report, as_data
 from tests.app.checks.log import CLEAN, LINTED, PYTEST, RUFF, Story
 
 NEW = Delivered(tree="new")
@@ -169,3 +169,44 @@ def test_the_base_is_the_first_one() -> None:
     assert report_in(Story().step("converse").steps[0]) is None
     (one,) = receipts(Story().checked(evolve(CLEAN, steady=False)).steps)
     assert one.outcome == "changed_files"
+
+
+def test_what_an_agent_ran_itself_and_what_ran_where_it_worked_prove_nothing() -> None:
+    clean = Report(tree="new", checks=(CLEAN,), fresh=True)
+    told: dict[str, object] = {REPORT: dict(as_data(clean))}
+    worked_in: dict[str, object] = {REPORT: dict(as_data(evolve(clean, fresh=False)))}
+    for story in (Story().edit().step("run_checks", told), Story().edit().step(DELIVER, worked_in)):
+        assert judged(story).missing == ("'pytest' was never run on the work.",)
+    forged: dict[str, object] = {REPORT: dict(as_data(Report(tree="old", checks=(CLEAN,), base=True)))}
+    assert base_report(Story().step("mcp_look", forged).steps) is None, "only the house's own run on the base is one"
+
+
+UNABLE = evolve(BASE, outcome="could_not_run", reason="It found no tests.", passed=0)
+
+
+def test_a_check_that_could_not_run_on_the_base_counts_only_with_tests_that_pass() -> None:
+    found = judged(Story().checked(UNABLE, base=True).edit().checked(CLEAN))
+    assert found.verified
+    assert found.remarks == ("'pytest' could not run on the base (It found no tests): nothing is compared.",)
+    silent = judged(Story().checked(UNABLE, base=True).edit().checked(evolve(CLEAN, passed=0)))
+    assert not silent.verified
+    (told,) = silent.missing
+    assert told.startswith("'pytest' could not run on the base (It found no tests), and now it ends well and names no")
+
+
+@pytest.mark.parametrize(
+    ("base", "now", "wrong"),
+    [
+        (BASE, evolve(CLEAN, passed=15), False),
+        (BASE, evolve(CLEAN, passed=14), True),
+        (BASE, evolve(CLEAN, passed=13, skipped=2), False),
+        (BASE, evolve(compared(gone=("a", "b")), passed=13), False),
+        (evolve(BASE, passed=0), evolve(CLEAN, passed=0), False),
+    ],
+    ids=["so many", "one too few", "one is skipped", "two got other names", "nobody counts"],
+)
+def test_tests_that_were_said_to_be_added_are_counted(base: Checked, now: Checked, wrong: bool) -> None:
+    says = Delivered(tree="new", says="I added 3 tests.", facts=Facts(exists=among([])))
+    found = judged(Story().checked(base, base=True).edit().checked(now), says)
+    assert found.verified is not wrong
+    assert any("3 tests were added" in one for one in found.claims) is wrong

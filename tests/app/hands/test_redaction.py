@@ -13,7 +13,7 @@ from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.redaction import MASK, Redaction, known_secrets, stands_in
+from greenroom.app.hands.redaction import MASK, Redaction, known_secrets, stands_in, without_secrets
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import ProviderSettings
@@ -212,3 +212,15 @@ def test_fifty_megabytes_are_searched_in_a_moment() -> None:
         began = time.process_time()
         assert redaction.text(text) == text
         assert time.process_time() - began < 5
+
+
+def test_a_program_that_has_no_use_for_our_keys_gets_none_of_them() -> None:
+    told = (ProviderSettings(key_env="MINE"), ProviderSettings(key=Secret("x", "sk-in-settings-01")))
+    around = {
+        "OPENAI_API_KEY": "short",
+        "MINE": KEY,
+        "A_COPY": f" {KEY}",
+        "OTHER": "sk-in-settings-01",
+        "WORD": "short",
+    }
+    assert without_secrets({**around, "PATH": "/bin"}, told) == {"WORD": "short", "PATH": "/bin"}

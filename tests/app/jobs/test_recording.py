@@ -93,3 +93,10 @@ async def test_what_acts_elsewhere_keeps_nobody_waiting() -> None:
 def test_what_changes_nothing_is_not_recorded() -> None:
     tool = Writes("look", Copy(), group="read", effect="pure")
     assert recorded(tool, cast("Worktree", Copy()), asyncio.Lock()) is tool
+
+
+async def test_who_records_by_itself_is_waited_for_and_nothing_is_recorded_after_it() -> None:
+    copy, turn = Copy(), asyncio.Lock()
+    tool = recorded(Writes("deliver", copy), cast("Worktree", copy), turn, by_itself=("deliver",))
+    done = await tool.run(bench("deliver"))
+    assert (done.result, copy.commits, copy.written) == ({"output": "written"}, [], {"deliver1", "deliver2"})

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from greenroom.app.jobs.report import SHOWN, JobReport
+import pytest
+
+from greenroom.app.jobs.delivering import NAME
+from greenroom.app.jobs.report import LATER, SHOWN, JobReport, verdict_in
+from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.workspace import Change, Diff
+from greenroom.core.state.step import Step, Work
 
 RECEIPT = {"check": "pytest", "outcome": "clean", "exit": 0, "tree": "0123456789abcdef", "step": "ann#7"}
 
@@ -62,3 +67,47 @@ def test_only_a_verdict_that_says_so_is_verified() -> None:
         for one in ("verified", "x")
     ]
     assert [one.verified for one in found] == [True, False]
+
+
+def ended(number: int, executor: str, **result: object) -> Step:
+    work = Work(type="tool", executor=executor, intention="Do it.")
+    return Step(
+        step_id=StepId(f"ann#{number}"),
+        task_id=TaskId("t1"),
+        agent_id=AgentId("ann"),
+        thread_id=ThreadId("ann@t1"),
+        stage_id=None,
+        subtask_id=None,
+        queued_at=0,
+        work=work,
+        state="finished",
+        result=result,
+    )
+
+
+@pytest.mark.parametrize(
+    ("later", "state"),
+    [
+        ((), "verified"),
+        (({"tree": "t1"}, {"text": "said"}), "verified"),
+        (({"tree": "t2"},), "unproven"),
+        (({"tree": "t2"}, {"tree": "t1"}), "unproven"),
+    ],
+    ids=["nothing", "the same files", "other files", "there and back: nobody has looked"],
+)
+def test_a_verdict_holds_for_the_files_it_was_about(later: tuple[dict[str, object], ...], state: str) -> None:
+    good = ended(1, NAME, verdict={"state": "verified"}, tree="t1")
+    steps = [good, *(ended(number, "patch", **one) for number, one in enumerate(later, 2))]
+    found = verdict_in(steps)
+    assert (found["state"], found.get("missing", [])) == (state, [] if state == "verified" else [LATER])
+    assert verdict_in([*steps, good])["state"] == "verified", "and again"
+
+
+def test_only_the_house_has_a_say_in_the_verdict() -> None:
+    assert verdict_in([ended(1, "patch", verdict={"state": "verified"})])["state"] == "unproven"
+    assert JobReport(
+        base="b",
+        tip="t",
+        diff=Diff(changes=(), text=""),
+        verdict={"missing": ["a"], "changed": ["b"], "claims": ["c"], "remarks": ["d"]},
+    ).unproven == ("a", "b", "c")

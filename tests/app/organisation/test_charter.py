@@ -70,6 +70,11 @@ def test_every_mistake_has_its_sentence(tmp_path: Path) -> None:
         ("people = []", "nobody belongs to it"),
         ("", "nobody belongs to it"),
         ('people = ["manager"]', "'manager' is a person and a manager"),
+        ('people = ["Manager"]', "'Manager' is a person and a manager"),
+        ('people = ["writer"]', "'writer' is what the house calls one of its own"),
+        ('people = ["DOOR"]', "'DOOR' is what the house calls one of its own"),
+        ('people = ["ann", "ANN"]', "'ann' and 'ANN' could be taken for each other"),
+        ('people = ["ann", "ａｎｎ"]', "could be taken for each other"),
         ('people = ["ann"]\n[person.ben]\nrole = "x"', "describes nobody: 'ben' is not among"),
         ('people = ["ann"]\nperson = 3', "`person` is a table"),
         ("people = [", "is not TOML"),
@@ -111,6 +116,7 @@ def test_what_is_written_can_be_read_and_is_shared(tmp_path: Path) -> None:
     assert "!teams/*.toml" in (tmp_path / ".greenroom" / ".gitignore").read_text()
     with pytest.raises(Refused, match="an organisation 'tea' already"):
         write_charter(tmp_path, Wish(name="tea", people=("ann",), language="en"))
+    assert path.read_text(encoding="utf-8").startswith("# 一个组织")
     unsaid = write_charter(tmp_path, Wish(name="plain", people=("ann",), language="en"))
     assert read_charter(tmp_path, unsaid).model == ""
 
@@ -121,10 +127,14 @@ def test_what_is_written_can_be_read_and_is_shared(tmp_path: Path) -> None:
         Wish(name="../tea", people=("ann",), language="en"),
         Wish(name="tea", people=("a b",), language="en"),
         Wish(name="tea", people=("ann",), language="en", model="http://here"),
+        Wish(name="tea", people=("ann", "ann"), language="en"),
+        Wish(name="tea", people=("Manager",), language="en"),
+        Wish(name="tea", people=("ann", "ANN"), language="en"),
+        Wish(name="tea", people=("ann",), language="en", others=("Ann",)),
     ],
 )
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, wish: Wish) -> None:
-    with pytest.raises(Refused, match="cannot be"):
+    with pytest.raises(Refused, match=r"cannot be|twice|another name"):
         write_charter(tmp_path, wish)
     assert not folder_of(tmp_path).exists()
 

@@ -1,23 +1,27 @@
 """Founding: the managers and people of a charter, the task that never ends, and what a changed charter changes."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from greenroom.abilities.skills.planned.twelve import TWELVE
-from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.app.clock import team_id_for
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.finding import found_by_id, founded, organisations
 from greenroom.app.organisation.founding import Founders, found, founders_of, lower, renewed
-from greenroom.app.organisation.names import BASE
-from greenroom.app.organisation.staffing import LANGUAGES, ROLES, all_staff, house_agent, house_staff
-from greenroom.app.runtime import Runtime
+from greenroom.app.organisation.names import BASE, KIT, ROLES
+from greenroom.app.organisation.staffing import LANGUAGES, all_staff, house_agent, house_staff
+from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId
 from greenroom.core.base.records import evolve
+from greenroom.core.ports.log import Held, Lease
 from greenroom.core.rules.intents import AddAgent, AddParticipants, CancelTask, ChangeAgent, FinishTask, SetLimits
 from greenroom.core.rules.steps import skills_of
 from greenroom.core.state.agent import AgentAdded
@@ -50,7 +54,7 @@ async def test_first_the_manager_lives_and_then_the_first_task_begins_with_it() 
 
 
 @pytest.mark.req("MAS-8")
-@pytest.mark.parametrize(("language", "name"), [("zh", "MAS基础任务进程"), ("en", "The organisation")])
+@pytest.mark.parametrize(("language", "name"), [("zh", "MAS基础任务进程"), ("en", "MAS base task")])
 async def test_the_base_task_is_called_in_the_language_of_its_people_and_only_they_end_it(
     language: str, name: str
 ) -> None:
@@ -135,6 +139,96 @@ def test_an_agent_of_the_workspace_has_its_name_before_the_houses_own() -> None:
     own = AgentSpec(name="writer", role="a poet")
     staff = all_staff("zh", {"writer": own})
     assert (staff["writer"].role, staff["writer"].language) == ("a poet", "zh")
+
+
+async def test_one_that_is_there_is_not_founded_twice_and_one_that_is_over_is_followed_by_another() -> None:
+    runtime = Runtime(MemoryLog())
+    try:
+        first = await found(runtime, founders())
+        assert await found(runtime, founders()) == first
+        assert await found(runtime, evolve(founders(), workspace="/elsewhere")) != first
+        assert await found(runtime, evolve(founders(), name="coffee")) != first
+        await runtime.ask(first, CancelTask(task_id=BASE))
+        second = await found(runtime, founders())
+        assert second != first
+        assert await found(runtime, founders()) == second
+        head = await runtime.log.head(second)
+        assert await found(runtime, founders()) == second
+        assert await runtime.log.head(second) == head, "who only finds it writes nothing"
+    finally:
+        await runtime.close()
+
+
+async def test_a_team_of_another_kind_with_that_id_is_left_alone() -> None:
+    runtime = Runtime(MemoryLog())
+    try:
+        taken = team_id_for(KIT, "", "tea", "1")
+        await runtime.create("tea", [(AgentId("a"), AgentSpec(name="a", manager=True))], named=taken)
+        await runtime.stop(taken)
+        team = await found(runtime, founders())
+        assert team != taken
+        assert (await runtime.world(taken)).team.kit == ""
+    finally:
+        await runtime.close()
+
+
+async def test_what_cannot_be_founded_is_not_there_and_the_next_one_founds_it() -> None:
+    runtime = Runtime(MemoryLog())
+    try:
+        twice = evolve(founders(), people=(founders().people[0], founders().people[0]))
+        with pytest.raises(Refused, match="taken"):
+            await found(runtime, twice)
+        assert [name async for name, _ in organisations(runtime)] == []
+        team = await found(runtime, founders())
+        assert [name async for name, _ in organisations(runtime)] == [team]
+    finally:
+        await runtime.close()
+
+
+async def test_who_comes_while_another_process_founds_it_waits_for_that_and_takes_over_when_it_dies() -> None:
+    shared = Memory()
+    one, other = Runtime(MemoryLog(shared)), Runtime(MemoryLog(shared))
+    try:
+        team = team_id_for(KIT, "", "tea", "1")
+        await one.log.create(team, 0)
+        lease = await one.log.acquire(team, "one")
+        assert isinstance(lease, Lease)
+        waiting = asyncio.create_task(found(other, founders()))
+        done, _ = await asyncio.wait([waiting], timeout=2 * ORPHANED_AFTER)
+        assert not done, "the other one may still be about to"
+        await one.log.release(lease)
+        assert await asyncio.wait_for(waiting, 10) == team
+        assert await found(one, founders()) == team
+    finally:
+        await one.close()
+        await other.close()
+
+
+class Between(MemoryLog):
+    """A log in which something happens just before somebody becomes an owner."""
+
+    work: Callable[[], Awaitable[object]] | None = None
+
+    async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
+        """Let it happen, once."""
+        work, self.work = self.work, None
+        if work is not None:
+            await work()
+        return await super().acquire(stream, owner, force=force)
+
+
+async def test_what_another_process_has_founded_since_we_looked_is_left_as_it_is() -> None:
+    shared = Memory()
+    log = Between(shared)
+    one, other = Runtime(log), Runtime(MemoryLog(shared))
+    log.work = lambda: found(other, founders())
+    try:
+        team = await found(one, founders())
+        kinds = [type(told.event) async for told in one.events(team)]
+        assert (kinds.count(TeamCreated), kinds.count(TaskCreated)) == (1, 1)
+    finally:
+        await one.close()
+        await other.close()
 
 
 async def test_an_organisation_is_found_by_name_and_workspace_or_by_its_id() -> None:

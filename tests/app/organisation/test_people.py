@@ -4,9 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.organisation.letters import approval_of
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.people import meeting_place, person_of
+from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, StepId, SubtaskId, ThreadId
 from greenroom.core.base.records import Data
@@ -119,6 +121,20 @@ async def test_numbers_of_letters_never_change_and_mean_the_same_to_everybody() 
         assert [one.number for one in await house.ben.inbox()] == [2]
         with pytest.raises(Refused, match="No letter 2 waits for ann"):
             await house.ann.letter(2)
+
+
+async def test_an_inbox_is_what_is_open_and_nobody_reads_all_that_was_ever_said_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with office() as house:
+        for number in range(1, 30):
+            await house.writes(ANN, f"{number}?", waiting=True)
+            await house.ann.answer(await house.ann.letter(number), "Yes.")
+        await house.writes(ANN, "And now?", need_reply=True)
+        monkeypatch.delattr(Runtime, "archive")
+        monkeypatch.delattr(MemoryLog, "archived")
+        assert [(one.number, one.message.message) for one in await house.ann.inbox()] == [(30, "And now?")]
+        assert (await house.ann.letter(30)).kind == "question"
 
 
 @pytest.mark.req("MAS-248", "MAS-249")

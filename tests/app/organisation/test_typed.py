@@ -4,6 +4,7 @@ import pytest
 
 from greenroom.app.organisation.typed import (
     COMMANDS,
+    COMMANDS_ZH,
     Address,
     ByHand,
     Decision,
@@ -59,6 +60,14 @@ from greenroom.app.organisation.typed import (
         ("/resume", Resumes()),
         ("exit", Leaves()),
         ("/quit", Leaves()),
+        ("resume", Resumes()),
+        ("//etc/hosts is broken", Plain(text="/etc/hosts is broken")),
+        ("one", Plain(text="one")),
+        ("file", Plain(text="file")),
+        ("Tasks!", Plain(text="Tasks!")),
+        ("answer 2\nGreen.\nAnd hot.", Reply(number=2, text="Green.\nAnd hot.")),
+        ("to ann，ben：茶好了", Address(names=("ann", "ben"), text="茶好了", how="to")),
+        ("/form us： ann，ben", NewGroup(group="us", people=("ann", "ben"))),
     ],
 )
 def test_what_a_line_means(line: str, meant: Typed) -> None:
@@ -80,12 +89,36 @@ def test_what_a_line_means(line: str, meant: Typed) -> None:
         ("/tool", "tool NAME"),
         ("/tool a b {}", "tool NAME"),
         ("tool a {b}", "is no JSON"),
+        ('tool a {"b": ' + "[" * 100_000, "is no JSON"),
+        ("/inbx", "Did you mean /inbox? To say it as it is, begin the line with a space."),
+        ("inbx", "That was not sent. Did you mean /inbox?"),
+        ("Taks", "That was not sent. Did you mean /tasks?"),
+        ("answer", "That was not sent. Type it like this: answer N TEXT"),
+        ("history", "That was not sent. Type it like this: history NAME"),
+        (f"answer {'9' * 5000} x", "answer N TEXT"),
+        ("@wu how are you?", "That was not sent. Type it like this: to NAME: TEXT"),
+        ("/" + "x" * 3000, f"There is no command /{'x' * 40}…."),
+        ("/", "There is no command /."),
+        ("/etc/hosts is broken", "There is no command /etc/hosts."),
     ],
 )
 def test_what_is_unclear_says_how_to_type_it(line: str, said: str) -> None:
     meant = understood(line)
     assert isinstance(meant, Unclear)
     assert said in meant.why
+
+
+@pytest.mark.parametrize("line", ["/anser 2 x", "/xyzzy", "/answer two x", "inbx", "answer", "tool a {b}"])
+def test_what_is_unclear_is_said_in_chinese_to_who_speaks_it(line: str) -> None:
+    meant = understood(line, "zh")
+    assert isinstance(meant, Unclear)
+    assert any(words in meant.why for words in ("没有命令", "请这样输入", "未发送", "不是JSON"))
+
+
+def test_every_command_is_told_of_in_both_languages() -> None:
+    assert COMMANDS_ZH.keys() == COMMANDS.keys()
+    takes = {name: ("  " in about, "  " in COMMANDS_ZH[name]) for name, about in COMMANDS.items()}
+    assert all(one == other for one, other in takes.values()), takes
 
 
 def test_every_command_that_is_offered_is_understood() -> None:

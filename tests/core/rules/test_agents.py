@@ -27,11 +27,13 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import StepQueued, Terms
+from greenroom.core.state.thread import Noticed
 from tests.core.house import (
     ANN,
     BOB,
     BOSS,
     CY,
+    DOOR,
     HUE,
     S1,
     SYSTEM,
@@ -45,6 +47,7 @@ from tests.core.house import (
 
 GUEST = AgentId("guest")
 SPEC = AgentSpec(name="Guest")
+HOUSE = AgentSpec(name="x", kind="system")
 
 
 @pytest.mark.req("MAS-33", "MAS-102")
@@ -153,6 +156,25 @@ def test_who_is_needed_is_not_removed() -> None:
     house.refused("agent_busy", RemoveAgent(agent_id=BOB))
 
 
+@pytest.mark.parametrize(("name", "spec"), [(HUE, None), (GUEST, AgentSpec(name="x", manager=True)), (GUEST, HOUSE)])
+def test_a_model_removes_no_people_no_managers_and_nothing_of_the_house_and_is_told_so(
+    name: AgentId, spec: AgentSpec | None
+) -> None:
+    house = House.furnished()
+    if spec is not None:
+        house.do(AddAgent(agent_id=name, spec=spec))
+    house.refused("not_yours_to_remove", RemoveAgent(agent_id=name), by=BOSS)
+    house.queue(BOSS).run(BOSS, RemoveAgent(agent_id=name))
+    assert name in house.world.agents
+    (told,) = house.happened(Noticed)
+    assert told.code == "not_yours_to_remove"
+    assert f"'boss' may not remove {name!r}" in told.text
+    assert "Ask a person" in told.text
+    house.do(RemoveAgent(agent_id=CY), by=BOSS)
+    house.do(RemoveAgent(agent_id=name), by=HUE if spec is not None else DOOR)
+    assert name not in house.world.agents
+
+
 def test_who_has_done_its_subtask_may_go_before_the_stage_is_over() -> None:
     house = House.furnished(stages=(plan(("one", ANN), ("two", BOB)),)).assign()
     house.run(ANN, FinishSubtask(subtask_id=SubtaskId("t1.s1.1"), stage_id=S1))
@@ -254,7 +276,9 @@ def test_what_an_agent_keeps_for_good_only_grows_a_line_below_the_other_and_outl
 
 
 @pytest.mark.req("MAS-68")
-@pytest.mark.parametrize("heading", ["# High", "## High", "text\n  ## High", "#"])
+@pytest.mark.parametrize(
+    "heading", ["# High", "## High", "text\n  ## High", "#", "x\u2028# High", "x\x85## High", "High\n===", "High\r-"]
+)
 def test_a_heading_in_it_is_of_the_third_level_or_lower(heading: str) -> None:
     house = House.furnished().do(Remember(content="### Low\n#hashtag"), by=CY)
     house.refused("high_heading", Remember(content=heading), by=CY)

@@ -39,6 +39,16 @@ def with_her(house: House) -> House:
     return house.do(AddParticipants(task_id=T1, agents=(HER,)))
 
 
+def test_letters_have_one_number_for_all_people_that_never_changes() -> None:
+    house = with_her(asked()).do(evolve(LETTER, receiver=(HER, ANN)), by=BOB)
+    house.do(SendMessage(task_id=T1, receiver=(HUE,), message="no answer is wanted"), by=BOB)
+    house.do(SendMessage(task_id=T1, receiver=(ANN,), message="a model's", need_reply=True), by=BOB)
+    assert dict(house.world.letters) == {"ann>1": 1, "bob>1": 2}
+    house.do(PLAIN, by=HUE).do(LETTER, by=CY)
+    assert dict(house.world.letters) == {"bob>1": 2, "cy>1": 3}
+    assert house.world.team.letters_made == 3
+
+
 # ---------------------------------------------------------------------------------------------- plain answers
 
 

@@ -19,7 +19,7 @@ from greenroom.core.rules.intents import (
     ReportStage,
     SendMessage,
 )
-from greenroom.core.state.message import Message
+from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.thread import Thread
@@ -253,3 +253,6 @@ def test_what_a_person_says_is_sent_and_written_down_at_once_or_not_at_all() -> 
     before = len(house.archived(Step))
     house.refused("unknown_receiver", evolve(SENT, says=evolve(hello, receiver=(AgentId("nobody"),))))
     assert len(house.archived(Step)) == before
+    house.refused("unknown_stage", evolve(SENT, stage_id=StageId("t1.s9"), says=hello))
+    assert house.said().message == "Hello, Ann.", "what cannot be written down is not done either"
+    assert len([one for one in house.log if isinstance(one, MessageSent) and one.message.sender_id == HUE]) == 1

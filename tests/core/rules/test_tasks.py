@@ -29,6 +29,7 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.stage import Stage, SubtaskEnd
 from greenroom.core.state.task import Task, TaskEnded, TaskPaused
+from greenroom.core.state.thread import Noticed
 from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, PIA, S1, S2, SYSTEM, T1, T2, House, plan, skill
 
 MORE = AddTask(name="more", intention="do more", manager=ANN)
@@ -99,6 +100,18 @@ def test_only_a_manager_creates_tasks_and_only_for_agents_there_are() -> None:
     house.refused("unknown_agent", AddTask(name="x", intention="x", manager=ANN, group=(AgentId("ghost"),)), by=BOSS)
     empty = StagePlan(intention="nothing", subtasks=())
     house.refused("empty_stage", AddTask(name="x", intention="x", manager=ANN, stages=(empty,)), by=BOSS)
+
+
+def test_a_model_makes_nobody_manage_a_task_who_is_a_person_and_is_told_so() -> None:
+    house = House.furnished()
+    wanted = AddTask(name="more", intention="more", manager=HUE)
+    house.refused("not_yours_to_give", wanted, by=BOSS)
+    house.queue(BOSS).run(BOSS, wanted)
+    (told,) = house.happened(Noticed)
+    assert "'boss' may not make 'hue' manage a task" in told.text
+    assert set(house.world.tasks) == {T1}
+    house.do(wanted, by=HUE)
+    assert house.task(T2).manager == HUE
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from greenroom.core.base.records import evolve
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.message import Message
 from greenroom.core.state.world import NOWHERE
-from greenroom.interfaces.cli.display.room import HELP_ZH, WORDS, Hanging, help_lines, letter_text, said_text
+from greenroom.interfaces.cli.display import team
+from greenroom.interfaces.cli.display.room import WORDS, Hanging, help_lines, letter_text, said_text
 
 ANN, EVA = AgentId("ann"), AgentId("eva")
 ASKED = Approval(
@@ -72,7 +73,7 @@ def test_long_lines_are_broken_between_words_and_keep_their_indent() -> None:
 
 
 def test_every_phrase_and_every_command_is_there_in_both_languages() -> None:
-    assert all(set(words) == {"en", "zh"} for words in WORDS.values())
-    assert HELP_ZH.keys() == COMMANDS.keys()
+    for words in (*WORDS.values(), *team.WORDS.values(), *team.STANDS.values()):
+        assert set(words) == {"en", "zh"}
     assert all(len(line.plain) <= 100 for line in help_lines("en", "manager"))
     assert len(list(help_lines("zh", "manager"))) == len(COMMANDS) + 1

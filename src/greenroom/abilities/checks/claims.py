@@ -36,6 +36,32 @@ SUFFIXES: Final = (
 ALSO_CODE: Final = (".json", ".c", ".h", ".lock", ".csv", ".xml", ".html", ".sql", ".css", ".ex", ".go", ".txt", ".sh")
 """Suffixes that are also names of attributes: without a folder before it, such a word may be code."""
 
+BARE: Final = re.compile(r"[A-Za-z0-9_./@+-]+|[\u4e00-\u9fff]+|[^\s\w]")
+"""The words of a sentence, and the signs between them."""
+
+ON_THE_WAY: Final = frozenset(
+    {
+        *("the", "a", "an", "new", "file", "files", "module", "script", "page", "document", "docs", "test", "tests"),
+        *("in", "to", "into", "and", "both", "also", "as", "named", "called", "at", "-", "*", "+", "•"),
+        *(",", ":", "，", "：", "、", "（", "(", "—", "–"),
+    }
+)
+"""What may stand between what was done and the file to which it was done."""
+
+PARTICLES: Final = frozenset("了文件一个新的并和与及在为")
+BY_IT: Final = re.compile(
+    r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bbeing )"
+    r"\b(?:created|added|wrote|implemented|updated|changed|modified|edited|fixed|extended|introduced|new file)\b"
+    r"|(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bbeing )\b(?:deleted|removed)\b"
+    r"|(?:新增|创建|添加|加入|编写|写了|修改|更新|修复|新建|删除|移除|删掉)",
+    re.IGNORECASE,
+)
+"""What somebody says that they have done; what a program does with files (*is written to*) is something else."""
+
+CODE_TOO: Final = (".js", ".ts", ".rs", ".vue", ".java", ".cs", ".rb", ".php", ".swift", ".mjs", ".cjs")
+"""Suffixes that are also how things are called, as in Node.js: without a folder or a quote such a word is no file."""
+
+SITES: Final = (".com", ".org", ".net", ".io", ".dev", ".cn", ".de")
 TEST: Final = re.compile(r"(?:[\w./-]+::)?(?:\w+::)?(test_\w+)(?:\(\))?")
 ALL_PASS: Final = re.compile(
     r"\b(?:all|every|the(?: whole| entire| full)?)\s+(?:of\s+the\s+)?(?:\w+\s+){0,3}?"
@@ -50,6 +76,18 @@ NUMBER: Final = re.compile(
     r"|(\d{1,7})\s*(?:个|项|条)(?:单元)?测试(?:用例)?(?:都|均|已|全部)*通过",
     re.IGNORECASE,
 )
+WORDS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMBERS: Final = {
+    word: number for words in (WORDS, "一二三四五六七八九十") for number, word in enumerate(words, start=1)
+}
+MANY: Final = rf"(\d{{1,5}}|{'|'.join(WORDS)})"
+ADDED: Final = re.compile(
+    rf"\b(?:added|wrote|created|introduced)\s+{MANY}\s+(?:\w+\s+){{0,2}}?(?:tests?|test cases)\b"
+    r"(?!\s+(?:files?|modules?|suites?))"
+    rf"|\b{MANY}\s+(?:new\s+|unit\s+|more\s+){{0,2}}tests?\s+(?:were\s+|was\s+|have been\s+)?added\b"
+    r"|(?:新增|添加|编写|写|加|增加)了?\s*(\d{1,5}|[一二三四五六七八九十])\s*(?:个|项|条)(?:新的?)?(?:单元)?测试",
+    re.IGNORECASE,
+)
 CLAUSE: Final = re.compile(r"[,，;；]|\b(?:so|which|because|but)\b")
 SENTENCE: Final = re.compile(r"(?<=[.!?。！？;；])\s+|(?<=[。！？；])|\n")
 FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
@@ -60,12 +98,14 @@ LISTED: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 class Facts:
     """What is known. `exists` is asked about paths of the delivered tree; `tests` are names, None if nobody knows them.
 
-    `passed` counts the tests that passed in the checks that count, None if there is no clean receipt.
+    `passed` counts the tests that passed in the checks that count, None if there is no clean receipt; `added` those
+    that the base had not, None if nobody has counted.
     """
 
     exists: Callable[[str], bool]
     tests: Collection[str] | None = None
     passed: int | None = None
+    added: int | None = None
 
 
 def unproven(text: str, facts: Facts) -> tuple[str, ...]:
@@ -98,6 +138,7 @@ def _wrong(said: str, facts: Facts) -> Iterator[str]:
     yield from _files(said, facts)
     yield from _tests(said, facts)
     yield from _passing(said, facts)
+    yield from _adding(said, facts)
 
 
 def _is_open(said: str, start: int, end: int) -> bool:
@@ -112,15 +153,41 @@ def _files(said: str, facts: Facts) -> Iterator[str]:
     gone, done = REMOVED.search(words), DONE.search(words)
     if bool(gone) == bool(done):
         return  # nothing is claimed, or who knows which of both
-    for match in QUOTED.finditer(said):
-        path = _path(match[1])
-        if not path or _is_open(said, match.start(), match.end()):
+    for path, start, end in (*_quoted(said), *_bare(said)):
+        if _is_open(said, start, end):
             continue
         there = facts.exists(path)
         if done and not there:
             yield f"It speaks of {path!r} as done, and there is no such file."
         elif gone and there:
             yield f"It says that {path!r} was deleted, and it is still there."
+
+
+def _quoted(said: str) -> Iterator[tuple[str, int, int]]:
+    for match in QUOTED.finditer(said):
+        if path := _path(match[1]):
+            yield path, match.start(), match.end()
+
+
+def _bare(said: str) -> Iterator[tuple[str, int, int]]:
+    """Files without quotes, if they follow upon what was done: elsewhere in a sentence a name may be anything."""
+    without = QUOTED.sub(lambda match: " " * len(match[0]), said)
+    for verb in BY_IT.finditer(without):
+        for word in BARE.finditer(without, verb.end()):
+            text = word[0].rstrip(".")
+            path = _bare_path(text)
+            if path:
+                yield path, word.start(), word.start() + len(text)
+            elif text.lower() not in ON_THE_WAY and not set(text) <= PARTICLES:
+                break
+
+
+def _bare_path(word: str) -> str:
+    """What can only be a file, though nobody has put it into quotes."""
+    first, slash, _ = word.partition("/")
+    if word.startswith("/") or (slash and first.lower().endswith(SITES)):
+        return ""
+    return _path(word) if slash or not word.lower().endswith(CODE_TOO) else ""
 
 
 def _path(quoted: str) -> str:
@@ -156,6 +223,15 @@ def _passing(said: str, facts: Facts) -> Iterator[str]:
             yield f"It says that {number} tests pass, and no clean run of the checks on this tree proves it."
         elif number > facts.passed:
             yield f"It says that {number} tests pass; in the run that counts it were {facts.passed}."
+
+
+def _adding(said: str, facts: Facts) -> Iterator[str]:
+    """How many tests are new, where somebody has counted them."""
+    for match in ADDED.finditer(said) if facts.added is not None else ():
+        word = next(one for one in match.groups() if one is not None).lower()
+        number = NUMBERS[word] if word in NUMBERS else int(word)
+        if facts.added is not None and number > facts.added and not _is_open(said, match.start(), match.end()):
+            yield f"It says that {number} tests were added; in the run that counts {facts.added} are new."
 
 
 def among(paths: Collection[str]) -> Callable[[str], bool]:

@@ -52,6 +52,14 @@ SCRIPTS: Final = ("", ".sh", ".bash", ".zsh", ".ksh", ".bats", ".mk")
 """How files end that are command lines."""
 
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
+RECIPES: Final = {
+    "make": MAKEFILES,
+    "gmake": MAKEFILES,
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "rake": ("Rakefile",),
+}
+"""Files that a program reads unasked: all of them, for a new one may take the place of the one there is."""
 IMPORTING: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
 
 
@@ -90,6 +98,7 @@ class _Following:
     def __init__(self, look: Look) -> None:
         self._look = look
         self._sure: dict[str, str] = {}
+        self._read_unasked: dict[str, str] = {}
         self._doubtful: dict[str, str] = {}
         self._folders: dict[str, str] = {}
         self._left: deque[tuple[str, str]] = deque()
@@ -99,7 +108,8 @@ class _Following:
 
     @property
     def closure(self) -> Closure:
-        return Closure(sure=self._sure, doubtful=self._doubtful, folders=self._folders, cut=self._cut)
+        sure = {**self._read_unasked, **self._sure}
+        return Closure(sure=sure, doubtful=self._doubtful, folders=self._folders, cut=self._cut)
 
     def follow(self, check: Check, folder: str) -> None:
         self._check, self._top = check.name, folder
@@ -148,6 +158,7 @@ class _Following:
         """The words of a command that may be paths, and whether what they name is run: of several the first is, and
         the others are what it is run with."""
         program = PurePosixPath(one.words[0]).name
+        self._recipes(program, one.folder)
         first = placed(one.folder, one.words[0])
         yield first, True
         runs = program not in READERS and not self._is_file(first)
@@ -155,6 +166,11 @@ class _Following:
             found = list(self._paths_of(program, before, word, one.folder))
             yield from ((path, runs) for path in found)
             runs = program in LOOPS or (runs and not any(map(self._is_file, found)))
+
+    def _recipes(self, program: str, folder: str) -> None:
+        """What they say elsewhere is not followed: `make run` names the work."""
+        for name in RECIPES.get(program, ()):
+            self._read_unasked.setdefault(placed(folder, name), self._check)
 
     def _paths_of(self, program: str, before: str, word: str, folder: str) -> Iterator[str]:
         if before == "-m":

@@ -7,35 +7,38 @@ checks as they were before pass on the new code too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Final, Literal
 
 from greenroom.abilities.checks.closure import Closure
+from greenroom.abilities.checks.judge_names import ignores, in_part, is_set_up, is_test
 from greenroom.abilities.checks.looking import ini, json_object, table, toml
 from greenroom.abilities.checks.python_tests import rewritten
 from greenroom.abilities.checks.shadowing import shadowed
 from greenroom.core.base.records import Data, encode, record
 from greenroom.core.ports.checks import Check
 
-TESTS: Final = frozenset({"test", "tests", "spec", "specs", "__tests__", "__snapshots__", "testdata", "fixtures"})
-SET_UP: Final = frozenset(
-    {
-        *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "conftest.py", "tox.ini", "noxfile.py"),
-        *("mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", ".flake8", ".coveragerc", "pyrightconfig.json"),
-        *("sitecustomize.py", "usercustomize.py", ".pre-commit-config.yaml", ".rspec", ".rubocop.yml", "phpunit.xml"),
-        *("tsconfig.json", ".mocharc.json", ".mocharc.js", ".nycrc", "biome.json", ".eslintignore"),
-    }
+TABLES: Final = (
+    *(
+        "pytest",
+        "ruff",
+        "mypy",
+        "coverage",
+        "pyright",
+        "basedpyright",
+        "tox",
+        "nox",
+        "black",
+        "flake8",
+        "pylint",
+        "isort",
+    ),
 )
-BEGINNINGS: Final = (
-    "jest.config.",
-    "vitest.config.",
-    "karma.conf.",
-    "playwright.config.",
-    ".eslintrc",
-    "eslint.config.",
+
+SECTIONS: Final = ("tool:pytest", "pytest", "mypy", "flake8", "coverage", "pylint", "isort", "tox", "aliases")
+KEYS: Final = (
+    *("jest", "mocha", "vitest", "ava", "tap", "c8", "nyc", "babel", "eslintConfig", "eslintIgnore", "prettier"),
+    *("stylelint", "xo", "standard", "lint-staged"),
 )
-TABLES: Final = ("pytest", "ruff", "mypy", "coverage", "pyright", "tox", "black", "flake8")
-SECTIONS: Final = ("tool:pytest", "mypy", "flake8", "coverage")
 
 
 @record
@@ -62,18 +65,7 @@ class Meddled:
 
 def judges(path: str) -> bool:
     """Whether a file has a say in what the checks find: whoever asks about changes need not read the others."""
-    name = PurePosixPath(path).name
-    known = name in {"pyproject.toml", "setup.cfg", "package.json"}
-    return known or is_test(path) or _is_set_up(name) or bool(shadowed(path))
-
-
-def is_test(path: str) -> bool:
-    """Whether a path is one of tests, or of what they are compared with."""
-    place = PurePosixPath(path)
-    stem = place.name.lower()
-    if any(part.lower() in TESTS for part in place.parts[:-1]):
-        return True
-    return stem.startswith("test_") or any(one in stem for one in ("_test.", ".test.", ".spec.", "_spec.", ".snap"))
+    return bool(in_part(path)) or is_test(path) or is_set_up(path) or ignores(path) or bool(shadowed(path))
 
 
 def meddled(changes: Iterable[Changed]) -> tuple[Meddled, ...]:
@@ -127,25 +119,21 @@ def _file(check: Check) -> str:
 
 
 def _found(change: Changed) -> Iterator[Meddled]:
-    name = PurePosixPath(change.path).name
     if change.before == change.after:
         return
-    how = _how(change)
-    if change.before is None and shadowed(change.path) and not is_test(change.path):
-        said = f"{change.path}, which takes the place of {shadowed(change.path)!r} when checks run, was {how}."
-        yield Meddled(kind="set-up", path=change.path, said=said)
-    elif _is_set_up(name):
-        yield Meddled(kind="set-up", path=change.path, said=f"{change.path}, which sets up checks, was {how}.")
-    elif name in {"pyproject.toml", "setup.cfg", "package.json"}:
+    path, how = change.path, _how(change)
+    if change.before is None and shadowed(path) and not is_test(path):
+        said = f"{path}, which takes the place of {shadowed(path)!r} when checks run, was {how}."
+        yield Meddled(kind="set-up", path=path, said=said)
+    elif is_set_up(path):
+        yield Meddled(kind="set-up", path=path, said=f"{path}, which sets up checks, was {how}.")
+    elif ignores(path):
+        yield Meddled(kind="set-up", path=path, said=f"{path}, which says what is no part of the work, was {how}.")
+    elif name := in_part(path):
         if _settings(name, change.before) != _settings(name, change.after):
-            said = f"The settings of checks in {change.path} were changed."
-            yield Meddled(kind="set-up", path=change.path, said=said)
-    elif is_test(change.path) and change.before is not None:
+            yield Meddled(kind="set-up", path=path, said=f"The settings of checks in {path} were changed.")
+    elif is_test(path) and change.before is not None:
         yield from _test(change, change.before)
-
-
-def _is_set_up(name: str) -> bool:
-    return name in SET_UP or name.startswith(BEGINNINGS) or name.endswith(".pth")
 
 
 def _settings(name: str, content: bytes | None) -> bytes:
@@ -157,7 +145,7 @@ def _settings(name: str, content: bytes | None) -> bytes:
     elif name == "setup.cfg":
         found = {key: value for key, value in ini(text).items() if key.startswith(SECTIONS)}
     else:
-        found = {key: json_object(text).get(key) for key in ("jest", "mocha", "vitest", "eslintConfig", "c8", "nyc")}
+        found = {key: json_object(text).get(key) for key in KEYS}
     return encode(_plain(found))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from greenroom.abilities.skills.prompts.builder import PACK
@@ -11,9 +12,11 @@ from greenroom.abilities.skills.talk.origins import from_people
 from greenroom.abilities.skills.talk.reply import answer
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, summed_up, told
 from greenroom.core.base.fences import fenced
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
 from greenroom.core.rules.intents import MoveWindow
+from greenroom.core.state.spec import Style
 from greenroom.core.state.step import Step, StepType, Terms, length
 from greenroom.core.state.world import World
 
@@ -38,6 +41,20 @@ SHORT: Final = 300
 NO_SUMMARY: Final = "(Nothing could be said about it.)"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How the conversations of one style of agents are summed up.
+
+    `room` is how many bytes one may have for a model that reads so many tokens; `cut` where it can be cut, of the
+    place where that would be best; `shown` how its model reads a step; `more` what else the sum has to remember.
+    """
+
+    room: Callable[[int], int]
+    cut: Callable[[Sequence[Step], int], int]
+    shown: Callable[[Step, str], Iterable[str]]
+    more: Callable[[Sequence[Step], int], Data]
+
+
 class Compact:
     """What must survive survives word for word: what people said, what is owed. The rest is told by a summary."""
 
@@ -45,8 +62,9 @@ class Compact:
     name: str = "compact"
     description: str = "Sum up a conversation that has become too long."
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, manners: Mapping[Style, Manner] | None = None) -> None:
         self._models = models
+        self._manners = {"converse": TALKS, **(manners or {})}
 
     def terms(self, world: World, step: Step) -> Terms:
         """A model call that reads the conversation once more."""
@@ -59,33 +77,34 @@ class Compact:
         """Sum up what is old; keep what is new, what people said and what is open."""
         spec, history = bench.agent.spec, await bench.history()
         model = voice.voice(self._models, spec)
-        room = model.card.window * BYTES_PER_TOKEN
-        cut = cut_of(history, min(int(TAIL * room), sum(map(_size, history)) // 3))
+        window, manner = model.card.window, self._manners.get(spec.style, TALKS)
+        room = manner.room(window)
+        cut = manner.cut(history, cut_of(history, min(int(TAIL * room), sum(map(_size, history)) // 3)))
         if cut == 0:
             return Outcome(state="failed", error="There is nothing to sum up.")
-        reply = await answer(bench, model, self._request(bench, model, history[:cut], int(READ * room)))
+        most = int(READ * window) * BYTES_PER_TOKEN
+        talk = "\n\n".join(one for step in history[:cut] for one in manner.shown(step, spec.language))
+        reply = await answer(bench, model, _request(bench, model, shortened(talk, most)))
         kept, missing = words_of_people(bench.world, history[:cut], int(KEPT * room))
-        summary = shortened(reply.text.strip(), LONGEST) or NO_SUMMARY
+        summary = _fitted(shortened(reply.text.strip(), LONGEST), room // 4) or NO_SUMMARY
         result = {"summary": summary, "kept": kept, "missing": missing, "open": open_in(bench.world, bench.step)}
         size = len(summed_up(result, spec.language).encode()) + sum(map(_size, history[cut:]))
         begins = history[cut].ended_in if cut < len(history) else None
         return Outcome(
-            result={**result, "steps": cut, "language": spec.language},
+            result={**result, **manner.more(history, cut), "steps": cut, "language": spec.language},
             spent=bench.step.reserved if reply.spent is None else reply.spent,
             intents=(MoveWindow(thread_id=bench.step.thread_id, window_from=begins, size=size),),
         )
 
-    def _request(self, bench: Bench, model: Model, old: Sequence[Step], most: int) -> ModelRequest:
-        spec = bench.agent.spec
-        talk = shortened(
-            "\n\n".join(_shown(one) for step in old for one in told(step, native=False, language=spec.language)), most
-        )
-        prompt = PACK.render(spec.language, "compact", {"talk": fenced(talk), "wish": spec.history.summary_prompt})
-        return ModelRequest(
-            purpose=voice.purpose(bench.step, bench.world.team.team_id, bench.step.ordinal),
-            messages=(ChatMessage(role="user", content=prompt),),
-            max_output=voice.longest(model, spec),
-        )
+
+def _request(bench: Bench, model: Model, talk: str) -> ModelRequest:
+    spec = bench.agent.spec
+    prompt = PACK.render(spec.language, "compact", {"talk": fenced(talk), "wish": spec.history.summary_prompt})
+    return ModelRequest(
+        purpose=voice.purpose(bench.step, bench.world.team.team_id, bench.step.ordinal),
+        messages=(ChatMessage(role="user", content=prompt),),
+        max_output=voice.longest(model, spec),
+    )
 
 
 def cut_of(history: Sequence[Step], tail: int) -> int:
@@ -106,14 +125,19 @@ def _size(step: Step) -> int:
 def words_of_people(world: World, old: Sequence[Step], most: int) -> tuple[list[str], int]:
     """What those said for whom the agent works, word for word; and how much of it there is no room for."""
     said: list[str] = []
-    for step in old:
+    for step in sorted(old, key=lambda one: one.work.executor != "compact"):  # what it sums up was before its tail
         result = step.result or {}
         before = result.get("kept")
         if step.work.executor == "compact" and isinstance(before, list):
             said += [str(one) for one in before]
-        elif step.work.executor == "converse" and "deferred" not in result and from_people(world, step):
+        elif _is_said(step) and "deferred" not in result and from_people(world, step):
             said.append(step.work.text_content)
     return _fitting(list(dict.fromkeys(one for one in said if one)), most)
+
+
+def _is_said(step: Step) -> bool:
+    """Whether its text is what somebody has said; an agent that plans gets that as a message only."""
+    return step.work.executor == "converse" or step.message_id is not None
 
 
 def _fitting(said: list[str], most: int) -> tuple[list[str], int]:
@@ -121,13 +145,17 @@ def _fitting(said: list[str], most: int) -> tuple[list[str], int]:
     whole beside what somebody has pasted. Where even that is too much, the task stays, then what is short, then what is
     new."""
     allowed = _allowed([len(one.encode()) for one in said], most)
-    told = [one if len(one.encode()) <= allowed else _cut(one, allowed) for one in said]
+    told = [_fitted(one, allowed) for one in said]
     left, chosen = most, set[int]()
     for place in sorted(range(len(said)), key=lambda place: (place > 0, len(said[place]) > SHORT, -place)):
         left -= len(told[place].encode())
         if left >= 0 or place == 0:
             chosen.add(place)
     return [told[place] for place in sorted(chosen)], len(said) - len(chosen)
+
+
+def _fitted(text: str, most: int) -> str:
+    return text if len(text.encode()) <= most else _cut(text, most)
 
 
 def _cut(text: str, most: int) -> str:
@@ -164,3 +192,12 @@ def shortened(text: str, most: int) -> str:
         return text
     half = max(most // 2 - 32, 1)
     return f"{text[:half]}\n… ({len(text) - 2 * half:,} characters are left out here) …\n{text[-half:]}"
+
+
+TALKS: Final = Manner(
+    room=lambda window: window * BYTES_PER_TOKEN,
+    cut=lambda _, cut: cut,
+    shown=lambda step, language: map(_shown, told(step, native=False, language=language)),
+    more=lambda _, __: {},
+)
+"""How those are summed up who talk."""

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
+from typing import Final
 
 from greenroom.adapters.git.blobs import contents_of, keep, merged
 from greenroom.adapters.git.comparing import Delta, delta
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.journal import Paper, next_id, papers, save
-from greenroom.adapters.git.planning import planned
+from greenroom.adapters.git.names import applied_ref
+from greenroom.adapters.git.planning import Change, planned
 from greenroom.adapters.git.refs import branches_with, commit_of, is_here
 from greenroom.adapters.git.states import Ground, State
-from greenroom.adapters.git.writing import Interfered, Moves, folders, perform, roll_back, untouched
-from greenroom.core.base.records import evolve
+from greenroom.adapters.git.writing import Interfered, Moves, changed, folders, perform, roll_back, untouched
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.workspace import Applied, Clash, Clashes, WorkspaceFault
 
-MEANWHILE = "it was changed at this moment"
+MEANWHILE: Final = "it was changed at this moment"
+NAMED: Final = 5
+"""Files that are named; of more, how many there are."""
+
+
+@record
+class Halfway:
+    """It could not be done, and neither could what was done by then be taken back: that is so in these files."""
+
+    failed: OSError
+    back: OSError
+    done: tuple[str, ...]
 
 
 def ground_of(house: House) -> Ground:
@@ -70,13 +84,15 @@ async def finish(house: House, paper: Paper) -> Applied | Clashes:
         done = evolve(paper, state="applied")
         await save(house, done)
         return done.told()
+    if isinstance(failed, Halfway):
+        raise halfway(paper, failed)
     await save(house, evolve(paper, state="dropped"))
     if isinstance(failed, Interfered):
         return Clashes(clashes=(Clash(path=failed.path, why=MEANWHILE),))
     raise refused(failed)
 
 
-async def moved(house: House, moves: Moves, token: str) -> Interfered | OSError | None:
+async def moved(house: House, moves: Moves, token: str) -> Interfered | OSError | Halfway | None:
     """Do it, or go back and say why."""
     states = [state for one in moves.changes for state in (one.before, one.after)]
     contents = await contents_of(house, (one.blob for one in states if one.blob))
@@ -85,20 +101,55 @@ async def moved(house: House, moves: Moves, token: str) -> Interfered | OSError 
 
 def refused(error: OSError) -> WorkspaceFault:
     """What the system said, for a person."""
-    name = error.filename if isinstance(error.filename, str) else "your tree"
     now = "Nothing was changed; make room or give the right, and try again."
-    return WorkspaceFault("disk", f"{name!r} cannot be written ({error.strerror}). {now}")
+    return WorkspaceFault("disk", f"{_named(error)} cannot be written ({error.strerror}). {now}")
+
+
+def halfway(paper: Paper, found: Halfway) -> WorkspaceFault:
+    """What is where, when there is no way on and none back. It stays written down as begun, so that it is ended."""
+    more = f" and {len(found.done) - NAMED} more" if len(found.done) > NAMED else ""
+    how = "as before the work" if paper.state == "undoing" else "as the work has them"
+    where = f"{', '.join(map(repr, found.done[:NAMED]))}{more} {'is' if len(found.done) == 1 else 'are'} {how} already"
+    return WorkspaceFault(
+        "disk",
+        f"{_named(found.failed)} cannot be written ({found.failed.strerror}), and what was done by then could not be "
+        f"taken back ({_named(found.back)}: {found.back.strerror}): {where}, all others are as they were. Nothing is "
+        f"lost, both versions are kept in the repository ({applied_ref(paper.id)}). Make room or give the right: the "
+        "next command brings it to an end.",
+    )
+
+
+def _named(error: OSError) -> str:
+    return repr(error.filename) if isinstance(error.filename, str) else "your tree"
 
 
 def _performed(
     ground: Ground, moves: Moves, content: Callable[[str], bytes], token: str
-) -> Interfered | OSError | None:
+) -> Interfered | OSError | Halfway | None:
     try:
         perform(ground, moves, content, token)
     except (Interfered, OSError) as failed:
-        roll_back(ground, moves, content, token)
-        return failed
+        return _gone_back(ground, moves, content, token, failed)
     return None
+
+
+def _gone_back(
+    ground: Ground, moves: Moves, content: Callable[[str], bytes], token: str, failed: Interfered | OSError
+) -> Interfered | OSError | Halfway:
+    """Why it failed, after all was made what it was; that may fail too."""
+    try:
+        roll_back(ground, moves, content, token)
+    except OSError as back:
+        first = failed if isinstance(failed, OSError) else back
+        return Halfway(failed=first, back=back, done=tuple(_done(ground, moves.changes)))
+    return failed
+
+
+def _done(ground: Ground, changes: Sequence[Change]) -> Iterator[str]:
+    """The files that are not as they were, as far as anybody may look."""
+    for one in changes:
+        with suppress(OSError):
+            yield from changed(ground, [one])
 
 
 async def _planned(house: House, deltas: Sequence[Delta]) -> Paper | Clashes:

@@ -10,10 +10,11 @@ import os
 from typing import Final
 
 from greenroom.adapters.git.comparing import delta
-from greenroom.adapters.git.fitting import fitted, lines_of
+from greenroom.adapters.git.fitting import entries_of, fitted
 from greenroom.adapters.git.house import House
+from greenroom.adapters.git.indexing import put_back
 from greenroom.adapters.git.refs import commit_of, tree_of, value_of
-from greenroom.adapters.git.seeding import joined, listing
+from greenroom.adapters.git.seeding import listing
 from greenroom.adapters.git.snapshots import commit_tree
 from greenroom.adapters.git.states import state_in_tree
 from greenroom.adapters.git.trailers import message_of
@@ -82,5 +83,5 @@ async def _fitting(house: House, head: str, base: str, tip: str) -> str:
         plan = await fitted(house, known, deltas)
         if isinstance(plan, Clashes):
             return ""
-        await git.ask("update-index", "-z", "--index-info", stdin=joined(lines_of(plan, house)))
+        await put_back(house, entries_of(plan), git)
         return await git.text("write-tree", "--missing-ok")

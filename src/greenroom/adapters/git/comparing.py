@@ -80,12 +80,19 @@ def _counted(change: Change, counts: tuple[int, int, bool]) -> Change:
     return Change(path=change.path, kind=change.kind, before=change.before, added=added, removed=removed, binary=binary)
 
 
+async def paths(house: House, commit: str) -> list[str]:
+    """All files in a commit, links and submodules among them."""
+    named = await commit_of(house, commit)
+    return split(await house.plain.ask("ls-tree", "-r", "-z", "--name-only", "--full-tree", named))
+
+
 async def contents(house: House, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
     """What is in these files in a commit; links and submodules are no files."""
     if not paths:
         return {}
-    said = split(await house.plain.ask("ls-tree", "-z", "--full-tree", await commit_of(house, commit), "--", *paths))
-    entries = (one.partition("\t") for one in said if one)
-    blobs = {path: head.split()[2] for head, _, path in entries if head.startswith("100")}
+    said = split(await house.plain.ask("ls-tree", "-r", "-z", "--full-tree", await commit_of(house, commit)))
+    named = frozenset(paths)  # never as words for git: there can be too many for a command line
+    entries = (one.partition("\t") for one in said)
+    blobs = {path: head.split()[2] for head, _, path in entries if path in named and head.startswith("100")}
     found = await contents_of(house, blobs.values())
     return {path: found[blob] for path, blob in blobs.items()}

@@ -8,10 +8,8 @@ from typing import Final
 
 from greenroom.core.ports.workspace import WorkspaceFault, WorkspaceReason
 
-LOCK: Final = re.compile(
-    r"Unable to create '([^']+\.lock)': File exists"
-    r"|cannot lock ref(?!.*(?:but expected|already exists|exists; cannot create))"
-)
+HELD: Final = re.compile(r"Unable to create '([^']+\.lock)': File exists")
+LOCK: Final = re.compile(HELD.pattern + r"|cannot lock ref(?!.*(?:but expected|already exists|exists; cannot create))")
 KNOWN: Final[Sequence[tuple[str, WorkspaceReason, str]]] = (
     ("but expected", "state", "Somebody else has moved it at this moment. Look how it stands, and try again."),
     ("exists; cannot create", "name", "Another name is in the way: git has no name below a name. Give another one."),
@@ -43,8 +41,9 @@ def is_locked(said: str) -> bool:
 
 def fault_of(said: str, code: int, words: Sequence[str]) -> WorkspaceFault:
     """The fault that this answer is."""
-    if found := LOCK.search(said):
-        return _locked(found[1] or "")
+    if is_locked(said):
+        held = HELD.search(said)
+        return _locked(held[1] if held else "")
     last = said.splitlines()[-1][:300] if said else f"code {code}"
     for part, reason, why in KNOWN:
         if part in said:

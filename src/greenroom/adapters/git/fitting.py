@@ -8,6 +8,7 @@ from functools import partial
 from greenroom.adapters.git.blobs import contents_of, merged
 from greenroom.adapters.git.comparing import Delta
 from greenroom.adapters.git.house import House
+from greenroom.adapters.git.journal import Indexed
 from greenroom.adapters.git.planning import Planned, planned
 from greenroom.adapters.git.states import NOTHING, State
 from greenroom.core.base.records import evolve
@@ -29,22 +30,21 @@ def _state(path: str, known: Mapping[str, State]) -> State:
     return State(kind="folder") if any(one.startswith(f"{path}/") for one in known) else NOTHING
 
 
-def lines_of(plan: Planned, house: House) -> Sequence[str]:
-    """What goes comes first: a file may stand where a folder was."""
-    none = "0" * (64 if house.habits.hashes == "sha256" else 40)
-    gone = [f"0 {none}\t{one.path}" for one in plan.changes if one.after.kind == "none"]
-    return [*gone, *(f"{mode_of(one.after)} {one.after.blob}\t{one.path}" for one in plan.changes if one.after.blob)]
+def entries_of(plan: Planned) -> Sequence[Indexed]:
+    """What an index has of it afterwards."""
+    return [entry_of(one.path, one.after) for one in plan.changes]
 
 
-def mode_of(state: State) -> str:
-    """Of a file or a link, as git writes it."""
-    return "120000" if state.kind == "link" else "100755" if state.runs else "100644"
+def entry_of(path: str, state: State) -> Indexed:
+    """A file or a link as an index has it; nothing of it where there is none."""
+    if not state.blob:
+        return Indexed(path=path)
+    mode = "120000" if state.kind == "link" else "100755" if state.runs else "100644"
+    return Indexed(path=path, mode=mode, blob=state.blob)
 
 
 async def _cleaned(house: House, deltas: Sequence[Delta]) -> Sequence[Delta]:
     """The same as git keeps it: where a repository converts files, its commits have other bytes than its tree."""
-    if house.repository.own:
-        return deltas
     files = [one for one in deltas if one.old_mode.startswith("100") or one.new_mode.startswith("100")]
     texts = await contents_of(house, (blob for one in files for blob in _blobs(one)))
     kept = dict[tuple[str, str], str]()

@@ -68,5 +68,5 @@ async def _refs(house: House, run: str) -> list[tuple[str, str, str]]:
 
 
 def _is_work(name: str) -> bool:
-    """Whether a ref is of a thread, or of what one has gone back from."""
-    return not name.split("/")[3].startswith("@") or "/@kept/" in name
+    """Whether a ref is of a thread."""
+    return not name.split("/")[3].startswith("@")

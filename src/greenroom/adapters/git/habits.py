@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -12,11 +13,14 @@ from greenroom.core.base.records import record
 
 NO: Final = frozenset({"false", "no", "off", "0"})
 YES: Final = frozenset({"true", "yes", "on", "1", "input"})
+FILTERS: Final = re.compile(r"filter\..+\.(?:clean|process)|gpg(?:\..+)?\.program", re.DOTALL)
 
 
 @record
 class Habits:
-    """How this repository's files are to be taken. `converts` says that line ends may differ from what git keeps."""
+    """How this repository's files are to be taken. `converts` says that line ends may differ from what git keeps.
+    `programs` are the command lines that git itself runs at a commit; `filters` those of them without which nothing is
+    committed: they change files, or sign."""
 
     file_mode: bool = True
     symlinks: bool = True
@@ -26,6 +30,8 @@ class Habits:
     hashes: str = "sha1"
     excludes: str = ""
     attributes: str = ""
+    programs: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
 
 
 async def habits_of(git: Git, env: Mapping[str, str]) -> Habits:
@@ -33,6 +39,7 @@ async def habits_of(git: Git, env: Mapping[str, str]) -> Habits:
     told = _read(await git.ask("config", "--list", "-z", "--includes"))
     home = Path(env.get("HOME") or "/nonexistent")
     own = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "git"
+    filters = tuple(value for name, value in told.items() if FILTERS.fullmatch(name))
     return Habits(
         file_mode=told.get("core.filemode", "true").lower() not in NO,
         symlinks=told.get("core.symlinks", "true").lower() not in NO,
@@ -42,6 +49,8 @@ async def habits_of(git: Git, env: Mapping[str, str]) -> Habits:
         hashes=told.get("extensions.objectformat", "sha1").lower(),
         excludes=_path(told.get("core.excludesfile"), own / "ignore", home),
         attributes=_path(told.get("core.attributesfile"), own / "attributes", home),
+        programs=(*filters, told.get("core.fsmonitor", "")),
+        filters=filters,
     )
 
 

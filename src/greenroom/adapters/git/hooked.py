@@ -1,12 +1,19 @@
-"""Git's own commit, as a person makes it: their hooks run, and when something says no, that is told."""
+"""Git's own commit, as a person makes it: their hooks run, and when something says no, that is told.
+
+Hooks may take minutes, and who waits for them may be killed. Git goes on then, so it is written down which process that
+is: whoever comes next must not move files below it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import Final
 
 from greenroom.adapters.git.faults import fault_of, is_locked
+from greenroom.adapters.git.files import read_data, write_data
+from greenroom.adapters.git.house import House
 from greenroom.adapters.git.running import PATIENCE, Answer, Git
 from greenroom.core.ports.workspace import WorkspaceFault
 
@@ -15,32 +22,70 @@ HOOKS: Final = 900.0
 
 TOLD: Final = 2000
 NAMELESS: Final = "Git does not know your name. Set user.name and user.email with 'git config'."
+KEPT: Final = (
+    "The commit was refused, and the files stay applied. Mend what is wrong and commit them yourself, or take them "
+    "back with `greenroom undo`."
+)
+PAPER: Final = "committing.json"
 
 
-async def committed(git: Git, message: str, *words: str) -> None:
-    """Make it, after another git that is at work has had a little time; a `WorkspaceFault` when it is refused."""
-    end = time.monotonic() + PATIENCE
+async def committed(house: House, git: Git, message: str, refused: str = KEPT) -> None:
+    """Make it, after another git that is at work has had a little time; a `WorkspaceFault` when it is `refused`."""
+    end, paper = time.monotonic() + PATIENCE, house.folder / PAPER
     while True:
-        said = await git.tried(
-            "commit", "--no-status", "-F", "-", *words, stdin=message.encode(errors="replace"), seconds=HOOKS
-        )
+        try:
+            said = await git.tried(
+                *("commit", "--no-status", "-F", "-"),
+                stdin=message.encode(errors="replace"),
+                seconds=HOOKS,
+                begun=lambda pid: write_data(paper, {"pid": pid}),
+            )
+        finally:
+            paper.unlink(missing_ok=True)
         if said.code == 0:
             return
         if not is_locked(said.err) or time.monotonic() > end:
-            raise _why(said)
+            raise _why(said, refused)
         await asyncio.sleep(0.1)
 
 
-def _why(said: Answer) -> WorkspaceFault:
+async def refuse_beside(house: House) -> None:
+    """A *locked* fault while a commit goes on that nobody waits for any more, because that one was killed."""
+    end = time.monotonic() + PATIENCE
+    while pid := at_work(house):
+        if time.monotonic() > end:
+            why = f"Whoever began a commit here was killed, and its hooks still run (process {pid})."
+            raise WorkspaceFault("locked", f"{why} Let them end, or end that process, and try again.")
+        await asyncio.sleep(0.1)
+    (house.folder / PAPER).unlink(missing_ok=True)
+
+
+def at_work(house: House) -> int:
+    """The process that makes a commit; 0 when it has ended. A paper that is older than hooks may be means nobody."""
+    paper = house.folder / PAPER
+    pid = (read_data(paper) or {}).get("pid")
+    if not isinstance(pid, int):
+        return 0
+    try:
+        os.kill(pid, 0)
+        return pid if time.time() - paper.stat().st_mtime < HOOKS else 0
+    except OSError:
+        return 0
+
+
+async def free_index(house: House) -> None:
+    """A *locked* fault if another git holds the person's index: it has to be set as soon as there is a commit."""
+    lock, end = house.repository.git / "index.lock", time.monotonic() + PATIENCE
+    while lock.exists():
+        if time.monotonic() > end:
+            raise fault_of(f"Unable to create '{lock}': File exists", 1, ("commit",))
+        await asyncio.sleep(0.1)
+
+
+def _why(said: Answer, refused: str) -> WorkspaceFault:
     text = f"{said.err}\n{said.out.decode(errors='replace')}".strip()
     if is_locked(said.err):
         return fault_of(said.err, said.code, ("commit",))
-    if "tell me who you are" in text or "identity" in text:
+    if "Please tell me who you are" in text or "empty ident name" in text:
         return WorkspaceFault("state", NAMELESS)
-    if "nothing to commit" in text or "no changes added" in text or "nothing added to commit" in text:
-        return WorkspaceFault("state", "There is nothing to commit: the files are as in the newest commit already.")
-    return WorkspaceFault(
-        "hook",
-        "The commit was refused, and the files stay applied. Mend what is wrong and commit them yourself, or take them "
-        f"back with `greenroom undo`. Git or a hook says: {text[-TOLD:]}",
-    )
+    return WorkspaceFault("hook", f"{refused} Git or a hook says: {text[-TOLD:]}")

@@ -37,6 +37,9 @@ WHO: Final = frozenset(f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") 
 """Who a person is, if they say it so."""
 
 
+HOOKLESS: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+
+
 class House:
     """Ours is `folder`, in the user's cache."""
 
@@ -88,12 +91,14 @@ class House:
         """Like `plain`, with a tree of files and an index of its own."""
         return self.plain.also(env={"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(index)})
 
-    def as_person(self) -> Git:
-        """Git as its owner runs it in the tree: with their settings, hooks, filters and keys. Nobody is asked."""
+    def as_person(self, *, hooks: bool = True) -> Git:
+        """Git as its owner runs it in the tree: with their settings, hooks, filters and keys. Nobody is asked. Without
+        `hooks` none runs, nor what they let look for changes."""
         own = {name: value for name, value in self.env.items() if name in WHO or not name.startswith("GIT_")}
         calm = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "LC_ALL": "C.UTF-8"}
         told = {"PATH": PATH, **own, **calm}
-        return Git(self._program, words=("--no-pager",), env=told, folder=str(self.repository.root))
+        none = () if hooks else HOOKLESS
+        return Git(self._program, words=("--no-pager", *none), env=told, folder=str(self.repository.root))
 
     @contextmanager
     def temporary(self) -> Iterator[Path]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.journal import Indexed
+from greenroom.adapters.git.running import Git
 from greenroom.adapters.git.seeding import joined, listing, split
 from greenroom.adapters.git.states import NOTHING, State, state_in_tree
 
@@ -17,12 +18,12 @@ async def indexed_of(house: House, paths: Iterable[str]) -> tuple[Indexed, ...]:
     return tuple(Indexed(path=path, mode=one.mode, blob=one.blob) if one else Indexed(path=path) for path, one in rows)
 
 
-async def put_back(house: House, indexed: Iterable[Indexed]) -> None:
-    """Make the person's index have this of these files; everything else in it stays."""
+async def put_back(house: House, indexed: Iterable[Indexed], git: Git | None = None) -> None:
+    """Make the person's index, or that of this `git`, have this of these files; everything else in it stays."""
     none = "0" * (64 if house.habits.hashes == "sha256" else 40)
     lines = [f"{one.mode or '0'} {one.blob or none}\t{one.path}" for one in indexed]
     if lines:
-        await house.refs.ask("update-index", "-z", "--index-info", stdin=joined(lines))
+        await (git or house.refs).ask("update-index", "-z", "--index-info", stdin=joined(lines))
 
 
 def state_of(one: Indexed) -> State:

@@ -37,7 +37,8 @@ class Indexed:
 
 @record
 class Paper:
-    """One thing that was applied. `head` and `indexed` are what there was before its commit."""
+    """One thing that was applied. `head` and `indexed` are what there was before its commit, and the same with
+    `revert_` what there was before the one that takes it back."""
 
     id: str
     run: str
@@ -52,6 +53,8 @@ class Paper:
     head: str = ""
     indexed: tuple[Indexed, ...] = ()
     reverting: bool = False
+    revert_head: str = ""
+    revert_indexed: tuple[Indexed, ...] = ()
 
     @property
     def moves(self) -> Moves:

@@ -37,11 +37,6 @@ def thread_ref(run: str, thread: str) -> str:
     return f"{OURS}/{part(run)}/{part(thread)}"
 
 
-def kept_ref(run: str, commit: str) -> str:
-    """Of a commit that a worktree has gone back from."""
-    return f"{OURS}/{part(run)}/@kept/{commit[:16]}"
-
-
 def applied_refs(run: str) -> str:
     """Above all that was applied of a run."""
     return f"{OURS}/{part(run)}/@applied/"

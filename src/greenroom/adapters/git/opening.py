@@ -18,7 +18,7 @@ import msgspec
 from greenroom.adapters.git.files import read_data, told, write_data
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.locks import alone
-from greenroom.adapters.git.names import part, thread_ref
+from greenroom.adapters.git.names import base_ref, part, thread_ref
 from greenroom.adapters.git.refs import commit_of, value_of
 from greenroom.adapters.git.seeding import absent, listing, skip
 from greenroom.adapters.git.worktrees import GitWorktree
@@ -68,6 +68,11 @@ async def open_worktree(house: House, run: str, thread: str, base: str) -> GitWo
         if paper is None or not (place / "tree").is_dir():
             paper = await _made(house, place, run, thread, base)
     return GitWorktree(house, place, run=run, thread=thread, base=base, sparse=paper.sparse)
+
+
+async def tip_of(house: House, run: str, thread: str) -> str:
+    """Its newest commit, without a look at the worktree."""
+    return await value_of(house, thread_ref(run, thread)) or await value_of(house, base_ref(run))
 
 
 async def close_worktree(house: House, run: str, thread: str) -> None:

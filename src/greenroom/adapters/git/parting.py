@@ -1,33 +1,52 @@
 """Work committed apart from what a person has changed in the same files and not committed: that stays theirs.
 
-The commit is made from an index of its own, which is HEAD with the work on it. The files keep both, and what the person
-had staged is staged afterwards, with the work in it too.
+The commit is made from an index of its own, which is HEAD with the work on it. So nobody's index is held while hooks
+run, and whoever is killed meanwhile leaves none half done. The files keep both, and what the person had staged is
+staged afterwards, with the work in it too.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 
+from greenroom.adapters.git.applying import ground_of
 from greenroom.adapters.git.blobs import contents_of
 from greenroom.adapters.git.comparing import Delta
-from greenroom.adapters.git.fitting import clean, fitted, lines_of, mode_of
-from greenroom.adapters.git.hooked import committed
+from greenroom.adapters.git.files import told
+from greenroom.adapters.git.fitting import clean, entries_of, entry_of, fitted
+from greenroom.adapters.git.hooked import KEPT, committed, free_index
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.indexing import indexed_of, put_back, state_of, states_in
 from greenroom.adapters.git.journal import Indexed
 from greenroom.adapters.git.planning import Planned
-from greenroom.adapters.git.refs import value_of
-from greenroom.adapters.git.seeding import joined, listing
-from greenroom.adapters.git.states import NOTHING, State, same, state_in_tree
+from greenroom.adapters.git.refs import tree_of, value_of
+from greenroom.adapters.git.running import Git
+from greenroom.adapters.git.seeding import copied, joined, listing, look_again
+from greenroom.adapters.git.states import NOTHING, State, same
+from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Clashes, WorkspaceFault
 
 NAMED = 5
 """Files that are named; of more, how many there are."""
+
+
+class NothingToCommit(WorkspaceFault):
+    """The newest commit has it already."""
+
+
+@record
+class Wanted:
+    """A commit that is to be made on `head`: what changes, of which files, and what the person's index has of them."""
+
+    head: str
+    message: str
+    paths: tuple[str, ...]
+    deltas: tuple[Delta, ...]
+    indexed: tuple[Indexed, ...]
+    hooks: bool = True
+    refused: str = KEPT
 
 
 async def own_edits(house: House, head: str, then: Mapping[str, State], indexed: Sequence[Indexed]) -> tuple[str, ...]:
@@ -42,66 +61,81 @@ async def own_edits(house: House, head: str, then: Mapping[str, State], indexed:
     return tuple(sorted(found))
 
 
-async def commit_apart(house: House, deltas: Sequence[Delta], message: str, indexed: Sequence[Indexed]) -> str:
+async def commit_apart(house: House, wanted: Wanted) -> str:
     """A new HEAD that has these changes and nothing else; nothing is done where they do not go on HEAD alone."""
-    head = await value_of(house, "HEAD")
-    plan = await fitted(house, await states_in(house, head), deltas)
-    staged = await _staged(house, head, deltas, indexed)
+    plan = await fitted(house, await states_in(house, wanted.head), wanted.deltas)
+    staged = await _staged(house, wanted)
     if isinstance(plan, Clashes) or isinstance(staged, Clashes):
         raise _inseparable([one.path for both in (plan, staged) if isinstance(both, Clashes) for one in both.clashes])
+    async with _index(house, wanted) as git:
+        await put_back(house, entries_of(plan), git)
+    return await value_of(house, "HEAD")
+
+
+async def commit_paths(house: House, wanted: Wanted) -> str:
+    """A new HEAD with these files as they lie there."""
+    with told(str(house.repository.root)):
+        there = await asyncio.to_thread(_there, house, wanted.paths)
+    gone = [Indexed(path=one) for one in wanted.paths if one not in there]
+    async with _index(house, wanted) as git:
+        await look_again(git, house.repository.root, [one for one in await listing(git) if one.path in there])
+        await put_back(house, gone, git)
+        await git.ask("update-index", "-z", "--add", "--replace", "--stdin", stdin=joined(there))
+    return await value_of(house, "HEAD")
+
+
+def _there(house: House, paths: Sequence[str]) -> dict[str, State]:
+    """Those that are files or links, wherever a folder or another link may stand in the way."""
+    looked = {one: ground_of(house).look(one)[0] for one in paths}
+    return {path: state for path, state in looked.items() if state.kind in ("file", "link")}
+
+
+@asynccontextmanager
+async def _index(house: House, wanted: Wanted) -> AsyncIterator[Git]:
+    """Git with an index that is HEAD; what is put into it becomes a commit."""
+    await free_index(house)
     with house.temporary() as folder:
         index = folder / "index"
-        await asyncio.to_thread(_copied, house.repository.git / "index", index)
-        git = house.as_person().also(env={"GIT_INDEX_FILE": str(index)})
-        await git.ask("read-tree", "--reset", head)
-        await git.ask("update-index", "-z", "--index-info", stdin=joined(lines_of(plan, house)))
-        await committed(git, message)
-    made = await value_of(house, "HEAD")
-    await settle(house, head, made, deltas, indexed)
-    return made
+        await asyncio.to_thread(copied, house.repository.git / "index", index)
+        git = house.as_person(hooks=wanted.hooks).also(env={"GIT_INDEX_FILE": str(index)})
+        await git.ask("read-tree", *(("--reset", wanted.head) if wanted.head else ("--empty",)))
+        yield git
+        if wanted.head and await git.text("write-tree") == await tree_of(house, wanted.head):
+            raise NothingToCommit("state", "There is nothing to commit: the files are as in the newest commit already.")
+        await committed(house, git, wanted.message, wanted.refused)
 
 
-async def settle(house: House, head: str, made: str, deltas: Sequence[Delta], indexed: Sequence[Indexed]) -> None:
+async def settle(house: House, wanted: Wanted, made: str) -> None:
     """Give the person's index what was committed too; done again after a kill, nothing is done."""
-    old, new = await states_in(house, head) if head else {}, await states_in(house, made)
-    staged = await _staged(house, head, deltas, indexed)
+    old, new = await states_in(house, wanted.head) if wanted.head else {}, await states_in(house, made)
+    staged = await _staged(house, wanted)
     planned = {} if isinstance(staged, Clashes) else {one.path: one.after for one in staged.changes}
-    wanted = []
-    for was, now in zip(indexed, await indexed_of(house, [one.path for one in indexed]), strict=True):
+    entries = []
+    for was, now in zip(wanted.indexed, await indexed_of(house, [one.path for one in wanted.indexed]), strict=True):
         clear = same(state_of(was), old.get(was.path, NOTHING))
         after = new.get(was.path, NOTHING) if clear else planned.get(was.path)
         if was == now and after is not None:
-            wanted.append(Indexed(path=was.path, mode=mode_of(after) if after.blob else "", blob=after.blob))
-    await put_back(house, wanted)
+            entries.append(entry_of(was.path, after))
+    await put_back(house, entries)
 
 
-async def _staged(house: House, head: str, deltas: Sequence[Delta], indexed: Sequence[Indexed]) -> Planned | Clashes:
+async def _staged(house: House, wanted: Wanted) -> Planned | Clashes:
     """What the work makes of files that the person has staged something of."""
-    known = await states_in(house, head) if head else {}
-    own = {one.path: state_of(one) for one in indexed if not same(state_of(one), known.get(one.path, NOTHING))}
-    theirs = {one.path: state_in_tree(one.mode, one.blob) for one in await listing(house.refs)}
-    return await fitted(house, {**theirs, **own}, [one for one in deltas if one.path in own])
+    known = await states_in(house, wanted.head) if wanted.head else {}
+    own = {one.path: state_of(one) for one in wanted.indexed if not same(state_of(one), known.get(one.path, NOTHING))}
+    return await fitted(house, own, [one for one in wanted.deltas if one.path in own])
 
 
 async def _is_committed(house: House, path: str, then: State, last: State) -> bool:
     """Whether a file lay there as its commit has it, but for what git itself changes when it keeps it."""
-    if then.kind in ("folder", "blocked"):
-        return last.kind == "none"
     if not then.kind == last.kind == "file":
         return same(then, last)
     if then.runs != last.runs and house.habits.file_mode:
         return False
     if then.blob == last.blob:
         return True
-    texts = await contents_of(house, (then.blob, last.blob))
-    mine, kept = texts[then.blob], texts[last.blob]
-    return mine.replace(b"\r\n", b"\n") == kept.replace(b"\r\n", b"\n") or await clean(house, path, mine) == last.blob
-
-
-def _copied(own: Path, index: Path) -> None:
-    """With its date: git looks again at files that are as young as the index."""
-    with suppress(FileNotFoundError):
-        shutil.copy2(os.fspath(own), index)
+    mine = (await contents_of(house, [then.blob]))[then.blob]
+    return await clean(house, path, mine) == last.blob
 
 
 def _inseparable(paths: Sequence[str]) -> WorkspaceFault:

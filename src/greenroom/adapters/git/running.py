@@ -1,7 +1,7 @@
 """Git as a program: asked with an environment of our own, so that no settings of anybody make it run something else.
 
 Not even those of the repository are read, where we can help it: most questions are asked through a folder of our own
-(`private.py`). Where they are read, whatever in them names a program is overruled here.
+(`house.py`). Where they are read, whatever in them names a program is overruled here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -115,10 +115,14 @@ class Git:
         """The same as one line of text."""
         return os.fsdecode(await self.ask(*words, stdin=stdin)).strip()
 
-    async def tried(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
-        """What it answers, also when it refuses."""
+    async def tried(
+        self, *words: str, stdin: bytes = b"", seconds: float = SECONDS, begun: Callable[[int], None] | None = None
+    ) -> Answer:
+        """What it answers, also when it refuses. Who wants to know its process is told when it has `begun`."""
         process = await _whole(asyncio.ensure_future(self._begun(words)))
         try:
+            if begun is not None:
+                begun(process.pid)
             async with asyncio.timeout(seconds):
                 out, err = await process.communicate(stdin)
         except TimeoutError:

@@ -35,19 +35,17 @@ class Listed:
 
 @record
 class Seeds:
-    """What is odd about an index: files of a merge, files of which it keeps something else than lies there, and files
-    that a sparse checkout leaves out."""
+    """What is odd about an index: files of a merge, and files of which it keeps something else than lies there."""
 
     conflicted: tuple[str, ...] = ()
     untrue: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
 
 
 async def seed(house: House, index: Path) -> Seeds:
     """Make `index` a copy of the person's, and say what in it is not so."""
     own = house.repository.git / "index"
     git = house.on(house.repository.root, index)
-    _copied(own, index)
+    copied(own, index)
     try:
         listed = await listing(git)
     except WorkspaceFault:
@@ -56,7 +54,6 @@ async def seed(house: House, index: Path) -> Seeds:
     return Seeds(
         conflicted=tuple(dict.fromkeys(one.path for one in listed if one.tag == "M")),
         untrue=() if house.repository.own else tuple(await _untrue(house, listed)),
-        skipped=tuple(one.path for one in listed if one.tag.upper() == "S"),
     )
 
 
@@ -85,9 +82,10 @@ def absent(root: Path, listed: Iterable[Listed]) -> list[str]:
     return [one.path for one in listed if one.tag.upper() == "S" and not os.path.lexists(root / one.path)]
 
 
-def _copied(own: Path, index: Path) -> None:
+def copied(own: Path, index: Path) -> None:
+    """With its date: git looks again at files that are as young as the index."""
     with suppress(FileNotFoundError):
-        shutil.copy2(own, index)  # with its date: git looks again at files that are as young as the index
+        shutil.copy2(own, index)
 
 
 def _removed(index: Path) -> None:

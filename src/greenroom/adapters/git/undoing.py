@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from greenroom.adapters.git.applying import MEANWHILE, finish, ground_of, moved, refused
-from greenroom.adapters.git.committing import commit_here, commit_paths
+from greenroom.adapters.git.applying import MEANWHILE, Halfway, finish, ground_of, halfway, moved, refused
+from greenroom.adapters.git.committing import as_they_lie, commit_here, commit_saying
 from greenroom.adapters.git.comparing import delta
+from greenroom.adapters.git.hooked import free_index
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.indexing import indexed_of, put_back, states_in
 from greenroom.adapters.git.journal import Paper, save, unfinished
-from greenroom.adapters.git.parting import commit_apart, own_edits
+from greenroom.adapters.git.parting import NothingToCommit, Wanted, commit_apart, commit_paths, own_edits, settle
 from greenroom.adapters.git.readiness import expect_commit
 from greenroom.adapters.git.refs import branches_with, is_here, value_of
 from greenroom.adapters.git.trailers import message_of
@@ -22,6 +23,7 @@ from greenroom.core.ports.workspace import Buried, Clash, Clashes, Undone, Works
 EDITED: Final = "it was edited since"
 PUSHED: Final = "It is on a remote branch already"
 COVERED: Final = "Other commits came after it"
+REFUSED: Final = "The commit that takes it back was refused, so nothing was undone: all is as it was."
 AMENDED: Final = "Its commit was amended, or made anew elsewhere"
 
 
@@ -36,6 +38,8 @@ async def undo(house: House, paper: Paper, *, revert: bool) -> Undone | Clashes 
         return Clashes(clashes=tuple(Clash(path=one, why=EDITED) for one in blocked))
     if revert and paper.commit:
         await expect_commit(house)
+    if paper.commit:
+        await free_index(house)
     paper = evolve(paper, state="undoing", reverting=revert and bool(paper.commit))
     await save(house, paper)
     return await taken_back(house, paper)
@@ -70,19 +74,19 @@ async def _is_in_head(house: House, paper: Paper) -> bool:
 async def taken_back(house: House, paper: Paper) -> Undone | Clashes:
     """Do what is written down; where somebody interferes, it stays applied."""
     failed = await moved(house, paper.moves.back(), paper.token)
+    if isinstance(failed, Halfway):
+        raise halfway(paper, failed)
     if failed is not None:
         await save(house, evolve(paper, state="applied", reverting=False))
         if isinstance(failed, Interfered):
             return Clashes(clashes=(Clash(path=failed.path, why=MEANWHILE),))
         raise refused(failed)
-    try:
-        done = await _commit_taken_back(house, paper)
-    except WorkspaceFault:
-        await moved(house, paper.moves, paper.token)
-        await save(house, evolve(paper, state="applied", reverting=False))
-        raise
+    if paper.reverting:
+        return await _reverted(house, paper)
+    if paper.commit:
+        await _commit_taken_back(house, paper)
     await save(house, evolve(paper, state="undone"))
-    return done
+    return Undone(paths=paper.paths, commit=paper.commit)
 
 
 async def recover(house: House) -> None:
@@ -94,34 +98,74 @@ async def recover(house: House) -> None:
             await taken_back(house, paper)
 
 
-async def _commit_taken_back(house: House, paper: Paper) -> Undone:
-    if not paper.commit:
-        return Undone(paths=paper.paths)
-    if paper.reverting:
-        return Undone(paths=paper.paths, revert=await _reverted(house, paper))
-    if await value_of(house, "HEAD") == paper.commit:
-        words = ("HEAD", paper.head, paper.commit) if paper.head else ("-d", "HEAD", paper.commit)
-        await house.refs.ask("update-ref", "-m", f"greenroom: undo {paper.id}", *words)
+async def _commit_taken_back(house: House, paper: Paper) -> None:
+    """Move the branch back and set the index; if that is refused, the files stay applied."""
+    try:
+        if await value_of(house, "HEAD") == paper.commit:
+            words = ("HEAD", paper.head, paper.commit) if paper.head else ("-d", "HEAD", paper.commit)
+            await house.refs.ask("update-ref", "-m", f"greenroom: undo {paper.id}", *words)
+    except WorkspaceFault:
+        await _applied_again(house, paper)
+        raise
     await put_back(house, paper.indexed)
-    return Undone(paths=paper.paths, commit=paper.commit)
 
 
-async def _reverted(house: House, paper: Paper) -> str:
-    """A commit on top that takes it back; one that was made before a kill is found again."""
+async def _reverted(house: House, paper: Paper) -> Undone:
+    """A commit on top that takes it back; one that was made before a kill is found again. If a hook says no, all is
+    made what it was, also what the hook has changed."""
+    made = await commit_saying(house, "undone", paper.id)
+    if not made:
+        indexed = await indexed_of(house, paper.paths)
+        paper = evolve(paper, revert_head=await value_of(house, "HEAD"), revert_indexed=indexed)
+        await save(house, paper)
+    wanted = await _wanted(house, paper)
+    try:
+        made = made or await _revert(house, paper, wanted)
+    except WorkspaceFault:
+        await _applied_again(house, paper)
+        raise
+    await settle(house, wanted, made)
+    await save(house, evolve(paper, state="undone"))
+    return Undone(paths=paper.paths, revert=made)
+
+
+async def _wanted(house: House, paper: Paper) -> Wanted:
     subject = await house.refs.text("log", "-1", "--no-show-signature", "--format=%s", paper.commit)
     told = {"run": paper.run, "undone": paper.id}
-    message = message_of(f'Revert "{subject}"\n\nThis reverts commit {paper.commit}.', told)
-    head, indexed = await value_of(house, "HEAD"), await indexed_of(house, paper.paths)
-    mixed = await own_edits(house, head, {one.path: one.after for one in paper.changes}, indexed)
+    back = tuple(one for one in await delta(house, paper.tip, paper.base) if one.path in paper.paths)
+    return Wanted(
+        head=paper.revert_head,
+        message=message_of(f'Revert "{subject}"\n\nThis reverts commit {paper.commit}.', told),
+        paths=paper.paths,
+        deltas=back,
+        indexed=paper.revert_indexed,
+        refused=REFUSED,
+    )
+
+
+async def _revert(house: House, paper: Paper, wanted: Wanted) -> str:
+    """The commit that takes it back; the newest one, where somebody has taken it back already."""
+    after = {one.path: one.after for one in paper.changes}
+    mixed = await own_edits(house, wanted.head, after, wanted.indexed)
     try:
-        if mixed:
-            back = [one for one in await delta(house, paper.tip, paper.base) if one.path in paper.paths]
-            return await commit_apart(house, back, message, indexed)
-        return await commit_paths(house, paper.paths, message, indexed)
-    except WorkspaceFault as fault:
-        if fault.reason == "state" and "nothing to commit" in str(fault):
-            return await value_of(house, "HEAD")
-        raise
+        return await (commit_apart if mixed else commit_paths)(house, wanted)
+    except NothingToCommit:
+        return wanted.head
+
+
+async def _applied_again(house: House, paper: Paper) -> None:
+    """Make the files what they were before somebody tried to undo it. What a hook has made of them meanwhile
+    goes, as in a commit that is never made."""
+    now = await as_they_lie(house, [evolve(one, after=one.before) for one in paper.changes])
+    turned = tuple(evolve(one, before=lies.after) for one, lies in zip(paper.changes, now, strict=True))
+    failed = await moved(house, evolve(paper, changes=turned).moves, paper.token)
+    if isinstance(failed, Halfway):
+        raise halfway(evolve(paper, state="applying"), failed)
+    await save(house, evolve(paper, state="applied", reverting=False))
+    if failed is not None:
+        what = repr(failed.path) if isinstance(failed, Interfered) else str(failed)
+        why = f"The files are as before the work, and its commit is still there: the way back is closed ({what})."
+        raise WorkspaceFault("state", f"{why} Undo it again, and it goes on from there.")
 
 
 async def _why_not(house: House, commit: str) -> str:

@@ -16,6 +16,8 @@ from greenroom.adapters.git import (
     committing,
     comparing,
     forgetting,
+    hook_files,
+    hooked,
     lending,
     mixing,
     opening,
@@ -77,7 +79,8 @@ class GitWorkspace:
         around = dict(os.environ if env is None else env)
         repository = await asyncio.to_thread(_found, folder, cache, own or cache, around.get("HOME", ""))
         found = cls(await House.open(repository, cache / repository.key, around), largest=largest, secret=secret)
-        await found._whole(asyncio.sleep(0))
+        if not hooked.at_work(found._house):
+            await found._whole(asyncio.sleep(0))
         return found
 
     @property
@@ -101,6 +104,10 @@ class GitWorkspace:
     async def open(self, run: str, thread: str, base: str) -> GitWorktree:
         """A worktree for a thread."""
         return await opening.open_worktree(self._house, run, thread, base)
+
+    async def tip(self, run: str, thread: str) -> str:
+        """A thread's newest commit."""
+        return await opening.tip_of(self._house, run, thread)
 
     async def close(self, run: str, thread: str) -> None:
         """Take a thread's worktree away."""
@@ -126,6 +133,10 @@ class GitWorkspace:
         """What changed from one commit to another."""
         return await comparing.diff(self._house, base, tip, limit=limit)
 
+    async def paths(self, commit: str) -> Sequence[str]:
+        """All files in a commit."""
+        return await comparing.paths(self._house, commit)
+
     async def contents(self, commit: str, paths: Sequence[str]) -> Mapping[str, bytes]:
         """What is in these files in a commit."""
         return await comparing.contents(self._house, commit, paths)
@@ -138,11 +149,15 @@ class GitWorkspace:
         """What was applied of a run."""
         return [one.told() for one in await papers(self._house, run)]
 
-    async def commit(self, applied: str, message: str) -> Committed:
+    async def hooks(self, base: str, tip: str) -> Sequence[str]:
+        """What of the work their hooks would run."""
+        return await hook_files.hook_files(self._house, base, tip)
+
+    async def commit(self, applied: str, message: str, *, hooks: bool = True) -> Committed:
         """Make what was applied one commit in the person's name."""
 
         async def made() -> Committed:
-            return await committing.commit(self._house, await load(self._house, applied), message)
+            return await committing.commit(self._house, await load(self._house, applied), message, hooks=hooks)
 
         return await self._whole(made())
 
@@ -174,6 +189,7 @@ class GitWorkspace:
 
         async def alone_with_it() -> T:
             async with alone(self._house.folder / "apply.lock"):
+                await hooked.refuse_beside(self._house)
                 await undoing.recover(self._house)
                 return await work
 

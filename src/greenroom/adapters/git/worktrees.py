@@ -17,13 +17,13 @@ from typing import Final
 from greenroom.adapters.git import viewing
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.locks import alone
-from greenroom.adapters.git.names import kept_ref, thread_ref
-from greenroom.adapters.git.refs import commit_of, move, tree_of, value_of
+from greenroom.adapters.git.names import thread_ref
+from greenroom.adapters.git.refs import move, tree_of, value_of
 from greenroom.adapters.git.running import Git
 from greenroom.adapters.git.seeding import listing, look_again
 from greenroom.adapters.git.snapshots import commit_tree
 from greenroom.adapters.git.staging import Staged, stage
-from greenroom.adapters.git.trailers import mark_of, marked, message_of
+from greenroom.adapters.git.trailers import mark_of, marked
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import Mark, Recorded, WorkspaceFault
 
@@ -94,26 +94,6 @@ class GitWorktree:
             commit = await commit_tree(self._house, staged.tree, tip, marked(mark), name=mark.agent)
             await move(self._house, self._ref, commit, await self._old())
         return Recorded(commit=commit, tree=staged.tree, left_out=staged.left_out)
-
-    async def restore(self, commit: str) -> None:
-        """Go to one of its commits; what is there is kept as a commit first."""
-        async with self._looking() as git:
-            target = await commit_of(self._house, commit)
-            old, tip = await self._old(), await self.tip()
-            staged = await self._staged(git)
-            last = tip
-            if staged.tree != await tree_of(self._house, tip):
-                message = message_of("What was there before going back", {"run": self._run})
-                last = await commit_tree(self._house, staged.tree, tip, message)
-            if last not in (self._base, target):
-                await self._keep(last)
-            await git.ask("read-tree", "--reset", "-u", target)
-            await move(self._house, self._ref, target, old)
-
-    async def _keep(self, commit: str) -> None:
-        ref = kept_ref(self._run, commit)
-        if not await value_of(self._house, ref):
-            await move(self._house, ref, commit, "")
 
     async def _old(self) -> str:
         return await value_of(self._house, self._ref)

@@ -83,12 +83,10 @@ def perform(ground: Ground, moves: Moves, content: Callable[[str], bytes], token
             _write(ground, one, content(one.after.blob), f"{DRAFT}{token}-{number}.tmp")
 
 
-def roll_back(ground: Ground, moves: Moves, content: Callable[[str], bytes], token: str) -> list[str]:
-    """Make it what it was, but for files that somebody else has changed: those are told."""
-    edited = [one.path for one in moves.changes if not _is_either(ground, one)]
-    rest = tuple(one for one in moves.changes if one.path not in edited)
+def roll_back(ground: Ground, moves: Moves, content: Callable[[str], bytes], token: str) -> None:
+    """Make it what it was, but for files that somebody else has changed."""
+    rest = tuple(one for one in moves.changes if _is_either(ground, one))
     perform(ground, Moves(changes=rest, leave=moves.leave, come=moves.come).back(), content, token)
-    return edited
 
 
 def edited(ground: Ground, changes: Iterable[Change]) -> list[str]:
@@ -96,9 +94,14 @@ def edited(ground: Ground, changes: Iterable[Change]) -> list[str]:
     return [one.path for one in changes if not _is_either(ground, one)]
 
 
+def changed(ground: Ground, changes: Iterable[Change]) -> list[str]:
+    """Files that are not as they were before."""
+    return [one.path for one in changes if not same(_now(ground, one), one.before)]
+
+
 def untouched(ground: Ground, changes: Iterable[Change]) -> bool:
     """Whether every file is as it was before."""
-    return all(same(_now(ground, one), one.before) for one in changes)
+    return not changed(ground, changes)
 
 
 def clear(ground: Ground, changes: Sequence[Change], token: str) -> None:

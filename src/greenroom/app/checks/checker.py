@@ -13,7 +13,7 @@ from greenroom.abilities.checks.comparing import compared, entry
 from greenroom.abilities.checks.excerpts import excerpt
 from greenroom.abilities.checks.finding.found import found
 from greenroom.abilities.checks.looking import Look
-from greenroom.app.checks.running import run_once
+from greenroom.app.checks.running import run_once, unable
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import encode, evolve
 from greenroom.core.ports.checks import AS_A_WHOLE, Check, Checked, Compared, Ran, Report, Witness
@@ -31,6 +31,10 @@ SELECTED: Final = 50
 LONG: Final = 120.0
 """Seconds: a check that takes longer, and cannot run single tests, is not run again."""
 
+NO_REPORT: Final = (
+    "On the base it made a report of its tests, and now it makes none: what ran is not what ran then, or was ended "
+    "before it was over."
+)
 PLAIN: Final = re.compile(r"[\w./=\- ]*\bpytest\b[\w./=\- ]*")
 """A line that is only pytest and its arguments: ids can be added to it."""
 
@@ -38,7 +42,8 @@ PLAIN: Final = re.compile(r"[\w./=\- ]*\bpytest\b[\w./=\- ]*")
 class ProjectChecks:
     """Runs `checks` by `commands`; `tree` names what they are run on, `look` sees what they mean there now.
 
-    `base` is what they said on the base, by name. `left` says which were not to be run, and why.
+    `base` is what they said on the base, by name. `left` says which were not to be run, and why. A `fresh` tree is one
+    in which nobody has worked; `unable` says why nothing can be run there.
     """
 
     def __init__(
@@ -50,6 +55,8 @@ class ProjectChecks:
         look: Look | None = None,
         base: Mapping[str, Ran] | None = None,
         left: Sequence[str] = (),
+        fresh: bool = False,
+        unable: str = "",
     ) -> None:
         self._checks = tuple(checks)
         self._commands = commands
@@ -57,15 +64,19 @@ class ProjectChecks:
         self._look = look
         self._base = dict(base or {})
         self._left = tuple(left)
+        self._fresh = fresh
+        self._unable = unable
 
     @property
     def checks(self) -> Sequence[Check]:
         """Those that it runs, the most useful first."""
         return self._checks
 
-    def elsewhere(self, commands: Commands, tree: Tree, look: Look) -> ProjectChecks:
-        """The same checks with the same base, on another tree."""
-        return ProjectChecks(self._checks, commands, tree, look=look, base=self._base, left=self._left)
+    def elsewhere(self, commands: Commands, tree: Tree, look: Look, *, unable: str = "") -> ProjectChecks:
+        """The same checks with the same base, on a fresh copy."""
+        return ProjectChecks(
+            self._checks, commands, tree, look=look, base=self._base, left=self._left, fresh=True, unable=unable
+        )
 
     async def baseline(self, witness: Witness) -> Report:
         """Run all of them: what fails now is old from now on."""
@@ -82,11 +93,12 @@ class ProjectChecks:
         for check in checks:
             entries.append(await self._checked(self._as_it_is(check), before, witness, base=base))
             before = await self._tree()
-        return Report(tree=entries[0].tree if entries else before, checks=tuple(entries), left=self._left)
+        tree = entries[0].tree if entries else before
+        return Report(tree=tree, checks=tuple(entries), left=self._left, fresh=self._fresh)
 
     async def _checked(self, check: Check, tree: str, witness: Witness, *, base: bool) -> Checked:
-        ran, text = await run_once(check, self._commands, witness)
         old = None if base else self._base.get(check.name)
+        ran, text = await self._ran(check, old, witness)
         flaky = await self._flaky(check, ran, old, witness) if not base else frozenset[str]()
         output = await witness.keep(text.encode(errors="replace"))
         ran = evolve(ran, tree=tree, steady=await self._tree() == tree, output=output)
@@ -100,6 +112,16 @@ class ProjectChecks:
         failing = sorted(against.new if against is not None else ran.failing)
         shown = excerpt(text, failing) if failing or ran.outcome == "could_not_run" else ""
         return entry(ran, check.kind, against, tests=await witness.keep(encode(ran)), excerpt=shown)
+
+    async def _ran(self, check: Check, old: Ran | None, witness: Witness) -> tuple[Ran, str]:
+        """What came of it. Whose report is missing has not run as it did, whatever its exit code says: a program that
+        takes the runner's place, or one that ends it early, can say that all is well."""
+        if self._unable:
+            return unable(check, self._unable), ""
+        ran, text = await run_once(check, self._commands, witness)
+        if old is not None and old.exact and not ran.exact and ran.outcome != "could_not_run":
+            ran = evolve(ran, outcome="could_not_run", reason=NO_REPORT)
+        return ran, text
 
     async def _flaky(self, check: Check, ran: Ran, old: Ran | None, witness: Witness) -> frozenset[str]:
         """Those of what newly fails that pass when they are run again on the same tree."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
-
-import msgspec
 
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import record
-from greenroom.core.ports.checks import REPORT, Checked, Report
+from greenroom.core.ports.checks import REPORT, Checked, Report, from_data
 from greenroom.core.state.step import Step
 
 EDITS: Final = frozenset({"patch", "rewrite"})
 """The tools that change files. What commands change is seen in the tree's name."""
+
+MAY_CHANGE: Final = EDITS | {"execute_script"}
+"""With those that may."""
+
+BASELINE: Final = "baseline"
+DELIVER: Final = "deliver"
+"""The house's own steps, in which checks run that count. What an agent runs by itself tells it how it stands, no more:
+it may have put something there that makes them pass and that nobody is given."""
 
 Outcome = Literal["clean", "new_failures", "changed_files", "could_not_run"]
 
@@ -34,13 +40,7 @@ class Receipt:
 
 def report_in(step: Step) -> Report | None:
     """The report that a step has in its result; None if it has none that can be read."""
-    held = (step.result or {}).get(REPORT)
-    if not isinstance(held, Mapping):
-        return None
-    try:
-        return msgspec.convert(dict(held), Report)
-    except msgspec.ValidationError:
-        return None
+    return from_data((step.result or {}).get(REPORT))
 
 
 def reports(steps: Iterable[Step]) -> tuple[tuple[Step, Report], ...]:
@@ -51,11 +51,12 @@ def reports(steps: Iterable[Step]) -> tuple[tuple[Step, Report], ...]:
 
 def base_report(steps: Iterable[Step]) -> Report | None:
     """The report of the base; of several the first: later ones ran on what the work had changed."""
-    return next((report for _, report in reports(steps) if report.base), None)
+    every = reports(steps)
+    return next((report for step, report in every if report.base and step.work.executor == BASELINE), None)
 
 
 def receipts(steps: Sequence[Step]) -> tuple[Receipt, ...]:
-    """Every run of a check that these steps hold, oldest first; not those of the base."""
+    """Every run of a check that counts, oldest first: those of the house itself, on a fresh copy of the work."""
     edited = max((at for at, step in enumerate(steps) if _changed_files(step)), default=-1)
     places = {step.step_id: at for at, step in enumerate(steps)}
     return tuple(
@@ -70,7 +71,7 @@ def receipts(steps: Sequence[Step]) -> tuple[Receipt, ...]:
             late=places[step.step_id] > edited,
         )
         for step, report in reports(steps)
-        if not report.base
+        if report.fresh and step.work.executor == DELIVER
         for one in report.checks
     )
 

@@ -61,9 +61,7 @@ async def run_once(check: Check, commands: Commands, witness: Witness, line: str
         if raw.ended.code and all(word in raw.text for word in UNKNOWN):
             raw = await _run(check, told, commands, witness, report=False)  # a pytest that knows no reports
     except WorldFault as fault:
-        return Ran(
-            check=check.name, digest=check.digest, kind=check.kind, outcome="could_not_run", reason=str(fault)
-        ), ""
+        return unable(check, str(fault)), ""
     read = outcome(check, raw.ended, raw.text, raw.report)
     ran = Ran(
         check=check.name,
@@ -73,11 +71,17 @@ async def run_once(check: Check, commands: Commands, witness: Witness, line: str
         reason=read.reason,
         exit=raw.ended.code,
         seconds=round(raw.ended.seconds, 2),
+        exact=read.exact,
         tests=read.tests,
         passed=read.passed,
         skipped=read.skipped,
     )
     return ran, raw.text
+
+
+def unable(check: Check, why: str) -> Ran:
+    """A check that was not even begun."""
+    return Ran(check=check.name, digest=check.digest, kind=check.kind, outcome="could_not_run", reason=why)
 
 
 async def _run(check: Check, line: str, commands: Commands, witness: Witness, *, report: bool) -> Raw:

@@ -54,7 +54,7 @@ async def _knows(fault: SyntaxFault, commands: Commands, python: str) -> bool:
     """Whether the project's own Python takes it."""
     if not fault.path.endswith((".py", ".pyi")):
         return False
-    code, _ = await _asked(commands, (python, "-c", PARSES, fault.path))
+    code, _ = await _asked(commands, (python, "-I", "-c", PARSES, fault.path))
     return code == 0
 
 

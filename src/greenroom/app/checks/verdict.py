@@ -70,15 +70,17 @@ def verdict(
     every = receipts(steps)
     counting = tuple(one for check in needed for one in _last(every, check.name, delivered.tree))
     base = base_report(steps)
-    missing = [*_missing(needed, every, counting, delivered.tree), *left]
+    missing = [*_missing(needed, every, counting, delivered.tree), *_from_nothing(counting, base), *left]
     missing += [str(fault) for fault in delivered.broken]
     changed = [*_changed(counting, base), *(one.said for one in delivered.meddled)]
     cleared = bool(changed) and _as_before(counting, delivered.restored)
     facts = delivered.facts
-    known = _passed(needed, counting) if not missing else None
-    claims = unproven(delivered.says, evolve(facts, passed=known)) if facts is not None else ()
+    claims: tuple[str, ...] = ()
+    if facts is not None:
+        known = evolve(facts, passed=_passed(needed, counting), added=_added(counting, base)) if not missing else facts
+        claims = unproven(delivered.says, known)
     good = not missing and not claims and (not changed or cleared or accepted)
-    remarks = [*_remarks(counting), *(_lifted(one, cleared=cleared) for one in changed if cleared or accepted)]
+    remarks = [*_remarks(counting, base), *(_lifted(one, cleared=cleared) for one in changed if cleared or accepted)]
     return Verdict(
         state="verified" if good else "unproven",
         receipts=counting,
@@ -126,6 +128,23 @@ def _not_clean(one: Checked) -> str:
         return f"{one.check!r} changed files itself, so it did not check what is delivered."
     new = one.compared.new if one.compared is not None else ()
     return f"{one.check!r} fails: {_names(new)}." if new else f"{one.check!r} fails (exit code {one.exit})."
+
+
+def _from_nothing(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
+    """Checks that could not run on the base and end well now. The work may have mended them, or have made them end
+    well: where they name tests that pass it is seen what ran, and else there is nothing to see."""
+    before = _unable_before(base)
+    for one in counting:
+        if one.outcome == "clean" and one.check in before and not one.checked.passed:
+            yield (
+                f"{one.check!r} could not run on the base ({before[one.check]}), and now it ends well and names no "
+                "test that passes: by itself that proves nothing."
+            )
+
+
+def _unable_before(base: Report | None) -> dict[str, str]:
+    every = base.checks if base is not None else ()
+    return {one.check: one.reason.rstrip(".") for one in every if one.outcome == "could_not_run"}
 
 
 # ----------------------------------------------------------------------------------------------------- what was changed
@@ -176,9 +195,12 @@ def _lifted(said: str, *, cleared: bool) -> str:
 # ---------------------------------------------------------------------------------------------------------------- words
 
 
-def _remarks(counting: Sequence[Receipt]) -> Iterator[str]:
+def _remarks(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
+    before = _unable_before(base)
     for one in counting:
         known = one.checked.compared
+        if one.outcome == "clean" and one.check in before:
+            yield f"{one.check!r} could not run on the base ({before[one.check]}): nothing is compared."
         if known is None:
             yield f"{one.check!r} was not run on the base: what fails may be old."
             continue
@@ -194,6 +216,20 @@ def _remarks(counting: Sequence[Receipt]) -> Iterator[str]:
 def _passed(needed: Sequence[Check], counting: Sequence[Receipt]) -> int:
     tests = {check.name for check in needed if check.kind == "test"}
     return sum(one.checked.passed for one in counting if one.check in tests)
+
+
+def _added(counting: Sequence[Receipt], base: Report | None) -> int | None:
+    """How many tests there are that the base had not; None where nobody counts them."""
+    before = {one.check: one for one in base.checks} if base is not None else {}
+    every = [(one.checked, before[one.check]) for one in counting if one.check in before]
+    if not any(_count(now) for now, _ in every):
+        return None
+    gone = sum(len(now.compared.gone) for now, _ in every if now.compared is not None)
+    return sum(max(0, _count(now) - _count(old)) for now, old in every) + gone
+
+
+def _count(one: Checked) -> int:
+    return one.passed + one.failing + one.skipped if one.kind == "test" else 0
 
 
 def _names(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from greenroom.abilities.tools.artifacts.toolkit import artifact_tools
 from greenroom.abilities.tools.ask_user import AskUser
+from greenroom.abilities.tools.commands.background import Background
 from greenroom.abilities.tools.commands.toolkit import command_tools
 from greenroom.abilities.tools.files.toolbox import file_tools
 from greenroom.abilities.tools.memory.toolkit import memory_tools
@@ -73,16 +74,17 @@ class Hands:
         self._walls = walls
         self._copied = copied
         self._commands = _commands(root, policy, walls)
+        background = Background(self._commands)
         own = (
             *file_tools(LocalFiles(root, at=copied.at if copied is not None else None), hides=_hides),
-            *command_tools(self._commands),
+            *command_tools(self._commands, background),
             AskUser(),
             ReadOutput(find),
             *memory_tools(),
             *artifact_tools(),
             *_outside(policy, web, browser, models),
         )
-        more = copied.more(self._commands) if copied is not None else ()
+        more = copied.more(self._commands, background.quiet) if copied is not None else ()
         self.toolbox = Toolbox((*own, *more, *equipment.tools), equipment.notes)
         self._policy = policy
         self._equipment = equipment

@@ -35,11 +35,23 @@ def known_secrets(
     """All keys of models and searches that are at hand: in variables that they are known by, in settings, in the key
     file."""
     settings = tuple(told)
-    known = [name for one in providers().values() for name in one.keys]
-    named = [environ.get(name, "") for name in (*known, TAVILY_KEY, *(one.key_env for one in settings))]
+    named = [environ.get(name, "") for name in sorted(secret_names(settings))]
     own = [one.key.reveal() for one in settings if one.key is not None]
     headers = [value for one in settings for name, value in one.headers.items() if GUARDED.search(name)]
     return tuple(one for one in (*named, *own, *saved, *(value.rpartition(" ")[2] for value in headers)) if one)
+
+
+def secret_names(told: Iterable[ProviderSettings]) -> frozenset[str]:
+    """The variables in which such keys may be."""
+    known = (name for one in providers().values() for name in one.keys)
+    return frozenset(filter(None, (*known, TAVILY_KEY, *(one.key_env for one in told))))
+
+
+def without_secrets(environ: Mapping[str, str], told: Iterable[ProviderSettings]) -> dict[str, str]:
+    """The environment of a program that has no use for our keys: without them, whatever else they are called there."""
+    settings = tuple(told)
+    names, secrets = secret_names(settings), set(filter(_is_one, known_secrets(environ, settings)))
+    return {name: value for name, value in environ.items() if name not in names and value.strip() not in secrets}
 
 
 def _is_one(value: str) -> bool:

@@ -7,13 +7,14 @@ from typing import Final
 from greenroom.abilities.checks.comparing import in_a_sentence
 from greenroom.abilities.tools.carded import CardedTool
 from greenroom.app.checks.checker import ProjectChecks
+from greenroom.app.checks.receipts import BASELINE
 from greenroom.core.base.records import Data
 from greenroom.core.ports.checks import REPORT, as_data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 
-NAME: Final = "baseline"
+NAME: Final = BASELINE
 SPEC: Final = ToolSpec(
     name=NAME,
     description="Run the project's checks before anything is changed. The house does that once, at the beginning.",

@@ -1,34 +1,36 @@
 """The last word on a job: what an agent says of its work is held against what ran, and against what it has changed.
 
-It is run in the place of the end, when an agent says that it is done. What is missing the agent hears, and mends; after
+It is run in the place of the end, when an agent says that it is done. Whatever lies there becomes a commit, and that
+commit is judged, on a fresh copy: it is what a person would be given. What is missing the agent hears, and mends; after
 a few times the work ends as it is, and the report says what nobody has proven.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.abilities.checks.claims import Facts
+from greenroom.abilities.checks.claims import Facts, among
 from greenroom.abilities.checks.closure import closure
 from greenroom.abilities.checks.meddling import judges, meddled, run_by_checks
 from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.carded import CardedTool
 from greenroom.abilities.tools.propose_plan import NAME as PLANS
 from greenroom.app.checks.base_look import BaseLook
-from greenroom.app.checks.checker import ProjectChecks
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.planning import Plan
-from greenroom.app.checks.receipts import EDITS, base_report
+from greenroom.app.checks.receipts import DELIVER, EDITS, Receipt, base_report
 from greenroom.app.checks.syntax import broken
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
+from greenroom.app.hands.copied import Quiet
 from greenroom.app.jobs.judging import Judges, put_back
 from greenroom.app.jobs.place import History, Place
-from greenroom.app.jobs.recording import TREE
-from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.checks import REPORT, Report, as_data
+from greenroom.app.jobs.recording import COMMIT, TREE, mark
+from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.ports.checks import REPORT, Check, Report, as_data
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
@@ -36,9 +38,20 @@ from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.step import Step, Work
 
-NAME: Final = "deliver"
+NAME: Final = DELIVER
 UNFOLLOWED: Final = "What judges the work has too many files to follow all of them: one of the others may be changed."
 UNCHANGED: Final = "It set out to change files, and none is different."
+UNSTEADY: Final = "Files went on changing while they were judged: what lies there now is not what was checked."
+UNINSTALLED: Final = (
+    "A check runs without what the work itself has installed: it sees what is delivered, and packages of yours. If it "
+    "needs others, write the command that installs them as `setup` below [workspace] into your settings file."
+)
+LACKS: Final = re.compile(
+    r"No module named|Cannot find (?:module|package)|(?:command )?not found\b|Missing script|unresolved import",
+    re.IGNORECASE,
+)
+"""What a check says that misses a package or a program."""
+
 VERDICT: Final = "verdict"
 RESTORED: Final = "restored"
 """What the old tests said of the new code, in the result."""
@@ -53,91 +66,140 @@ SPEC: Final = ToolSpec(
 )
 
 
+@record
+class Judged:
+    """What was found, the `report` of the checks that were run for it, and what the old judges said (`restored`)."""
+
+    found: Verdict
+    report: Report | None = None
+    restored: Report | None = None
+
+
 class Deliver(CardedTool):
-    """Keyed: it runs checks again that were cut off, and changes nothing."""
+    """Keyed: it runs checks again that were cut off, and its commit is found again.
+
+    `quiet` ends what agents have begun in the background. `prepares` says that a fresh copy has packages of its own.
+    """
 
     def __init__(
         self,
         place: Place,
         plan: Plan,
-        checker: ProjectChecks,
         commands: Commands,
         history: History,
         *,
-        judges: Judges | None = None,
+        judges: Judges,
+        quiet: Quiet,
+        prepares: bool = False,
     ) -> None:
         self.card = ToolCard(spec=SPEC, group="command", effect="keyed")
         self._place = place
         self._plan = plan
-        self._checker = checker
         self._commands = commands
         self._history = history
         self._judges = judges
+        self._quiet = quiet
+        self._prepares = prepares
 
     def targets(self, _: Data) -> tuple[Target, ...]:
         """The command lines of the checks: they run what an agent has written."""
         return tuple(Target(kind="command", value=one.line) for one in self._plan.run)
 
     async def run(self, bench: Bench) -> Outcome:
-        """Run what has not run on this very tree, judge, and end the work or say what is missing."""
+        """Record what there is, run what has not run on this very tree, judge, and end the work or say what is
+        missing."""
         said = str((bench.step.work.instruction_content or {}).get("said", ""))
-        steps = list(await self._history(bench.world.team.team_id))
+        steps = await self._history(bench.world.team.team_id)
         tried = sum(one.work.executor == NAME and one.thread_id == bench.step.thread_id for one in steps) + 1
-        delivered = await self._delivered(said)
-        left = (*self._plan.left, *delivered.unfollowed)
-        found = verdict(self._plan.run, steps, delivered, left=left)
-        report: Report | None = None
-        restored: Report | None = None
-        if not await self._place.changes():
-            found = _as_it_was(found, steps)
-        elif self._plan.run and found.missing:
-            report = await self._checker.run((), bench)
-            steps.append(evolve(bench.step, state="finished", result={REPORT: as_data(report)}))
-            found = verdict(self._plan.run, steps, delivered, left=left)
-        if found.changed and not found.missing:
-            found, restored = await self._judged_as_before(delivered, steps, bench)
+        stopped = await self._quiet()
+        worktree = self._place.worktree
+        made = await worktree.commit(mark(bench))
+        tree = made.tree if made is not None else await worktree.tree()
+        changes = await self._place.changes()
+        delivered = await self._delivered(said, tree, changes)
+        judged = await self._judged(delivered, changes, steps, bench)
+        found = _with_remarks(judged.found, stopped)
+        if await worktree.tree() != tree:
+            found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
         return Outcome(
-            result=_result(found, report, restored, delivered.tree),
+            result={**_result(found, judged, tree), **({COMMIT: made.commit} if made is not None else {})},
             intents=(_next(bench.step, delivered, found, tried, sums_up=bench.agent.spec.history.need_summary),),
-            blobs=tuple(blob for one in (report, restored) if one is not None for blob in one.blobs),
+            blobs=tuple(blob for one in (judged.report, judged.restored) if one is not None for blob in one.blobs),
         )
 
+    async def _judged(
+        self, delivered: Delivered, changes: Sequence[str], history: Sequence[Step], bench: Bench
+    ) -> Judged:
+        """What holds of it. Checks that an earlier delivery ran on the same tree are not run again."""
+        steps, report, restored = list(history), None, None
+        found = self._verdict(steps, delivered)
+        if not changes:
+            return Judged(found=_as_it_was(found, steps))
+        if _unrun(self._plan.run, found):
+            report = await self._ran((), bench)
+            steps.append(evolve(bench.step, state="finished", result={REPORT: as_data(report)}))
+            found = self._verdict(steps, delivered)
+        if found.changed and not found.missing:
+            found, restored = await self._judged_as_before(delivered, changes, steps, bench)
+        if found.missing and not self._prepares and any(map(_lacks, found.receipts)):
+            found = evolve(found, missing=(*found.missing, UNINSTALLED))
+        return Judged(found=found, report=report, restored=restored)
+
     async def _judged_as_before(
-        self, delivered: Delivered, steps: Sequence[Step], bench: Bench
+        self, delivered: Delivered, changes: Sequence[str], steps: Sequence[Step], bench: Bench
     ) -> tuple[Verdict, Report | None]:
         """What counts when everything that judges the work is as it was, and what the checks said then. Of several ways
         to put it back each has to hold."""
-        found = verdict(self._plan.run, steps, delivered, left=self._plan.left)
+        found = self._verdict(steps, delivered)
         restored: Report | None = None
-        for paths in put_back(await self._place.changes(), delivered.meddled) if self._judges is not None else ():
-            restored = await self._restored(paths, bench)
+        for paths in put_back(changes, delivered.meddled):
+            restored = await self._ran(paths, bench)
             held = evolve(delivered, restored=restored if _same_commands(restored, base_report(steps)) else None)
-            found = verdict(self._plan.run, steps, held, left=self._plan.left)
+            found = self._verdict(steps, held)
             if found.changed:
                 break
         return found, restored
 
-    async def _restored(self, paths: Sequence[str], bench: Bench) -> Report | None:
-        if self._judges is None:
-            return None
-        async with self._judges(paths) as checker:
+    def _verdict(self, steps: Sequence[Step], delivered: Delivered) -> Verdict:
+        return verdict(self._plan.run, steps, delivered, left=(*self._plan.left, *delivered.unfollowed))
+
+    async def _ran(self, paths: Sequence[str], bench: Bench) -> Report:
+        """All checks on a fresh copy, with these files put back."""
+        async with self._judges(paths, bench) as checker:
             return await checker.run((), bench)
 
-    async def _delivered(self, said: str) -> Delivered:
-        changes = await self._place.changes()
+    async def _delivered(self, said: str, tree: str, changes: Sequence[str]) -> Delivered:
         every = await self._place.contents(changes)
         contents = [one for one in every if judges(one.path) or _readable(one.path)]
         look = BaseLook(FolderLook(Path(self._place.worktree.folder)), every)
         judging = await asyncio.to_thread(closure, self._plan.run, look, self._place.snapshot.within)
-        folder = Path(self._place.folder)
+        paths = await self._place.workspace.paths(await self._place.worktree.tip())
         return Delivered(
-            tree=await self._place.worktree.tree(),
+            tree=tree,
             meddled=(*meddled([one for one in contents if judges(one.path)]), *run_by_checks(every, judging)),
             unfollowed=(UNFOLLOWED,) if judging.cut else (),
             broken=await broken(contents, self._commands),
             says=said,
-            facts=Facts(exists=lambda path: _exists(folder, path)),
+            facts=Facts(exists=among(paths)),
         )
+
+
+def _unrun(needed: Sequence[Check], found: Verdict) -> bool:
+    """Whether a check has to be run: it was not on this tree, or could not. One that fails would fail again."""
+    known = {one.check for one in found.receipts if one.outcome != "could_not_run"}
+    return any(one.name not in known for one in needed)
+
+
+def _lacks(one: Receipt) -> bool:
+    """Whether a check failed for something that is not there."""
+    return one.outcome != "clean" and LACKS.search(f"{one.checked.reason}\n{one.checked.excerpt}") is not None
+
+
+def _with_remarks(found: Verdict, stopped: Sequence[str]) -> Verdict:
+    """What ran in the background when the work was done is no part of it; whoever began it may want to know."""
+    if not stopped:
+        return found
+    return evolve(found, remarks=(*found.remarks, f"Ended before it was judged: {', '.join(stopped)} (background)."))
 
 
 def _as_it_was(found: Verdict, steps: Sequence[Step]) -> Verdict:
@@ -159,27 +221,20 @@ def _readable(path: str) -> bool:
     return path.endswith((".py", ".pyi", ".json", ".toml", ".yaml", ".yml", ".js", ".mjs", ".cjs"))
 
 
-def _exists(folder: Path, path: str) -> bool:
-    """Whether there is such a file; one that is named without its folder may lie anywhere."""
-    if (folder / path).exists():
-        return True
-    return "/" not in path and next(folder.rglob(path), None) is not None
-
-
-def _same_commands(restored: Report | None, base: Report | None) -> bool:
+def _same_commands(restored: Report, base: Report | None) -> bool:
     """Whether the checks that ran beside the work mean what they meant on the base: else they prove nothing."""
-    if restored is None or base is None:
+    if base is None:
         return False
     meant = {one.check: one.digest for one in base.checks}
     return all(meant.get(one.check) == one.digest for one in restored.checks)
 
 
-def _result(found: Verdict, report: Report | None, restored: Report | None, tree: str) -> Data:
+def _result(found: Verdict, judged: Judged, tree: str) -> Data:
     told: dict[str, object] = {"output": spoken(found), TREE: tree, VERDICT: as_kept(found)}
-    if report is not None:
-        told[REPORT] = as_data(report)
-    if restored is not None:
-        told[RESTORED] = as_data(restored)
+    if judged.report is not None:
+        told[REPORT] = as_data(judged.report)
+    if judged.restored is not None:
+        told[RESTORED] = as_data(judged.restored)
     return told
 
 

@@ -1,31 +1,36 @@
-"""The work judged by what judged it before: the checks, run beside it on a copy in which the old tests are put back.
+"""The work judged on a fresh copy: the checks, run beside it on what is delivered, or with the old tests put back.
 
-An agent may have had to change a test, or have changed it to pass. Where the old ones find nothing wrong with the new
-code either, it makes no difference which it was.
+Where an agent has worked lies more than it delivers: what git ignores, packages, a home, caches. Any of it can make a
+check pass, so nothing that counts is run there. An agent may also have had to change a test, or have changed it to
+pass. Where the old ones find nothing wrong with the new code either, it makes no difference which it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from greenroom.abilities.checks.meddling import Meddled, is_test
-from greenroom.app.checks.checker import ProjectChecks
+from greenroom.abilities.checks.judge_names import is_test
+from greenroom.abilities.checks.meddling import Meddled
+from greenroom.app.checks.checker import ProjectChecks, Tree
 from greenroom.app.checks.folder import FolderLook
-from greenroom.app.hands.copied import Copied
+from greenroom.app.hands.copied import Copied, Quiet
 from greenroom.app.hands.hands import Hands
 from greenroom.app.jobs.place import Place
+from greenroom.app.jobs.preparing import TOLD, Setup, prepared
 from greenroom.core.base.errors import Bug
+from greenroom.core.ports.checks import Witness
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.tool import ToolExecutor
-from greenroom.core.ports.workspace import SCRATCH
+from greenroom.core.ports.workspace import SCRATCH, Worktree
 
 ALONE: Final = 3
 """Files that may be the work itself and are put back each on its own."""
 
-Judges: TypeAlias = Callable[[Sequence[str]], AbstractAsyncContextManager[ProjectChecks]]
-"""The same checks, on the work with these files put back as they were."""
+Judges: TypeAlias = Callable[[Sequence[str], Witness], AbstractAsyncContextManager[ProjectChecks]]
+"""The same checks on a fresh copy of what is delivered, with these files put back as they were."""
 
 
 def put_back(changes: Sequence[str], meddled: Sequence[Meddled]) -> list[list[str]]:
@@ -42,11 +47,12 @@ def put_back(changes: Sequence[str], meddled: Sequence[Meddled]) -> list[list[st
     return [one for one in every if one]
 
 
-def judges(place: Place, checker: ProjectChecks, hands: Callable[[Copied], Hands]) -> Judges:
-    """How the old tests are run on what is in a place, by commands like those that work there."""
+def judges(place: Place, checker: ProjectChecks, setup: Setup, hands: Callable[[Copied], Hands]) -> Judges:
+    """How checks are run on what a place delivers, by commands like those that work there. They have the person's own
+    packages or, where there is a `setup`, those that it makes; and behind walls a home in which there is nothing."""
 
     @asynccontextmanager
-    async def opened(paths: Sequence[str]) -> AsyncIterator[ProjectChecks]:
+    async def opened(paths: Sequence[str], witness: Witness) -> AsyncIterator[ProjectChecks]:
         run, base = place.run, place.snapshot.commit
         commit = await place.workspace.put_back(await place.worktree.tip(), base, paths)
         await place.workspace.close(run, SCRATCH)
@@ -55,13 +61,43 @@ def judges(place: Place, checker: ProjectChecks, hands: Callable[[Copied], Hands
             worktree = await place.workspace.open(run, SCRATCH, commit)
             beside, caught = await place.beside(worktree), _Caught()
             made = hands(caught.copied(beside))
-            yield checker.elsewhere(caught.commands, worktree.tree, FolderLook(beside.folder))
+            ready = await _prepared(setup, worktree, caught.commands, witness) if setup.runs else Ready(worktree.tree)
+            yield checker.elsewhere(caught.commands, ready.tree, FolderLook(beside.folder), unable=ready.unable)
         finally:
             if made is not None:
                 await made.close()
             await place.workspace.close(run, SCRATCH)
 
     return opened
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What names the files of a fresh copy, and why nothing can be judged in it: empty where it can."""
+
+    tree: Tree
+    unable: str = ""
+
+
+async def _prepared(setup: Setup, worktree: Worktree, commands: Commands, witness: Witness) -> Ready:
+    """Prepare a copy. What a setup has spoilt goes by the name that it had: it is said of what is delivered."""
+    before = await worktree.tree()
+
+    async def as_it_was() -> str:
+        return before
+
+    done = await prepared(setup, commands, witness)
+    named = f"`{setup.line}` ([workspace] setup)"
+    if done.why:
+        said = f" It said: {done.printed[-TOLD:].strip()}" if done.printed.strip() else ""
+        return Ready(as_it_was, f"{named} failed in the copy that is judged: {done.why}.{said}")
+    if await worktree.tree() != before:
+        why = (
+            f"{named} changed files that git does not ignore, so what would be checked is not what is delivered. Let "
+            "git ignore them, or let the work have them."
+        )
+        return Ready(as_it_was, why)
+    return Ready(worktree.tree)
 
 
 class _Caught:
@@ -79,6 +115,6 @@ class _Caught:
     def copied(self, place: Place) -> Copied:
         return Copied(folder=place.folder, at=place.at, lent=place.shown, wrap=lambda tool: tool, more=self._catch)
 
-    def _catch(self, commands: Commands) -> Sequence[ToolExecutor]:
+    def _catch(self, commands: Commands, _: Quiet) -> Sequence[ToolExecutor]:
         self._commands = commands
         return ()

@@ -14,7 +14,7 @@ from greenroom.app.checks.checker import ProjectChecks, base_of
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.planning import Plan
 from greenroom.app.checks.receipts import base_report
-from greenroom.app.hands.copied import Copied
+from greenroom.app.hands.copied import Copied, Quiet
 from greenroom.app.hands.hands import Hands
 from greenroom.app.jobs import baseline, delivering, preparing
 from greenroom.app.jobs.baseline import Baseline
@@ -78,21 +78,22 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
 
 
 async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> Hands:
-    plan = supplies.plan(root)
+    plan, setup = supplies.plan(root), supplies.setup(root)
     base = base_report(await supplies.history(team))
     turn = asyncio.Lock()
     known = await base_of(base, lambda digest: supplies.blob(team, digest)) if base is not None else {}
 
-    def more(commands: Commands) -> Sequence[ToolExecutor]:
+    def more(commands: Commands, quiet: Quiet) -> Sequence[ToolExecutor]:
         checker = ProjectChecks(
             plan.run, commands, place.worktree.tree, look=FolderLook(place.folder), base=known, left=plan.left
         )
+        judged = judges(place, checker, setup, supplies.hands)
         return (
             RunChecks(checker),
             Baseline(checker),
-            Prepare(supplies.setup(root), commands),
+            Prepare(setup, commands),
             ProposePlan(supplies.guess, alone=supplies.alone()),
-            Deliver(place, plan, checker, commands, supplies.history, judges=judges(place, checker, supplies.hands)),
+            Deliver(place, plan, commands, supplies.history, judges=judged, quiet=quiet, prepares=setup.runs),
         )
 
     return supplies.hands(
@@ -100,7 +101,7 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
             folder=place.folder,
             at=root,
             lent=place.shown,
-            wrap=lambda tool: recorded(tool, place.worktree, turn),
+            wrap=lambda tool: recorded(tool, place.worktree, turn, by_itself=(delivering.NAME,)),
             more=more,
             known=(preparing.NAME, baseline.NAME, delivering.NAME),
         )
@@ -111,6 +112,5 @@ async def lending(place: Place, setup: Setup) -> Place:
     """The place with what is lent to it. What is prepared there has packages of its own: the person's, which nobody can
     write to, would be in the way."""
     every = await place.workspace.lent(setup.lend) if setup.lend else place.lent
-    own = setup.line and not setup.left
-    kept = (one for one in every if not own or one.kind != "packages" or PurePath(one.path).name in setup.lend)
+    kept = (one for one in every if not setup.runs or one.kind != "packages" or PurePath(one.path).name in setup.lend)
     return replace(place, lent=tuple(kept))

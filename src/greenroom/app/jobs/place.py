@@ -14,8 +14,11 @@ from platformdirs import user_cache_path
 from greenroom.abilities.checks.meddling import Changed
 from greenroom.adapters.git.finding import repository_of
 from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.app.hands.redaction import without_secrets
 from greenroom.app.jobs.recording import COMMIT
 from greenroom.app.settings.home import home_folder
+from greenroom.app.settings.layers import load
+from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
@@ -33,9 +36,6 @@ MOST: Final = 20_000
 """Files of a folder that is no repository."""
 
 ALWAYS_OUT: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
-PACKAGES: Final = frozenset({"node_modules", ".venv", "venv"})
-"""What a command may have put into a copy for all that come after it."""
-
 THREAD: Final = "main"
 
 History: TypeAlias = Callable[[TeamId], Awaitable[Sequence[Step]]]
@@ -49,8 +49,16 @@ def cache() -> Path:
 
 async def workspace(root: Path) -> GitWorkspace:
     """The person's files, wherever a repository of theirs begins."""
-    own = home_folder() / OWN
-    return await GitWorkspace.find(root, cache(), own=own, secret=lambda path: is_secret(PurePosixPath(path)))
+    own, env = home_folder() / OWN, without_secrets(os.environ, _providers(root))
+    return await GitWorkspace.find(root, cache(), own=own, env=env, secret=lambda path: is_secret(PurePosixPath(path)))
+
+
+def _providers(root: Path) -> tuple[ProviderSettings, ...]:
+    """Whose keys are known: the person's hooks, which git runs, do not get them."""
+    try:
+        return tuple(load({}, os.environ, root).settings.providers.values())
+    except WorldFault:
+        return ()  # settings that cannot be read have given nobody a key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +86,8 @@ class Place:
         return self._placed((*self.git, *(Shown(source=one.source, at=one.path) for one in self.lent)))
 
     async def beside(self, worktree: Worktree) -> Place:
-        """The same with another copy, which also has the packages that were made in this one."""
-        made = [self.folder / name for name in sorted(PACKAGES)]
-        own = tuple(Shown(source=str(one), at=str(self.at / one.name)) for one in made if _has_something(one))
-        return replace(self, worktree=worktree, git=(*await worktree.view(), *own))
+        """The same with another copy. What was made in this one and is in no commit is not there."""
+        return replace(self, worktree=worktree, git=await worktree.view())
 
     def _placed(self, every: Iterable[Shown]) -> tuple[Shown, ...]:
         """Seen from the repository's own folder; that may be one above the one that is worked in."""
@@ -134,21 +140,22 @@ async def opened(team: Team, history: History) -> Place:
     others would not be those that were talked about.
     """
     root, run = Path(team.workspace), team.team_id
-    theirs, steps = await workspace(root), await history(run)
-    if steps:
-        await theirs.adopt(run, THREAD, team.origin.team_id if team.origin is not None else run, last_commit(steps))
-    snapshot = await theirs.snapshot(run)
+    theirs, snapshot = await begun(team, history)
     worktree = await theirs.open(run, THREAD, snapshot.commit)
     lent, git = tuple(await theirs.lent()), await worktree.view()
     return Place(run=run, at=root, workspace=theirs, snapshot=snapshot, worktree=worktree, lent=lent, git=git)
+
+
+async def begun(team: Team, history: History) -> tuple[GitWorkspace, Snapshot]:
+    """The person's files, and what they were when a run began; no copy is made of them."""
+    run = team.team_id
+    theirs, steps = await workspace(Path(team.workspace)), await history(run)
+    if steps:
+        await theirs.adopt(run, THREAD, team.origin.team_id if team.origin is not None else run, last_commit(steps))
+    return theirs, await theirs.snapshot(run)
 
 
 def last_commit(steps: Iterable[Step]) -> str:
     """The newest commit that these steps have made; empty if none has."""
     made = [str(one.result[COMMIT]) for one in steps if one.result and COMMIT in one.result]
     return made[-1] if made else ""
-
-
-def _has_something(folder: Path) -> bool:
-    """Whether it is a folder with something in it: where something is lent, an empty one is left."""
-    return folder.is_dir() and not folder.is_symlink() and any(folder.iterdir())

@@ -11,6 +11,7 @@ from greenroom.abilities.tools.commands.kept import Kept
 from greenroom.abilities.tools.commands.live import LiveLines
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
+from greenroom.core.ports.checks import Witness
 from greenroom.core.ports.commands import Command, Commands, Ended
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
@@ -40,6 +41,31 @@ class Setup:
     lend: tuple[str, ...] = ()
     left: str = ""
 
+    @property
+    def runs(self) -> bool:
+        """Whether a copy is prepared at all."""
+        return bool(self.line) and not self.left
+
+
+@record
+class Preparation:
+    """What came of it: `why` it failed, empty where it did not, and what it `printed`."""
+
+    why: str = ""
+    printed: str = ""
+
+
+async def prepared(setup: Setup, commands: Commands, witness: Witness) -> Preparation:
+    """Run the line where these commands run."""
+    kept = Kept(BEGINNING, END)
+    command = Command(words=("sh", "-c", setup.line), seconds=setup.seconds, env={"CI": "1"})
+    try:
+        end = await heard(commands.run(command), witness.prepare, kept, LiveLines(witness.show))
+    except WorldFault as fault:
+        return Preparation(why=f"it cannot begin: {fault}")
+    well = end.how == "exited" and end.code == 0
+    return Preparation(why="" if well else _how(end, setup.seconds), printed=kept.text)
+
 
 class Prepare(CardedTool):
     """Keyed: one that was cut off is run again. What it makes stays in the copy, for every later command."""
@@ -57,16 +83,11 @@ class Prepare(CardedTool):
         """Run it. Without it no check can be believed, so a failure ends the job before anything is spent."""
         if self._setup.left:
             return Outcome(result={"output": self._setup.left})
-        kept = Kept(BEGINNING, END)
-        command = Command(words=("sh", "-c", self._setup.line), seconds=self._setup.seconds, env={"CI": "1"})
-        try:
-            end = await heard(self._commands.run(command), bench.prepare, kept, LiveLines(bench.show))
-        except WorldFault as fault:
-            return self._failed(bench, f"it cannot begin: {fault}", "")
-        if end.how == "exited" and end.code == 0:
-            told = f"Prepared with `{self._setup.line}`."
-            return Outcome(result={"output": told, "exit": 0, "printed": kept.text})
-        return self._failed(bench, _how(end, self._setup.seconds), kept.text)
+        done = await prepared(self._setup, self._commands, bench)
+        if done.why:
+            return self._failed(bench, done.why, done.printed)
+        told = f"Prepared with `{self._setup.line}`."
+        return Outcome(result={"output": told, "exit": 0, "printed": done.printed})
 
     def _failed(self, bench: Bench, why: str, printed: str) -> Outcome:
         end = f"\n{printed[-TOLD:].strip()}" if printed.strip() else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Final
 
 from greenroom.core.base.records import Data, evolve
@@ -22,10 +23,13 @@ GROUPS: Final = frozenset({"edit", "command"})
 SUMMARY: Final = 72
 
 
-def recorded(tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock) -> ToolExecutor:
-    """The tool, recorded if it can change files. All tools of one worktree share the `turn`."""
+def recorded(
+    tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, by_itself: Collection[str] = ()
+) -> ToolExecutor:
+    """The tool, recorded if it can change files. All tools of one worktree share the `turn`. Those that record
+    `by_itself` what there is are named: after them nothing is recorded that they have not seen."""
     changes = tool.card.group in GROUPS or tool.card.effect in SIDE_EFFECTS
-    return Recording(tool, worktree, turn) if changes else tool
+    return Recording(tool, worktree, turn, keeps=tool.name not in by_itself) if changes else tool
 
 
 class Recording:
@@ -37,10 +41,11 @@ class Recording:
 
     type: StepType = "tool"
 
-    def __init__(self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock) -> None:
+    def __init__(self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, keeps: bool = True) -> None:
         self._tool = tool
         self._worktree = worktree
         self._turn = turn
+        self._keeps = keeps
         self._writes = tool.card.group in GROUPS
         self.name = tool.name
         self.description = tool.description
@@ -64,6 +69,8 @@ class Recording:
             return await self._kept(bench, await self._tool.run(bench))
 
     async def _kept(self, bench: Bench, outcome: Outcome) -> Outcome:
+        if not self._keeps:
+            return outcome
         made = await self._worktree.commit(mark(bench))
         facts = {TREE: made.tree if made is not None else await self._worktree.tree()}
         if made is not None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from greenroom.app.jobs.delivering import NAME, VERDICT
-from greenroom.app.jobs.place import Place
+from greenroom.app.jobs.outcome import Outcome
+from greenroom.app.jobs.recording import TREE
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
 from greenroom.core.state.step import Step
@@ -26,6 +27,7 @@ WHY: Final = {
     "secret": "not in git, and by its name a secret",
 }
 UNJUDGED: Final = "nothing was held against what ran"
+LATER: Final = "files were changed after the last check"
 
 
 @record
@@ -44,6 +46,11 @@ class JobReport:
         return self.verdict.get("state") == "verified"
 
     @property
+    def unproven(self) -> tuple[str, ...]:
+        """What nobody has proven, or is not so."""
+        return tuple(one for name in ("missing", "changed", "claims") for one in _texts(self.verdict, name))
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """As a person reads it."""
         return (
@@ -55,20 +62,29 @@ class JobReport:
         )
 
 
-async def report_of(place: Place, steps: Iterable[Step]) -> JobReport:
-    """What came of the job that is done there, by what its log says."""
-    found: Data = {"state": "unproven", "missing": [UNJUDGED]}
-    for step in steps:
-        held = (step.result or {}).get(VERDICT)
-        if step.work.executor == NAME and isinstance(held, Mapping):  # nobody else has a say in it
-            found = dict(held)
+async def report_of(came: Outcome, steps: Iterable[Step]) -> JobReport:
+    """What came of a job, by what its log says."""
     return JobReport(
-        base=place.snapshot.commit,
-        tip=await place.worktree.tip(),
-        diff=await place.diff(),
-        verdict=found,
-        left_out=place.snapshot.left_out,
+        base=came.snapshot.commit,
+        tip=came.tip,
+        diff=await came.diff(),
+        verdict=verdict_in(steps),
+        left_out=came.snapshot.left_out,
     )
+
+
+def verdict_in(steps: Iterable[Step]) -> Data:
+    """The last verdict. It holds for the files that it was about: whatever was changed later, nobody has proven."""
+    found: Data = {"state": "unproven", "missing": [UNJUDGED]}
+    tree: object = None
+    for step in steps:
+        result = step.result or {}
+        held = result.get(VERDICT)
+        if step.work.executor == NAME and isinstance(held, Mapping):  # nobody else has a say in it
+            found, tree = dict(held), result.get(TREE)
+        elif tree is not None and result.get(TREE, tree) != tree:
+            found, tree = {"state": "unproven", "missing": [LATER]}, None
+    return found
 
 
 def _stat(changes: Sequence[Change]) -> Sequence[str]:

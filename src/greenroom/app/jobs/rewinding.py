@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from greenroom.app.jobs import preparing
+from greenroom.app.jobs.outcome import outcome
 from greenroom.app.jobs.place import History, opened
 from greenroom.app.lookup import Found
 from greenroom.app.runtime import Runtime
@@ -85,7 +86,7 @@ async def rewound(runtime: Runtime, history: History, team: TeamId, to: Moment) 
     world = await runtime.world(team)
     job = world.team.kit == JOB
     if job:
-        await opened(world.team, history)  # what cannot be had is refused before anything is made
+        await outcome(world.team, history)  # what cannot be had is refused before anything is made
     new = await runtime.fork(team, to.version)
     if job:
         await opened((await runtime.world(new)).team, history)

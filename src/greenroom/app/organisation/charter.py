@@ -6,17 +6,19 @@ limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents import values as names
-from greenroom.app.organisation.names import MANAGER
+from greenroom.app.organisation.names import MANAGER, ROLES
 from greenroom.app.settings import values
 from greenroom.app.settings.layers import FOLDER, there
 from greenroom.app.settings.reading import Raw, fit, meant, read_toml
 from greenroom.app.settings.schema import Caps, Named, Shape, Table
+from greenroom.app.settings.values import Unfit
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.records import record
 
@@ -84,12 +86,12 @@ def path_of(root: Path, name: str) -> Path:
 
 
 def charters(root: Path) -> tuple[str, ...]:
-    """The names of all of them."""
+    """The names of all of them, also of those that cannot be read."""
     folder = folder_of(root)
     if not there(folder):
         return ()
     try:
-        return tuple(sorted(one.stem for one in folder.iterdir() if one.suffix == SUFFIX and one.is_file()))
+        return tuple(sorted(one.stem for one in folder.iterdir() if one.suffix == SUFFIX))
     except OSError as error:
         raise WorldFault(f"{folder} cannot be read: {error.strerror}. Make it readable.") from None
 
@@ -113,10 +115,20 @@ def read_charter(root: Path, path: Path) -> Charter:
     if raw is None:
         raise WorldFault(f"{path} is gone. `greenroom team new {path.stem}` writes it again.")
     found, faults = _values(raw, str(path))
+    faults += _misnamed(path)
     faults += _contradictions(found, str(path))
     if faults:
         raise WorldFault("\n".join(faults))
     return _made(path, found)
+
+
+def fault_of(root: Path, name: str) -> str:
+    """What is wrong with a charter, a line for each mistake; nothing when it can be used."""
+    try:
+        read_charter(root, path_of(root, name))
+    except WorldFault as fault:
+        return str(fault)
+    return ""
 
 
 def _values(raw: Raw, source: str) -> tuple[dict[str, object], list[str]]:
@@ -134,6 +146,35 @@ def _values(raw: Raw, source: str) -> tuple[dict[str, object], list[str]]:
     return found, faults
 
 
+def _misnamed(path: Path) -> list[str]:
+    try:
+        names.name(path.stem)
+    except Unfit as unfit:
+        return [f"{path}: {path.stem!r} cannot be an organisation's name. Rename the file: it must be {unfit}."]
+    return []
+
+
+def same(one: str) -> str:
+    """A name as it is compared: two that differ only in case would be taken for each other."""
+    return unicodedata.normalize("NFKC", one).casefold()
+
+
+def bad_people(people: Sequence[str], managers: Sequence[str], others: Sequence[str] = ()) -> Iterator[str]:
+    """Why people cannot be called so: a name means one, however it is written. `others` are the agents there are."""
+    known: dict[str, str] = {}
+    house = {same(one) for one in (MANAGER, *ROLES, *names.RESERVED)}
+    for one in people:
+        before = known.setdefault(same(one), one)
+        if same(one) in {same(name) for name in managers}:
+            yield f"{one!r} is a person and a manager. Give one of them another name."
+        elif same(one) in house:
+            yield f"{one!r} is what the house calls one of its own. Give this person another name."
+        elif same(one) in {same(name) for name in others}:
+            yield f"{one!r} is an agent already. Give this person another name."
+        elif before != one:
+            yield f"{before!r} and {one!r} could be taken for each other. Give one of them another name."
+
+
 def _contradictions(found: Mapping[str, object], source: str) -> list[str]:
     return [f"{source}: {one}" for one in _wrong(found)]
 
@@ -144,9 +185,7 @@ def _wrong(found: Mapping[str, object]) -> Iterator[str]:
         yield 'nobody belongs to it. Name at least one person: `people = ["ann"]`.'
     if found.get("managers", (MANAGER,)) == ():
         yield f'it has no manager. Leave `managers` out, or name one: `managers = ["{MANAGER}"]`.'
-    both = sorted(set(_names(people)) & set(_names(found.get("managers", (MANAGER,)))))
-    for one in both:
-        yield f"{one!r} is a person and a manager. Give one of them another name."
+    yield from bad_people(_names(people), _names(found.get("managers", (MANAGER,))))
     described = found.get("person")
     for one in described if isinstance(described, Mapping) and people is not None else ():
         if one not in _names(people):

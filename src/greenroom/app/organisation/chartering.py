@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents import values
-from greenroom.app.organisation.charter import folder_of, path_of
+from greenroom.app.organisation.charter import bad_people, charters, folder_of, path_of, same
+from greenroom.app.organisation.names import MANAGER, in_language
 from greenroom.app.settings.layers import for_everybody
+from greenroom.app.settings.reading import short
 from greenroom.app.settings.sharing import tell_git
-from greenroom.app.settings.values import Unfit
+from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.records import record
 
-TEMPLATE: Final = """\
+TEMPLATES: Final = {
+    "en": """\
 # An organisation: people, managers, and agents that they make as they need them.
 # `greenroom team start {name}` lets it work, `greenroom talk {name}` is where you talk to it.
 
@@ -38,22 +41,49 @@ managers = ["manager"]
 # [person.{first}]
 # role = "head of research"
 # tools = ["read_code", "web_search"]
-"""
+""",
+    "zh": """\
+# 一个组织：人类操作员、管理者，以及他们按需创建的Agent。
+# `greenroom team start {name}` 让它开始工作，`greenroom talk {name}` 与它对话。
+
+language = "{language}"
+people = [{people}]
+
+# 由谁把人的需求变成任务。也可以写您自己的Agent，其文件中须有 `manager: true`。
+managers = ["manager"]
+
+# 管理者可以用哪些蓝图创建Agent；不写则为 `greenroom agents list` 列出的全部，
+# 以及内置的 researcher、writer、analyst、engineer 和 reviewer。
+# blueprints = ["researcher", "writer"]
+
+# 使用的模型。不写则用您设置中的模型。
+{model}
+
+# 最多可以花费多少，不超过您设置中的上限。
+# [limits]
+# cost = 5
+
+# [person.{first}]
+# role = "研究负责人"
+# tools = ["read_code", "web_search"]
+""",
+}
 
 
 @record
 class Wish:
-    """What a new organisation is to be."""
+    """What a new organisation is to be. `others` are the agents there are: nobody else is called like them."""
 
     name: str
     people: tuple[str, ...]
     language: str
     model: str = ""
+    others: tuple[str, ...] = ()
 
 
 def write_charter(root: Path, wish: Wish) -> Path:
     """Write the file, if nothing is in its place; returns where it is."""
-    _check(wish)
+    _check(root, wish)
     folder, path = folder_of(root), path_of(root, wish.name)
     if for_everybody(root) or not folder.resolve().is_relative_to(root.resolve()):
         raise WorldFault(f"{folder} is no folder of this project's own. Go to a project.")
@@ -74,7 +104,7 @@ def write_charter(root: Path, wish: Wish) -> Path:
 
 def text(wish: Wish) -> str:
     """The file."""
-    return TEMPLATE.format(
+    return in_language(TEMPLATES, wish.language).format(
         name=wish.name,
         language=wish.language,
         people=", ".join(f'"{one}"' for one in wish.people),
@@ -83,20 +113,28 @@ def text(wish: Wish) -> str:
     )
 
 
-def _check(wish: Wish) -> None:
-    """Everything that goes into the file is such that it can be read again."""
+def _check(root: Path, wish: Wish) -> None:
+    """Everything that goes into the file is such that it can be read again, and nobody is taken for another."""
     _fit("an organisation's name", values.name, wish.name)
+    alike = next((one for one in charters(root) if one != wish.name and same(one) == same(wish.name)), None)
+    if alike is not None:
+        why = f"{wish.name!r} could be taken for the organisation {alike!r}, which is there already."
+        raise Refused(Rejected(code="team_exists", why=why, hint="Choose another name."))
     for one in wish.people:
         _fit("a person's name", values.name, one)
+    twice = next((one for one in wish.people if wish.people.count(one) > 1), None)
+    if twice is not None:
+        raise Refused(Rejected(code="bad_name", why=f"{twice!r} is named twice.", hint="Name each person once."))
+    for why in bad_people(wish.people, (MANAGER,), wish.others):
+        raise Refused(Rejected(code="bad_name", why=why, hint="Say it with --person NAME."))
     if wish.model:
         _fit("a model's name", values.model, wish.model)
 
 
-def _fit(what: str, read: object, value: str) -> None:
-    assert callable(read)
+def _fit(what: str, read: Reader, value: str) -> None:
     try:
         read(value)
     except Unfit as unfit:
         raise Refused(
-            Rejected(code="bad_name", why=f"{value!r} cannot be {what}.", hint=f"It must be {unfit}.")
+            Rejected(code="bad_name", why=f"{short(value)} cannot be {what}.", hint=f"It must be {unfit}.")
         ) from None

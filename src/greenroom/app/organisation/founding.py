@@ -5,17 +5,20 @@ All of it is one commit: the team, its first agents, then the base task with the
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
+from greenroom.app.clock import team_id_for
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.names import BASE, BASE_GOALS, BASE_NAMES, KIT, in_language
-from greenroom.app.runtime import Runtime
+from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.app.talks.founding import model_of, voiced
 from greenroom.core.base.amounts import Limits
-from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.rules.intents import AddAgent, AddParticipants, AddTask, ChangeAgent, Intent, SetLimits
@@ -109,7 +112,48 @@ def _whole(number: float | None) -> int | None:
 
 
 async def found(runtime: Runtime, founders: Founders) -> TeamId:
-    """Make it. It does not work yet, and nobody owns it."""
+    """Make it, or find it made by somebody who came at the same time. It does not work yet, and nobody owns it here.
+
+    Its id follows from its name and workspace, and the log has an id once: so whoever comes makes the same one. One
+    that is over stays so, and the next has another number.
+    """
+    number = 0
+    while True:
+        number += 1
+        team = team_id_for(KIT, founders.workspace, founders.name, str(number))
+        world = await _made(runtime, founders, team)
+        its = (world.team.kit, world.team.name, world.team.workspace)
+        if its == (KIT, founders.name, founders.workspace) and BASE in world.tasks:
+            return team
+
+
+async def _made(runtime: Runtime, founders: Founders, team: TeamId) -> World:
+    """What the team of this id is, made here or by another process, as soon as it is."""
+    while True:
+        try:
+            await _create(runtime, founders, team)
+            await runtime.stop(team)
+        except RunsElsewhere:
+            await _first_commit(runtime, team)
+        except Refused as refused:
+            if refused.rejected.code != "team_exists":
+                raise
+        if (await runtime.log.head(team)).version:
+            return await runtime.world(team)
+
+
+async def _first_commit(runtime: Runtime, team: TeamId) -> None:
+    """Wait for what another process commits, for a while: one that dies before it leaves the making to us."""
+
+    async def heard() -> None:
+        async for _ in runtime.log.tail(team):
+            return
+
+    with suppress(TimeoutError):
+        await asyncio.wait_for(heard(), ORPHANED_AFTER)
+
+
+async def _create(runtime: Runtime, founders: Founders, team: TeamId) -> None:
     group = tuple(name for name, _ in founders.members)
     base = AddTask(
         name=in_language(BASE_NAMES, founders.language),
@@ -119,16 +163,15 @@ async def found(runtime: Runtime, founders: Founders) -> TeamId:
         driver="manager",
         standing=True,
     )
-    team = await runtime.create(
+    await runtime.create(
         founders.name,
         founders.members,
         kit=KIT,
         workspace=founders.workspace,
         limits=founders.limits,
         begin=(base,),
+        named=team,
     )
-    await runtime.stop(team)
-    return team
 
 
 def renewed(world: World, founders: Founders) -> tuple[Intent, ...]:

@@ -1,15 +1,15 @@
 """Letters: what people are asked and owe an answer to, by numbers that never change.
 
 A letter is a message to a person that needs a reply: a question, a duty in a stage, or a step that waits for a yes.
-They are counted for the whole organisation, so that one number means the same to everybody.
+They are counted for the whole organisation, so that one number means the same to everybody; the world has the numbers
+of those that are open, so nobody reads what was said before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from greenroom.core.base.ids import AgentId, ApprovalId, MessageId, StageId, SubtaskId, WaitingId
+from greenroom.core.base.ids import AgentId, ApprovalId, StageId, SubtaskId, WaitingId
 from greenroom.core.base.records import Data, record
 from greenroom.core.state.message import Message
 from greenroom.core.state.world import World
@@ -73,32 +73,11 @@ def waiting_of(message: Message, person: AgentId) -> WaitingId | None:
     return message.waiting[message.receiver.index(person)]
 
 
-class Counted:
-    """The numbers of letters, as they come by."""
-
-    def __init__(self, world: World, messages: Iterable[Message] = ()) -> None:
-        self._numbers: dict[MessageId, int] = {}
-        for one in messages:
-            self.hear(world, one)
-
-    def hear(self, world: World, message: Message) -> int | None:
-        """The number of a message, if it is a letter to anybody."""
-        if message.message_id not in self._numbers and is_letter(world, message):
-            self._numbers[message.message_id] = len(self._numbers) + 1
-        return self._numbers.get(message.message_id)
-
-    def owed(self, world: World, person: AgentId) -> tuple[Letter, ...]:
-        """What this person owes an answer to, the oldest first; also every step that waits for a yes of whomever."""
-        mine = (one for one in world.mail.values() if person in one.receiver or kind_of(one) == "approval")
-        found = [
-            Letter(number=number, message=one, kind=kind_of(one), waiting=waiting_of(one, person))
-            for one in mine
-            if (number := self.hear(world, one)) is not None
-        ]
-        return tuple(sorted(found, key=lambda one: one.number))
-
-
-def is_letter(world: World, message: Message) -> bool:
-    """Whether some person is to answer it."""
-    people = (one for one in message.receiver if one in world.agents and world.agents[one].spec.kind == "human")
-    return message.need_reply and message.group is None and any(people)
+def owed(world: World, person: AgentId) -> tuple[Letter, ...]:
+    """What this person owes an answer to, the oldest first; also every step that waits for a yes of whomever."""
+    mine = (one for one in world.mail.values() if person in one.receiver or kind_of(one) == "approval")
+    found = (
+        Letter(number=world.letters[one.message_id], message=one, kind=kind_of(one), waiting=waiting_of(one, person))
+        for one in mine
+    )
+    return tuple(sorted(found, key=lambda one: one.number))

@@ -13,8 +13,11 @@ BASE: Final[TaskId] = task_id(1)
 MANAGER: Final = "manager"
 """Who manages when nobody else is named."""
 
+ROLES: Final = ("researcher", "writer", "analyst", "engineer", "reviewer")
+"""Blueprints that are always there."""
+
 CHINESE: Final = "zh"
-BASE_NAMES: Final = {"en": "The organisation", CHINESE: "MAS基础任务进程"}
+BASE_NAMES: Final = {"en": "MAS base task", CHINESE: "MAS基础任务进程"}
 BASE_GOALS: Final = {
     "en": "Hear what people want. Make a task of each request, see that it is done, and bring them the result.",
     CHINESE: "听取人类操作员的需求，为每个需求创建并管理任务，确保完成，并把结果带给他们。",

@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from greenroom.app.organisation.letters import (
-    Counted,
     Letter,
     approval_of,
     ended_stage_of,
+    owed,
     stage_of,
     subtask_of,
 )
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.pool import Pool, pool_of
+from greenroom.app.organisation.refusals import refused
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId, TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.rules.intents import (
@@ -66,6 +66,9 @@ class HumanAgent:
         """What is true in the organisation."""
         return await self._runtime.world(self.team)
 
+    async def _language(self) -> str:
+        return (await self.world()).agents[self.me].spec.language
+
     # ---------------------------------------------------------------------------------------------------- talking
 
     async def say(self, text: str, *receivers: AgentId, need_reply: bool = False, stage: StageId | None = None) -> None:
@@ -82,7 +85,7 @@ class HumanAgent:
         """Answer a letter, with the id that its sender waits for."""
         message = letter.message
         if letter.kind != "question":
-            raise _refused("no_question", f"Letter {letter.number} is no question.", _verb(letter))
+            raise refused("no_question", _verb(letter), await self._language(), number=letter.number)
         reply = SendMessage(
             task_id=message.task_id,
             receiver=(message.sender_id,),
@@ -103,8 +106,8 @@ class HumanAgent:
         """Say something in a group; of those who are models, only the named ones hear it."""
         known = (await self.world()).groups.get(group)
         if known is None:
-            there = ", ".join(sorted((await self.world()).groups)) or "none"
-            raise _refused("unknown_group", f"There is no group {group!r}.", f"There are: {there}.")
+            there = ", ".join(sorted((await self.world()).groups))
+            raise refused("unknown_group", "there", await self._language(), name=group, there=there)
         await self._said(SendMessage(task_id=known.task_id, receiver=named, message=text, group=group, sender=self.me))
 
     async def _send(
@@ -153,7 +156,7 @@ class HumanAgent:
         """Do the duty that a letter is: say how a subtask, or a stage that they manage, has ended."""
         message, state = letter.message, _end(failed=failed)
         if letter.kind not in ("duty", "stage"):
-            raise _refused("no_duty", f"Letter {letter.number} is no duty.", _verb(letter))
+            raise refused("no_duty", _verb(letter), await self._language(), number=letter.number)
         duty = letter.kind == "duty"
         stage = (stage_of(message) or StageId("")) if duty else ended_stage_of(message)
         work = _skill("summary", f"Report: {state}.", message.message)
@@ -168,7 +171,7 @@ class HumanAgent:
     async def decide(self, letter: Letter, answer: AnswerApproval) -> None:
         """Say yes or no to a step, or answer what it asks in words."""
         if letter.kind != "approval" or approval_of(letter.message) != answer.approval_id:
-            raise _refused("no_approval", f"Letter {letter.number} wants no yes or no.", _verb(letter))
+            raise refused("no_approval", _verb(letter), await self._language(), number=letter.number)
         told = {"answer": answer.answer, "scope": answer.scope, "reason": answer.reason}
         work = _skill("approval", "Decide on a step.", letter.message.message)
         deed = Deed(work=work, task=letter.message.task_id, result={"approval": told})
@@ -187,11 +190,11 @@ class HumanAgent:
         world = await self.world()
         spec = world.agents[self.me].spec
         if tool not in spec.tools:
-            hint = f"You may use: {', '.join(spec.tools) or 'none'}."
-            raise _refused("not_permitted", f"{self.me} may not use the tool {tool!r}.", hint)
+            there = ", ".join(spec.tools)
+            raise refused("not_permitted", "may_use", spec.language, me=self.me, tool=tool, there=there)
         if stage is not None and stage not in world.stages:
-            there = ", ".join(sorted(world.stages)) or "none"
-            raise _refused("unknown_stage", f"There is no open stage {stage!r}.", f"There are: {there}.")
+            there = ", ".join(sorted(world.stages))
+            raise refused("unknown_stage", "there", spec.language, stage=stage, there=there)
 
     async def _step(self, deed: Deed) -> RecordStep:
         """The step of it: in its task as far as that is open to them, else in the base task."""
@@ -219,16 +222,15 @@ class HumanAgent:
 
     async def inbox(self) -> tuple[Letter, ...]:
         """What they owe an answer to."""
-        world = await self.world()
-        return Counted(world, await self.messages()).owed(world, self.me)
+        return owed(await self.world(), self.me)
 
     async def letter(self, number: int) -> Letter:
         """One of them by its number."""
-        owed = await self.inbox()
-        found = next((one for one in owed if one.number == number), None)
+        inbox = await self.inbox()
+        found = next((one for one in inbox if one.number == number), None)
         if found is None:
-            there = ", ".join(str(one.number) for one in owed) or "none"
-            raise _refused("unknown_letter", f"No letter {number} waits for {self.me}.", f"There are: {there}.")
+            there = ", ".join(str(one.number) for one in inbox)
+            raise refused("unknown_letter", "there", await self._language(), me=self.me, number=number, there=there)
         return found
 
     async def pool(self) -> Pool:
@@ -244,12 +246,13 @@ def meeting_place(world: World, person: AgentId, receiver: AgentId, stage: Stage
     """
     if receiver not in world.agents:
         there = ", ".join(sorted(world.agents))
-        raise _refused("unknown_agent", f"There is no agent {receiver!r}.", f"There are: {there}.")
+        raise refused("unknown_agent", "there", world.agents[person].spec.language, name=receiver, there=there)
     tasks = [one for one in _oldest_first(world.tasks) if one.state != "cancelling" and receiver in one.group]
     if stage is not None:
         tasks = [one for one in tasks if stage in one.stages]
         if not tasks:
-            raise _refused("unknown_stage", f"{receiver!r} has no open stage {stage!r}.", "Leave the stage out.")
+            language = world.agents[person].spec.language
+            raise refused("not_their_stage", "no_stage", language, who=receiver, stage=stage)
     shared = [one for one in tasks if person in one.group]
     return next(iter((*shared, *tasks)), world.tasks[BASE])
 
@@ -267,13 +270,8 @@ def _end(*, failed: bool) -> Literal["finished", "failed"]:
 
 
 def _verb(letter: Letter) -> str:
-    match letter.kind:
-        case "question":
-            return "Answer it in words."
-        case "approval":
-            return "Say yes or no to it."
-        case _:
-            return "Do it, and report that it is done."
+    """How it is answered."""
+    return letter.kind if letter.kind in ("question", "approval") else "duty"
 
 
 def person_of(world: World, wanted: str) -> AgentId:
@@ -281,13 +279,9 @@ def person_of(world: World, wanted: str) -> AgentId:
     people = [one.agent_id for one in ordered(world.agents) if one.spec.kind == "human"]
     if wanted and wanted in people:
         return AgentId(wanted)
-    there = ", ".join(people)
+    there, language = ", ".join(people), world.agents[people[0]].spec.language if people else ""
     if wanted:
-        raise _refused("unknown_person", f"Nobody here is called {wanted!r}.", f"There are: {there}.")
+        raise refused("unknown_person", "there", language, name=wanted, there=there)
     if len(people) != 1:
-        raise _refused("which_person", f"{len(people)} people belong to it.", f"Say who you are with --as: {there}.")
+        raise refused("which_person", "who", language, count=len(people), there=there)
     return people[0]
-
-
-def _refused(code: str, why: str, hint: str) -> Refused:
-    return Refused(Rejected(code=code, why=why, hint=hint))

@@ -94,12 +94,12 @@ PRIVATE_FIELDS: Final = (
 def pool_of(world: World, messages: Iterable[Message], person: AgentId, language: str) -> Pool:
     """What this person knows of all these messages."""
     heard = [one for one in messages if one.sender_id == person or person in one.receiver]
-    privates: dict[str, tuple[Private, ...]] = {}
+    privates: dict[str, list[Private]] = {}
     for other, said in (pair for one in heard if one.group is None for pair in _private(one, person)):
-        privates[other] = (*privates.get(other, ()), said)
+        privates.setdefault(other, []).append(said)
     return Pool(
         conversation_groups=tuple(_groups(world, heard, person)),
-        conversation_privates=privates,
+        conversation_privates={other: tuple(said) for other, said in privates.items()},
         global_messages=tuple(told for one in heard for told in notices(one, person, language)),
     )
 

@@ -9,7 +9,8 @@ GreenroomError
 │   ├── StoreFault      the store cannot be used: damaged, foreign, too new, read-only
 │   ├── StoreFull       the disk is full: nothing is lost while the process lives
 │   ├── CommitUnknown   the commit may or may not have happened: compare the head
-│   └── StaleOwner      somebody else owns this team now
+│   ├── StaleOwner      somebody else owns this team now
+│   └── RunsElsewhere   somebody else runs the team that was to run here
 └── Bug             ours: crash
 """
 
@@ -82,6 +83,10 @@ class CommitUnknown(WorldFault):
 
 class StaleOwner(WorldFault):
     """Another owner holds this team's lease: nothing more may be written here."""
+
+
+class RunsElsewhere(WorldFault):
+    """Another process, alive, owns the team that was to be owned here."""
 
 
 class Bug(GreenroomError):

@@ -1,6 +1,7 @@
 """Ids. Each derives from its owner and an ordinal in the state, so the same run makes the same ids.
 
-Only a team's id is drawn at random (by `app`): every other id is unique inside its team, and a fork keeps them.
+Only a team's id is made by `app`, at random or for an organisation of its name and place: every other id is unique
+inside its team, and a fork keeps them.
 """
 
 from __future__ import annotations

@@ -178,6 +178,7 @@ _TABLES: Final[dict[str, type[object]]] = {
     "artifacts": Artifact,
     "releases": Grant,
     "groups": Group,
+    "notes": Note,
 }
 
 _KEYS: Final[dict[str, str]] = {
@@ -197,12 +198,14 @@ _KEYS: Final[dict[str, str]] = {
     "memories": "memory_id",
     "releases": "rule",
     "groups": "group_id",
+    "notes": "note_id",
 }
 
 
 def encode_world(world: World) -> bytes:
     """The whole world: one line per table. Grows with open work, never with history."""
-    lines = [b"%d %d" % (world.version, world.at), *map(encode, (world.team, dict(world.retired), dict(world.hungry)))]
+    maps = (dict(world.retired), dict(world.hungry), dict(world.letters))
+    lines = [b"%d %d" % (world.version, world.at), *map(encode, (world.team, *maps))]
     return b"\n".join([*lines, *(encode(list(getattr(world, name).values())) for name in _TABLES)])
 
 
@@ -215,7 +218,7 @@ def decode_world(data: bytes) -> World:
 
 
 def _world(data: bytes) -> World:
-    newest, team, retired, hungry, *tables = data.split(b"\n")
+    newest, team, retired, hungry, letters, *tables = data.split(b"\n")
     version, at = newest.split()
     fields: dict[str, object] = {
         "version": int(version),
@@ -223,6 +226,7 @@ def _world(data: bytes) -> World:
         "team": _decode(Team, team),
         "retired": Map(_decode(dict[str, str], retired)),
         "hungry": Map(_decode(dict[str, str], hungry)),
+        "letters": Map(_decode(dict[str, int], letters)),
     }
     for (name, cls), line in zip(_TABLES.items(), tables, strict=True):
         rows = cast("list[object]", _decoder(GenericAlias(list, (cls,))).decode(line))

@@ -262,10 +262,6 @@ class Worktree(Protocol):
         """Make all that changed a commit; None if nothing did. Asked again with the same key, it is found again."""
         ...
 
-    async def restore(self, commit: str) -> None:
-        """Go back to one of its commits, or on to one. What was there is kept as a commit that can be found."""
-        ...
-
 
 class Workspace(Protocol):
     """A person's tree. What cannot be done is a `WorkspaceFault`, and leaves everything as it was."""
@@ -290,6 +286,11 @@ class Workspace(Protocol):
 
     async def open(self, run: str, thread: str, base: str) -> Worktree:
         """A worktree for a thread, as the commit `base`; the one there is, if it was opened before."""
+        ...
+
+    async def tip(self, run: str, thread: str) -> str:
+        """A thread's newest commit, whether or not it has a worktree; what the run began with while there is none, and
+        empty for a run of which nothing is kept."""
         ...
 
     async def close(self, run: str, thread: str) -> None:
@@ -322,6 +323,10 @@ class Workspace(Protocol):
         """What changed from one commit to another."""
         ...
 
+    async def paths(self, commit: str) -> Sequence[str]:
+        """The paths of all files in a commit."""
+        ...
+
     async def contents(self, commit: str, paths: Sequence[str]) -> Mapping[str, bytes]:
         """What is in these files in a commit; what is no file there is left out."""
         ...
@@ -338,8 +343,13 @@ class Workspace(Protocol):
         """What was applied of a run, the first first."""
         ...
 
-    async def commit(self, applied: str, message: str) -> Committed:
-        """Make what was applied one commit in the person's name: their hooks run.
+    async def hooks(self, base: str, tip: str) -> Sequence[str]:
+        """Files that were changed from `base` to `tip` and that a person's hooks would run when that is committed: they
+        run as the person, behind no walls, so somebody has to look at them first."""
+        ...
+
+    async def commit(self, applied: str, message: str, *, hooks: bool = True) -> Committed:
+        """Make what was applied one commit in the person's name: their hooks run, but for one without `hooks`.
 
         It has the work and nothing else: what they have changed in the same files and not committed, staged or not,
         stays so; where both cannot be told apart, it is a *mixed* fault. When a hook says no, it is a *hook* fault. The

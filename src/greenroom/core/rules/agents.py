@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from greenroom.core.base.errors import Rejected
+from greenroom.core.base.headings import has_high
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.closing import cancel_steps, settle_mail
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
@@ -28,10 +29,6 @@ from greenroom.core.state.world import World, ordered
 
 AGENT_NAME = re.compile(r"[^\s#@>:!?/,]{1,64}")
 """Ids of steps, threads and messages are made from an agent's id and these signs, so it may not hold them."""
-
-
-TOO_HIGH: Final = re.compile(r"^ {0,3}#{1,2}(?!#)(?:\s|$)", re.MULTILINE)
-"""A heading of the first or second level: those are the prompt's own."""
 
 MEMORY: Final = 16_000
 """Characters that an agent remembers for good: it reads all of them in every prompt."""
@@ -102,12 +99,22 @@ def remove_agent(draft: Draft, intent: RemoveAgent, by: str) -> Verdict:
     agent = world.agents.get(intent.agent_id)
     if agent is None:
         return unknown("agent", intent.agent_id, tuple(world.agents))
-    refused = _needed(world, agent)
+    refused = _not_theirs(world, agent, by) or _needed(world, agent)
     if refused is not None:
         return refused
     _clear_desk(draft, intent.agent_id)
     draft.emit(AgentRemoved(at=draft.now, agent_id=intent.agent_id, why=intent.why))
     return None
+
+
+def _not_theirs(world: World, agent: Agent, by: str) -> Verdict:
+    """A model lets go of itself and of agents that work, never of people, of the house or of others who manage."""
+    worker = agent.spec.kind == "llm" and not agent.spec.manager
+    if worker or by == agent.agent_id or is_trusted(world, by):
+        return None
+    what = "is a person" if agent.spec.kind == "human" else "manages, or belongs to the house"
+    why = f"{by!r} may not remove {agent.agent_id!r}, who {what}: only a person may."
+    return Rejected(code="not_yours_to_remove", why=why, hint="Ask a person with a message.")
 
 
 def _needed(world: World, agent: Agent) -> Verdict:
@@ -170,7 +177,7 @@ def remember(draft: Draft, intent: Remember, by: str) -> Verdict:
     content = intent.content.strip()
     if not content:
         return Rejected(code="empty_memory", why="There is nothing to remember.")
-    if TOO_HIGH.search(content):
+    if has_high(content):
         why = "A heading in a memory is of the third level or lower."
         return Rejected(code="high_heading", why=why, hint="Begin it with ###.")
     if len(agent.memory) + len(content) > MEMORY:

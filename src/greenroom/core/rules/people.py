@@ -10,16 +10,15 @@ import re
 from typing import Final
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, message_id
+from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.rules.closing import after_end, emit_end
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
 from greenroom.core.rules.intents import FormGroup, RecordStep, SendMessage
-from greenroom.core.rules.origins import said_by
 from greenroom.core.rules.queue import enqueue, open_thread
+from greenroom.core.rules.telling import tell
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.group import Group, GroupFormed
-from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World
 
@@ -37,20 +36,8 @@ def people_of(world: World, agents: tuple[AgentId, ...]) -> tuple[AgentId, ...]:
 def tell_people(draft: Draft, task: Task, people: tuple[AgentId, ...], text: str, data: Data) -> None:
     """What changed for them, as a message that wants no answer. A model is told by what is queued for it."""
     told = tuple(one for one in people if one != task.manager)
-    if not told:
-        return
-    message = Message(
-        message_id=message_id(task.manager, draft.world.agents[task.manager].messages_made + 1),
-        task_id=task.task_id,
-        sender_id=task.manager,
-        receiver=told,
-        message=text,
-        kind="instruction",
-        data=data,
-        sent_at=draft.now,
-        origins=said_by(draft, task.manager),
-    )
-    draft.emit(MessageSent(at=draft.now, message=message))
+    if told:
+        tell(draft, task.manager, told, text, task=task.task_id, data=data, kind="instruction")
 
 
 def welcome(draft: Draft, task: Task, agents: tuple[AgentId, ...]) -> None:

@@ -12,6 +12,7 @@ from greenroom.core.base.records import encode
 from greenroom.core.rules.draft import unknown
 from greenroom.core.rules.intents import AskInfo, Query
 from greenroom.core.state.agent import Agent
+from greenroom.core.state.note import Note, pool
 from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.world import World, ordered
@@ -37,6 +38,7 @@ ENGLISH: Final[Words] = {
     "nobody": "nobody",
     "none": "none",
     "nothing": "None.",
+    "pool": "shared_message_pool (the newest {} of {})",
 }
 CHINESE: Final[Words] = {
     "state": "状态：{}",
@@ -57,6 +59,7 @@ CHINESE: Final[Words] = {
     "nobody": "无",
     "none": "无",
     "nothing": "无。",
+    "pool": "共享消息池 shared_message_pool（最新{}条，共{}条）",
 }
 
 
@@ -119,7 +122,24 @@ def _one_task(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
     name = TaskId(intent.about[0] if intent.about else intent.task_id)
     if name not in world.tasks:
         return unknown("task", name, tuple(world.tasks))
-    return _task(world, name, _stages(world, name), words_of(asker))
+    say = words_of(asker)
+    return "\n".join(filter(None, (_task(world, name, _stages(world, name), say), _pool(world, name, asker))))
+
+
+def _pool(world: World, name: TaskId, asker: Agent) -> str:
+    """The newest notes on the task's board, oldest first, for those of its group: what agents wrote, in a fence."""
+    task, say = world.tasks[name], words_of(asker)
+    notes = [world.notes[one] for one in pool(name, task.notes_made)]
+    if asker.agent_id not in task.group or not notes:
+        return ""
+    head = say["pool"].format(len(notes), task.notes_made)
+    return f"### {head}\n{fenced(chr(10).join(map(_note, notes)))}"
+
+
+def _note(note: Note) -> str:
+    """A note in MAS's fields, on one line."""
+    fields = {"agent_id": note.agent_id, "role": note.role, "stage_id": note.stage_id, "content": note.content}
+    return encode(fields).decode()
 
 
 def _one_stage(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:

@@ -9,9 +9,10 @@ from greenroom.core.rules.behalf import given_here
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
 from greenroom.core.rules.intents import AskInfo, NeedToolDecision
 from greenroom.core.rules.messages import deliver
-from greenroom.core.rules.origins import known_of_all, said_by
+from greenroom.core.rules.origins import known_of_all
 from greenroom.core.rules.queries import answer
 from greenroom.core.rules.queue import ahead, enqueue, is_open, open_thread, owed_in
+from greenroom.core.rules.telling import tell
 from greenroom.core.rules.waits import release
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.step import Step, Work
@@ -19,19 +20,7 @@ from greenroom.core.state.step import Step, Work
 
 def ask_person(draft: Draft, step: Step, person: AgentId, question: str, data: Data) -> None:
     """A question about a step, as a message to a person; the asker is not locked, the step waits."""
-    message = Message(
-        message_id=message_id(step.agent_id, draft.world.agents[step.agent_id].messages_made + 1),
-        task_id=step.task_id,
-        sender_id=step.agent_id,
-        receiver=(person,),
-        message=question,
-        need_reply=True,
-        kind="request",
-        data=data,
-        sent_at=draft.now,
-        origins=said_by(draft, step.agent_id),
-    )
-    draft.emit(MessageSent(at=draft.now, message=message))
+    tell(draft, step.agent_id, (person,), question, task=step.task_id, data=data, kind="request")
 
 
 def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
@@ -104,17 +93,5 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdi
 
 def _instruct(draft: Draft, intent: NeedToolDecision, text: str) -> MessageId:
     """The instruction as a message, so that the log says where the step came from."""
-    agent = draft.world.agents[intent.agent_id]
-    message = Message(
-        message_id=message_id(agent.agent_id, agent.messages_made + 1),
-        task_id=intent.task_id,
-        sender_id=agent.agent_id,
-        receiver=(agent.agent_id,),
-        message=text,
-        stage_relative=intent.stage_id or "no_relative",
-        kind="instruction",
-        data={"instruction": "add_tool_decision", "tool_name": intent.tool_name},
-        sent_at=draft.now,
-    )
-    draft.emit(MessageSent(at=draft.now, message=message))
-    return message.message_id
+    agent, told = intent.agent_id, {"instruction": "add_tool_decision", "tool_name": intent.tool_name}
+    return tell(draft, agent, (agent,), text, task=intent.task_id, data=told, kind="instruction", stage=intent.stage_id)

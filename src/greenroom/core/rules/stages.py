@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import AgentId, StageId, SubtaskId, message_id, thread_id
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, thread_id
 from greenroom.core.base.records import Data
 from greenroom.core.rules.behalf import given_by_manager
 from greenroom.core.rules.closing import cancel_steps, close_if_over, settle_question
@@ -19,8 +19,8 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.rules.people import ABOUT, people_of, tell_people
 from greenroom.core.rules.queue import enqueue, open_thread
+from greenroom.core.rules.telling import tell
 from greenroom.core.rules.waits import decider, release_where
-from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.stage import (
     Member,
     MemberChanged,
@@ -177,19 +177,7 @@ def _briefing(stage: Stage, subtask: Subtask) -> str:
 def _ask_human(draft: Draft, stage: Stage, person: AgentId, text: str, data: Data) -> None:
     """A person gets a duty as a message they owe an answer to; `data` says which, and doing it is the answer."""
     manager = draft.world.tasks[stage.task_id].manager
-    message = Message(
-        message_id=message_id(manager, draft.world.agents[manager].messages_made + 1),
-        task_id=stage.task_id,
-        sender_id=manager,
-        receiver=(person,),
-        message=text,
-        stage_relative=stage.stage_id,
-        need_reply=True,
-        kind="request",
-        data=data,
-        sent_at=draft.now,
-    )
-    draft.emit(MessageSent(at=draft.now, message=message))
+    tell(draft, manager, (person,), text, task=stage.task_id, data=data, kind="request", stage=stage.stage_id)
 
 
 def finish_subtask(draft: Draft, intent: FinishSubtask, by: str) -> Verdict:

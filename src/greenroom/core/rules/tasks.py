@@ -6,16 +6,15 @@ from typing import Literal
 
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, message_id, task_budget, task_id
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, task_budget, task_id
 from greenroom.core.rules import limits
 from greenroom.core.rules.closing import cancel_steps, end_task_if_dead, steps_of_task
 from greenroom.core.rules.draft import SYSTEM, Draft, Verdict, is_manager, is_trusted, not_manager, unknown
 from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask, PauseTask, ResumeTask, StartTask
-from greenroom.core.rules.origins import said_by
 from greenroom.core.rules.people import people_of, welcome
 from greenroom.core.rules.plans import check_plan, put_stage
 from greenroom.core.rules.stages import end_stage, left_of
-from greenroom.core.state.message import Message, MessageSent
+from greenroom.core.rules.telling import tell
 from greenroom.core.state.task import EndWord, Task, TaskCreated, TaskEnding, TaskPaused, TaskResumed, TaskStarted
 
 
@@ -68,6 +67,9 @@ def _impossible(draft: Draft, intent: AddTask, group: tuple[AgentId, ...], by: s
     for agent in group:
         if agent not in draft.world.agents:
             return unknown("agent", agent, tuple(draft.world.agents))
+    if not is_trusted(draft.world, by) and people_of(draft.world, (intent.manager,)):
+        why = f"{by!r} may not make {intent.manager!r} manage a task: people say themselves what they manage."
+        return Rejected(code="not_yours_to_give", why=why, hint="Manage it yourself, or ask them with a message.")
     for plan in intent.stages:
         refused = check_plan(plan, group)
         if refused is not None:
@@ -180,19 +182,9 @@ def _tell_group(draft: Draft, task: Task, state: Literal["finished", "failed"], 
     told = _heard_by(draft, task)
     if told == (task.manager,):
         return  # nobody else has to be told
-    sender = draft.world.agents[task.manager]
-    message = Message(
-        message_id=message_id(task.manager, sender.messages_made + 1),
-        task_id=task.task_id,
-        sender_id=task.manager,
-        receiver=told,
-        message=summary or f"The task is {state}.",
-        kind="instruction",
-        data={"instruction": "finish_task", "task_id": task.task_id, "state": state},
-        sent_at=draft.now,
-        origins=said_by(draft, task.manager),
-    )
-    draft.emit(MessageSent(at=draft.now, message=message))
+    text = summary or f"The task is {state}."
+    data = {"instruction": "finish_task", "task_id": task.task_id, "state": state}
+    tell(draft, task.manager, told, text, task=task.task_id, data=data, kind="instruction")
 
 
 def _heard_by(draft: Draft, task: Task) -> tuple[AgentId, ...]:

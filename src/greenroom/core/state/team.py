@@ -19,7 +19,8 @@ class Team:
     """One team. `paused` says why nothing new starts; None when it is not paused.
 
     `workspace` is the folder that it works in: it stays that one, wherever it is taken up again. `last_memory` is the
-    newest id that a memory was ever given. `approvals_expire` (ms) is how long a question waits for its answer.
+    newest id that a memory was ever given, `letters_made` how many messages ever wanted an answer of a person.
+    `approvals_expire` (ms) is how long a question waits for its answer.
     """
 
     team_id: TeamId
@@ -34,6 +35,7 @@ class Team:
     approvals_expire: int | None = None
     origin: Origin | None = None
     last_memory: str = ""
+    letters_made: int = 0
 
 
 @record

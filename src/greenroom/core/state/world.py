@@ -16,6 +16,7 @@ from greenroom.core.base.ids import (
     GroupId,
     MemoryId,
     MessageId,
+    NoteId,
     StageId,
     StepId,
     TaskId,
@@ -34,7 +35,7 @@ from greenroom.core.state.budget import Budget
 from greenroom.core.state.group import Group
 from greenroom.core.state.memory import Memory
 from greenroom.core.state.message import Message, Wait
-from greenroom.core.state.note import Value
+from greenroom.core.state.note import Note, Value
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
@@ -54,7 +55,8 @@ class World:
 
     `version` counts the events it is the fold of, `at` is the time of the last one. `hungry` are the steps that wait
     for room in a budget: an index, so that nobody has to look for them. `releases` are the places to which a person
-    lets things go in this run, whatever was read.
+    lets things go in this run, whatever was read. `letters` are the numbers of what is in the `mail`, among all that
+    ever wanted an answer of a person. `notes` are the newest of each open task.
     """
 
     team: Team
@@ -80,6 +82,8 @@ class World:
     artifacts: Map[str, Artifact] = Map()
     releases: Map[str, Grant] = Map()
     groups: Map[GroupId, Group] = Map()
+    letters: Map[MessageId, int] = Map()
+    notes: Map[NoteId, Note] = Map()
 
     def steps_of(self, agent: AgentId) -> Iterator[Step]:
         """The agent's open steps: the running one first, then the queue in order."""

@@ -13,9 +13,6 @@ pytest-asyncio.
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -29,107 +26,17 @@ from greenroom.core.ports.workspace import (
     Workspace,
     WorkspaceFault,
     Worktree,
-    Worktrees,
 )
-
-FILES: Mapping[str, bytes] = {
-    "a.txt": b"".join(b"line %d\n" % number for number in range(1, 21)),
-    "code/deep/b.py": b"print('b')\n",
-    "code/c.py": b"print('c')\n",
-    "data.bin": bytes(range(256)),
-    "中文 and spaces.txt": "中文\r\n".encode(),
-}
-
-
-def tree_of(root: Path) -> dict[str, tuple[str, bytes]]:
-    """Everything below a folder but git's own: kind and permissions, and content, by name."""
-    found: dict[str, tuple[str, bytes]] = {}
-    for folder, below, names in os.walk(root):
-        below[:] = [one for one in below if one != ".git"]
-        for name in (*below, *names):
-            place = Path(folder, name)
-            status = place.lstat()
-            mode = stat.filemode(status.st_mode)
-            content = os.fsencode(place.readlink()) if place.is_symlink() else b""
-            if stat.S_ISREG(status.st_mode):
-                content = place.read_bytes()
-            if name != ".git":
-                found[str(place.relative_to(root))] = (mode, content)
-    return found
-
-
-class WorkspaceCase:
-    """What the suites share. Say how to open the port on a folder."""
-
-    async def open_workspace(self, root: Path, cache: Path) -> Workspace:
-        """Open it."""
-        raise NotImplementedError
-
-    def open_worktrees(self, cache: Path) -> Worktrees:
-        """Open all of a cache."""
-        raise NotImplementedError
-
-    def prepare(self, root: Path) -> None:
-        """Make the folder what it has to be."""
-
-    @pytest.fixture
-    def root(self, tmp_path: Path) -> Path:
-        """A person's tree."""
-        root = tmp_path / "tree"
-        for name, content in FILES.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_bytes(content)
-        self.prepare(root)
-        return root
-
-    @pytest.fixture
-    def cache(self, tmp_path: Path) -> Path:
-        """The user's cache."""
-        return tmp_path / "cache"
-
-    @pytest.fixture
-    async def workspace(self, root: Path, cache: Path) -> Workspace:
-        """The port on it."""
-        return await self.open_workspace(root, cache)
-
-    @pytest.fixture
-    async def worktree(self, workspace: Workspace) -> Worktree:
-        """A worktree of it."""
-        return await opened(workspace)
-
-
-async def opened(workspace: Workspace, run: str = "r1", thread: str = "ann@t1") -> Worktree:
-    """A worktree of what is there now."""
-    return await workspace.open(run, thread, (await workspace.snapshot(run)).commit)
-
-
-async def worked(worktree: Worktree, key: str = "k1", run: str = "r1") -> Recorded:
-    """What was done in a worktree, as a commit."""
-    made = await worktree.commit(Mark(run=run, key=key, agent="ann", task="t1", step="ann#1", summary="Some work"))
-    assert made is not None
-    return made
-
-
-def is_there(folder: str) -> bool:
-    """Whether a folder is."""
-    return Path(folder).exists()
-
-
-def move_away(folder: Path) -> None:
-    """As a person does it."""
-    folder.rename(f"{folder}-elsewhere")
-
-
-def edit_everything(folder: Path) -> None:
-    """One of each kind of edit."""
-    (folder / "a.txt").write_bytes(FILES["a.txt"].replace(b"line 3\n", b"line three\n"))
-    (folder / "code/c.py").rename(folder / "code/renamed.py")
-    (folder / "code/deep/b.py").unlink()
-    (folder / "code/deep").rmdir()
-    (folder / "data.bin").chmod(0o755)
-    (folder / "new/folder").mkdir(parents=True)
-    (folder / "new/folder/new.txt").write_text("new\n")
-    (folder / "link").symlink_to("a.txt")
+from greenroom.testing.conformance.workspace_case import (
+    FILES,
+    WorkspaceCase,
+    edit_everything,
+    is_there,
+    move_away,
+    tree_of,
+    worked,
+)
+from greenroom.testing.conformance.workspace_runs import RunsConformance
 
 
 class WorktreeConformance(WorkspaceCase):
@@ -167,18 +74,6 @@ class WorktreeConformance(WorkspaceCase):
         second = await worked(worktree, "k2")
         assert (second.commit != first.commit, await worktree.tip()) == (True, second.commit)
 
-    async def test_a_worktree_goes_back_and_on(self, worktree: Worktree) -> None:
-        folder = Path(worktree.folder)
-        before = tree_of(folder)
-        edit_everything(folder)
-        done = await worked(worktree)
-        after = tree_of(folder)
-        (folder / "unsaved").write_text("unsaved")
-        await worktree.restore(worktree.base)
-        assert (tree_of(folder), await worktree.tip()) == (before, worktree.base)
-        await worktree.restore(done.commit)
-        assert (tree_of(folder), await worktree.tip()) == (after, done.commit)
-
     async def test_the_difference_of_two_commits(self, workspace: Workspace, worktree: Worktree) -> None:
         edit_everything(Path(worktree.folder))
         (Path(worktree.folder) / "other.bin").write_bytes(bytes(range(255, -1, -1)))
@@ -196,6 +91,13 @@ class WorktreeConformance(WorkspaceCase):
         assert "-line 3\n+line three\n" in diff.text
         assert (diff.cut, (await workspace.diff(worktree.base, done.commit, limit=10)).cut) == (False, True)
 
+    async def test_the_files_of_a_commit(self, workspace: Workspace, worktree: Worktree) -> None:
+        (Path(worktree.folder) / "not in a commit").write_text("x")
+        assert sorted(await workspace.paths(worktree.base)) == sorted(FILES)
+        edit_everything(Path(worktree.folder))
+        paths = await workspace.paths((await worked(worktree)).commit)
+        assert ("new/folder/new.txt" in paths, "code/deep/b.py" in paths) == (True, False)
+
     async def test_what_is_not_there_is_said(self, workspace: Workspace, worktree: Worktree) -> None:
         for wrong in (
             workspace.open("r1", "x@t1", "f" * 40),
@@ -203,7 +105,7 @@ class WorktreeConformance(WorkspaceCase):
             workspace.undo("r1/7"),
             workspace.undo("nothing"),
             workspace.snapshot(""),
-            worktree.restore("--all"),
+            workspace.open("r1", "x@t1", "--all"),
         ):
             with pytest.raises(WorkspaceFault) as caught:
                 await wrong
@@ -363,5 +265,5 @@ def _in_the_way(root: Path, kind: str) -> str:
             return "new/folder/new.txt"
 
 
-class WorkspaceConformance(WorktreeConformance, ApplyConformance, StandingConformance):
+class WorkspaceConformance(WorktreeConformance, ApplyConformance, StandingConformance, RunsConformance):
     """Inherit from it, and give `open_workspace` and `open_worktrees`."""

@@ -64,6 +64,9 @@ TABLE = [
     ("iA?aiA", "AaA"),  # a decision that could not be read was made again
     ("iBbiAaiBbiA", "A"),  # two chains in turn: a foreign decision ends it
     ("iAaiBbiA", "A"),
+    ("iAbiA", "A"),  # what was decided about another tool
+    ("iA?iA", "A"),  # a decision that could not be read, and was not made again
+    ("iA?iAaiA", "AaA"),
     ("iAAaA", "AaA"),  # what was called without a decision before is another one
     ("aA", "A"),  # a decision about nothing
     ("saA", "A"),

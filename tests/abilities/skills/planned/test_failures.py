@@ -71,6 +71,12 @@ async def test_a_plan_that_cannot_be_used_fails_its_step_and_is_asked_for_again_
         assert "Planning step: failed." not in await here.notes()
 
 
+async def test_a_plan_of_as_many_steps_as_may_be_is_done() -> None:
+    async with house(lines(planning=[plan(*[step("quick_think")] * 50)]) | REST) as here:
+        assert await here.stage("Plan.") == "finished"
+        assert (await here.did(ANN)).count("quick_think") == 50
+
+
 @pytest.mark.req("MAS-119", "MAS-122", "MAS-123", "MAS-131")
 @pytest.mark.parametrize("repairs", [0, 1, 2])
 async def test_after_so_many_repairs_the_agent_has_failed_in_its_stage(repairs: int) -> None:
@@ -227,6 +233,15 @@ async def test_two_who_cannot_read_do_not_write_to_each_other_for_ever() -> None
         await here.runtime.ask(here.team, hello)
         await here.runtime.wait(here.team, T1)
         assert await here.did(BOB) == ["!process_message"] * 3
+        assert [one.receiver for one in await here.messages()] == [(BOB,), (KIM,)]
+
+
+async def test_of_two_models_who_cannot_read_neither_writes_back() -> None:
+    told = lines(send_message=[said("send_message", message("bob"))], process_message=["?"], bob_process_message=["?"])
+    async with house(told) as here:
+        await here.outside(Work(type="skill", executor="send_message"))
+        assert await here.did(BOB) == ["!process_message"] * 3
+        assert await here.did(ANN) == ["send_message"]
         assert [one.receiver for one in await here.messages()] == [(BOB,), (KIM,)]
 
 

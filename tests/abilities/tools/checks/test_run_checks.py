@@ -49,14 +49,14 @@ async def test_the_report_is_in_the_log_and_can_be_read_from_it() -> None:
         step = await team.call("run_checks", only=["pytest"])
         bad = await team.call("run_checks", only=["jest"])
         odd = await team.call("run_checks", names=["pytest"])
-        (one, *_) = receipts(await team.steps())
+        proofs = receipts(await team.steps())
     assert said.asked == [["pytest"]]
     assert step.state == "finished"
     assert (step.result or {})["output"] == "pytest: passes (3 passed).\nNothing newly fails."
     found = report_in(step)
     assert found is not None
     assert found.checks[0].output in step.blobs
-    assert (one.check, one.step, one.outcome) == ("pytest", step.step_id, "clean")
+    assert proofs == (), "what an agent runs by itself tells it how it stands, and proves nothing"
     assert bad.state == odd.state == "failed"
     assert "There is no check 'jest'. There are: pytest, ruff." in bad.error
     assert "names" in odd.error

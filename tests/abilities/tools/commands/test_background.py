@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.permission.policy import rules_policy
-from greenroom.abilities.tools.commands.background import AT_ONCE
+from greenroom.abilities.tools.commands.background import AT_ONCE, Background
 from greenroom.abilities.tools.commands.toolkit import command_tools
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
@@ -43,6 +43,20 @@ async def test_a_command_in_the_background_is_looked_at_and_stopped(tmp_path: Pa
         assert marked("back") == []
         told = await team.output("command_output", handle=handle)
         assert told.startswith("It has ended: stopped before its end")
+
+
+async def test_all_are_ended_at_once_for_whoever_needs_quiet(tmp_path: Path) -> None:
+    commands = PlainCommands(tmp_path)
+    background = Background(commands)
+    async with caller([*command_tools(commands, background)]) as team:
+        over = await begun(team, "true")
+        await team.output("command_output", handle=over, wait_seconds=30)
+        two = [await begun(team, SERVER.format(token=f"quiet{number}")) for number in (1, 2)]
+        await until_marked("quiet2")
+        assert await background.quiet() == two, "and not those that had ended"
+        assert marked("quiet1") == marked("quiet2") == []
+        assert await background.quiet() == []
+    commands.close()
 
 
 async def test_one_that_ends_by_itself_is_waited_for(tmp_path: Path) -> None:

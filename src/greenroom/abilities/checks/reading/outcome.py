@@ -28,37 +28,38 @@ TAIL: Final = 4_000
 
 @record
 class Read:
-    """What a run says."""
+    """What a run says. `exact` ones have it from a report that the runner made."""
 
     outcome: Ending
     reason: str = ""
     tests: Mapping[str, Word] = {}
     passed: int = 0
     skipped: int = 0
+    exact: bool = False
 
 
 def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
     """`text` is what it printed, `report` one in JUnit's form if it made one. Whoever ends well has passed."""
     if ended.how != "exited" or ended.code is None:
         return Read(outcome="could_not_run", reason=_cut_off(ended, check.seconds))
-    tests, passed, skipped = _tests(check, text, report)
+    exact = junit(report) if check.kind == "test" else {}
+    tests, passed, skipped = _tests(check, text, exact)
     failing = any(word == "failed" for word in tests.values())
     reason = "" if failing or passed else _reason(check, ended.code, text)
     if reason:
-        return Read(outcome="could_not_run", reason=reason, tests=tests, skipped=skipped)
+        return Read(outcome="could_not_run", reason=reason, tests=tests, skipped=skipped, exact=bool(exact))
     if ended.code == 0 and not (failing and report):
         # A line that looks like a failure is none where the runner ends well; one in a report is, whatever hides it.
         tests = {name: word for name, word in tests.items() if word != "failed"}
-        return Read(outcome="passed", tests=tests, passed=passed, skipped=skipped)
+        return Read(outcome="passed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
     tests = tests if failing else {**tests, AS_A_WHOLE: "failed"}
-    return Read(outcome="failed", tests=tests, passed=passed, skipped=skipped)
+    return Read(outcome="failed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
 
 
-def _tests(check: Check, text: str, report: str) -> tuple[dict[str, Word], int, int]:
+def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, Word], int, int]:
     """The tests by id, and how many passed and were skipped, also where they were not named."""
     if check.kind != "test":
         return (findings(text) if check.kind in ("lint", "types") else {}), 0, 0
-    exact = junit(report)
     known = exact or named(text)
     passed = sum(word == "passed" for word in known.values())
     skipped = sum(word == "skipped" for word in known.values())

@@ -13,6 +13,7 @@ from greenroom.abilities.skills.planned.reading import read
 from greenroom.abilities.skills.planned.schemas import enclosed, strict
 from greenroom.abilities.skills.planned.sections import Page
 from greenroom.abilities.skills.planned.skill import Meant, Moment, Skill
+from greenroom.abilities.skills.planned.windows import SHARE, summing_up
 from greenroom.abilities.skills.talk import voice
 from greenroom.abilities.skills.talk.reply import Reply, listen
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN
@@ -26,9 +27,6 @@ from greenroom.core.rules.intents import Consequence
 from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
-
-SHARE: Final = 0.4
-"""How much of a model's window what was done so far may take."""
 
 LINE: Final = 600
 """Bytes beside its texts that a step takes in a history."""
@@ -116,7 +114,8 @@ class PlannedSkill:
         meant = self._skill.meaning(moment, answer)
         if ends.is_full(moment, answer):
             meant = replace(meant, more={**meant.more, "not_kept": FULL})
-        intents = (*ends.succeeded(moment, self._skill, answer), *meant.intents)
+        first = summing_up(moment, model.card.window)
+        intents = (*ends.succeeded(moment, self._skill, answer), *meant.intents, *first)
         return self._outcome(moment, reply, "", intents, meant=meant)
 
     def _outcome(

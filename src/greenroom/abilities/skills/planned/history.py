@@ -18,6 +18,9 @@ GOAL: Final = 8000
 SHORT: Final = 400
 """Characters below which no text of a step is cut: rather the oldest steps are left out."""
 
+SUMS: Final = "compact"
+"""The skill that sums up a conversation."""
+
 _BOOKS: Final = frozenset({"text", "calls", "usage", "by", "reasoning", "opaque", "blob", "bytes", WHOLE})
 """What the log keeps of a reply or a result, and is not what came of it."""
 
@@ -28,29 +31,51 @@ def of_stage(steps: Sequence[Step], current: Step) -> list[Step]:
 
 
 def told(steps: Sequence[Step], room: int) -> str:
-    """The steps in a fence of at most `room` bytes; the first plan is always among them. Empty when there are none."""
+    """The steps in a fence of at most `room` bytes; empty when there are none.
+
+    What sums up what was before stands first, and is always among them, as is the first plan.
+    """
+    steps = _in_order(steps)
     if not steps:
         return ""
-    first = next((place for place, one in enumerate(steps) if one.work.executor == "planning"), None)
+    head = _head(steps)
     whole = [line(one) for one in steps]
     if _size(whole) <= room:
         return fenced("\n".join(whole))
     most = max(room // len(steps) // 2, SHORT)
     goal = max(min(GOAL, room // 6), SHORT)
-    lines = [line(one, most, goal=goal if place == first else most) for place, one in enumerate(steps)]
-    kept = _newest(lines, first, room)
+    lines = [_head_line(one, most, goal, room) if place in head else line(one, most) for place, one in enumerate(steps)]
+    kept = _newest(lines, head, room)
     missing = len(steps) - len(kept)
     note = [f"(steps that are left out here: {missing})"] if missing else []
-    head = [lines[place] for place in kept if place == first]
-    return fenced("\n".join((*head, *note, *(lines[place] for place in kept if place != first))))
+    shown = (*(lines[place] for place in head), *note, *(lines[place] for place in kept if place not in head))
+    return fenced("\n".join(shown))
 
 
-def _newest(lines: Sequence[str], first: int | None, room: int) -> list[int]:
-    """The places of the newest that have room, beside the first plan."""
-    left = room - (_size([lines[first]]) if first is not None else 0)
-    kept: list[int] = [] if first is None else [first]
+def _in_order(steps: Sequence[Step]) -> list[Step]:
+    """The steps behind what sums up what was before them; a sum that failed says nothing."""
+    others = [one for one in steps if one.work.executor != SUMS]
+    return [*(one for one in steps if one.work.executor == SUMS and one.state == "finished"), *others]
+
+
+def _head(steps: Sequence[Step]) -> tuple[int, ...]:
+    """The places of those that are never left out."""
+    first = next((place for place, one in enumerate(steps) if one.work.executor == "planning"), None)
+    sums = [place for place, one in enumerate(steps) if one.work.executor == SUMS][-1:]
+    return (*sums, *(() if first is None else (first,)))
+
+
+def _head_line(step: Step, most: int, goal: int, room: int) -> str:
+    """What sums up much is told with much: half of the room at most."""
+    return line(step, max(room // 4, SHORT) if step.work.executor == SUMS else most, goal=goal)
+
+
+def _newest(lines: Sequence[str], head: Sequence[int], room: int) -> list[int]:
+    """The places of the newest that have room, beside those that always have."""
+    left = room - _size([lines[place] for place in head])
+    kept = list(head)
     for place in reversed(range(len(lines))):
-        if place == first:
+        if place in head:
             continue
         left -= _size([lines[place]])
         if left < 0:

@@ -133,8 +133,8 @@ class Page:
         return self._render("section_tool_history", {"tool": tool, "shown": shown})
 
     def _memory(self) -> str:
-        rules = self._render("persistent_memory", {"tags": self._tags})
-        return self._render("section_memory", {"rules": rules, "memory": self._moment.agent.memory})
+        memory, rules = self._moment.agent.memory, self._render("persistent_memory", {"tags": self._tags})
+        return self._render("section_memory", {"rules": rules, "memory": fenced(memory) if memory else ""})
 
 
 def _member(here: Moment, name: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from greenroom.abilities.skills.compact import Compact
 from greenroom.abilities.skills.planned.asking import House, PlannedSkill
 from greenroom.abilities.skills.planned.skill import Skill
 from greenroom.abilities.skills.planned.skills.agent_manager import AGENT_MANAGER
@@ -19,6 +20,7 @@ from greenroom.abilities.skills.planned.skills.summary import SUMMARY
 from greenroom.abilities.skills.planned.skills.task_manager import TASK_MANAGER
 from greenroom.abilities.skills.planned.skills.think import THINK
 from greenroom.abilities.skills.planned.skills.tool_decision import TOOL_DECISION
+from greenroom.abilities.skills.planned.windows import PLANS
 from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.reading import AnswerReader
@@ -47,7 +49,10 @@ def planned(
     project: str = "",
     more: Sequence[Skill] = (),
 ) -> tuple[Executor, ...]:
-    """The twelve, and `more` of one's own. `tools` are what the house has; `project` is what the workspace says."""
+    """The twelve, `more` of one's own, and what sums up a talk that has become too long.
+
+    `tools` are what the house has; `project` is what the workspace says.
+    """
     skills = {one.name: one for one in (*TWELVE, *more)}
     house = House(tools={tool.name: tool for tool in tools}, skills=skills, reader=reader, project=project)
-    return tuple(PlannedSkill(one, models, house) for one in skills.values())
+    return (*(PlannedSkill(one, models, house) for one in skills.values()), Compact(models, {"plan": PLANS}))

@@ -21,9 +21,10 @@ from greenroom.core.state.world import World
 NAME: Final = "run_checks"
 DESCRIPTION: Final = (
     "Run the project's own checks (tests, types, lint) on the files as they are now. Use it after you have changed "
-    "something and before you say that it is done: only its result counts as proof, and only if nothing is changed "
-    "after it. It says what newly fails because of the work, and what already failed before, which is not yours to "
-    "mend unless you were asked to. Do not use it to look around or to run one command: execute_script does that. "
+    "something and before you say that it is done. When you say so the house runs them again, on a fresh copy of what "
+    "you deliver, and only that counts as proof: what git ignores and what you have installed is not there. It says "
+    "what newly fails because of the work, and what already failed before, which is not yours to mend unless you were "
+    "asked to. Do not use it to look around or to run one command: execute_script does that. "
     'Example: {"only": ["pytest"]}'
 )
 SCHEMA: Final[Data] = {

@@ -80,6 +80,12 @@ class Background:
             )
         return found
 
+    async def quiet(self) -> list[str]:
+        """End all that still run, and see them dead; returns their handles."""
+        alive = [one for one in self._known.values() if one.ended is None]
+        await asyncio.gather(*(one.stop() for one in alive))
+        return [one.handle for one in alive]
+
     def _remember(self, team: str, running: Running) -> None:
         over = [key for key, one in self._known.items() if one.ended is not None]
         for key in over[: max(0, len(self._known) - REMEMBERED)]:

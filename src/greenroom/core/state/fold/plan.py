@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from immutables import Map
 
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ArtifactId, GroupId, StageId, TaskId, task_budget
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ArtifactId, GroupId, NoteId, StageId, TaskId, task_budget
 from greenroom.core.base.records import evolve
 from greenroom.core.state import agent as agents
 from greenroom.core.state import stage as stages
@@ -17,7 +17,7 @@ from greenroom.core.state import team as teams
 from greenroom.core.state.agent import Agent, Duty
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.group import Group
-from greenroom.core.state.note import NotePosted, ValueSet
+from greenroom.core.state.note import Note, NotePosted, ValueSet, pool, shown
 from greenroom.core.state.origin import merged
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.task import Task
@@ -132,6 +132,7 @@ def _task_ended(world: World, event: tasks.TaskEnded) -> World:
         values=_off_the_board(world.values, value_key(task.task_id, "")),
         artifacts=_off_the_board(world.artifacts, artifact_key(task.task_id, ArtifactId(""))),
         groups=_dissolved(world.groups, event.task_id),
+        notes=_unpinned(world.notes, pool(task.task_id, task.notes_made)),
     )
 
 
@@ -223,7 +224,15 @@ def _member_completed(world: World, event: stages.MemberCompleted) -> World:
 
 def _note_posted(world: World, event: NotePosted) -> World:
     task = world.tasks[event.note.task_id]
-    return with_task(world, evolve(task, notes_made=task.notes_made + 1))
+    notes = world.notes.set(event.note.note_id, shown(event.note))
+    old = set(pool(task.task_id, task.notes_made)).difference(pool(task.task_id, task.notes_made + 1))
+    return with_task(evolve(world, notes=_unpinned(notes, old)), evolve(task, notes_made=task.notes_made + 1))
+
+
+def _unpinned(notes: Map[NoteId, Note], names: Iterable[NoteId]) -> Map[NoteId, Note]:
+    for name in names:
+        notes = without(notes, name)
+    return notes
 
 
 def _value_set(world: World, event: ValueSet) -> World:

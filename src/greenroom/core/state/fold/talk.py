@@ -26,12 +26,15 @@ def _message_sent(world: World, event: messages.MessageSent) -> World:
         step_lock=(*sender.step_lock, *(message.waiting or ())),
     )
     asked = message.receiver if message.need_reply and message.group is None else ()
-    owed = any(world.agents[one].spec.kind == "human" for one in asked)
+    world = evolve(world, agents=world.agents.set(sender.agent_id, sender), waits=waits)
+    if not any(world.agents[one].spec.kind == "human" for one in asked):
+        return world
+    number = world.team.letters_made + 1
     return evolve(
         world,
-        agents=world.agents.set(sender.agent_id, sender),
-        waits=waits,
-        mail=world.mail.set(message.message_id, message) if owed else world.mail,
+        team=evolve(world.team, letters_made=number),
+        mail=world.mail.set(message.message_id, message),
+        letters=world.letters.set(message.message_id, number),
     )
 
 
@@ -44,7 +47,8 @@ def _message_settled(world: World, event: messages.MessageSettled) -> World:
     left = tuple(one for one in message.receiver if one != event.agent_id)
     people = any(one in world.agents and world.agents[one].spec.kind == "human" for one in left)
     if not people:
-        return evolve(world, mail=world.mail.delete(event.message_id))
+        letters = world.letters.delete(event.message_id)
+        return evolve(world, mail=world.mail.delete(event.message_id), letters=letters)
     waiting = message.waiting
     if waiting is not None:
         waiting = tuple(wid for one, wid in zip(message.receiver, waiting, strict=True) if one != event.agent_id)

@@ -16,11 +16,13 @@ class Diff:
 
 @record
 class Apply:
-    """Bring it to the person's files; with `commit` as one commit, with `message` if one was said."""
+    """Bring it to the person's files; with `commit` as one commit, with `message` if one was said. `hooks` says whether
+    theirs run although the work changes them; None is not said."""
 
     name: str
     commit: bool
     message: str
+    hooks: bool | None = None
 
 
 @record

@@ -21,11 +21,8 @@ async def ask(door: Door, order: Ask) -> Exit:
     return await answered(door, beginning, ASK, order.question, order.context)
 
 
-async def answered(
-    door: Door, beginning: Begun, kit: str, text: str, context: str, *notes: str, unjudged: str = ""
-) -> Exit:
-    """A team whose answer ends its task: found it, follow it, and print what came of it. `unjudged` says why nobody
-    knows whether that is right, where it may have changed files."""
+async def answered(door: Door, beginning: Begun, kit: str, text: str, context: str, *notes: str) -> Exit:
+    """A team whose answer ends its task: found it, follow it, and print what came of it."""
     talk, cast = Talk(door.setup, door.out), beginning.cast
     whole = with_context(text, context, beginning.language)
     team = await found_alone(door.runtime, kit, cast, whole, typed=text, limits=beginning.caps.limits)
@@ -33,7 +30,4 @@ async def answered(
     for note in (beginning.line, *notes):
         talk.note(note, style="dim")
     ending = await attended(replace(door, progress=talk), team, new=True)
-    if unjudged:
-        talk.note(f"\n{unjudged}", style="yellow")
-    more = {"verified": False, "unverified": unjudged} if unjudged else {}
-    return close(replace(door, progress=talk), team, ending, name="last", spoken=talk.spoken, more=more)
+    return close(replace(door, progress=talk), team, ending, name="last", spoken=talk.spoken)

@@ -16,8 +16,6 @@ from greenroom.interfaces.cli.runs.session import Door
 
 NO_TOOLS = "It has no tools, so it answers from what it is told. Its file may give it some; --no-tools: that is meant."
 
-UNJUDGED = "NOT verified: it worked in your files themselves. No checks ran, and nothing was judged."
-
 
 async def run(door: Door, order: Run) -> Exit:
     """See that the agent and its model are there, then make the team and follow it to its end."""
@@ -33,8 +31,7 @@ async def run(door: Door, order: Run) -> Exit:
     notes = list(beginning.notes)
     if order.tools and not beginning.cast.workspace:
         notes.append(NO_TOOLS)
-    unjudged = UNJUDGED if order.tools and order.in_place and beginning.writers else ""
-    return await answered(door, beginning, RUN, order.question, order.context, *notes, unjudged=unjudged)
+    return await answered(door, beginning, RUN, order.question, order.context, *notes)
 
 
 def _refuse_nothing_to_take(order: Run) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from greenroom.app.jobs.copies import drop
-from greenroom.app.jobs.place import Place, opened, workspace
-from greenroom.app.jobs.report import report_of
+from greenroom.app.jobs.outcome import Outcome, outcome
+from greenroom.app.jobs.place import workspace
+from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.lookup import Found, find
 from greenroom.app.talks.names import JOB
 from greenroom.core.base.errors import Refused, Rejected
@@ -18,84 +18,93 @@ from greenroom.interfaces.cli.asked import taking
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.over import named, one_line, say_hooks, say_unproven, with_hooks
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
 SUBJECT: Final = 70
 """Characters of a commit's first line."""
 
-SHOWN: Final = 5
-"""Files that are named."""
-
 NOT_COMMITTED: Final = "applied_not_committed"
 
 
 async def diff(door: Door, order: taking.Diff) -> Exit:
     """Print the patch."""
-    _, place = await _job(door, order.name)
-    found = await place.diff()
+    _, came = await _job(door, order.name)
+    found = await came.diff()
     door.out.write(harmless(found.text))
     return door.out.result("shown", Exit.DONE, diff=found.text, cut=found.cut)
 
 
 async def apply(door: Door, order: taking.Apply) -> Exit:
     """Change the person's files, and make it a commit; what no commit can be made of is refused before."""
-    found, place = await _job(door, order.name)
-    tip = await place.worktree.tip()
-    if tip == place.snapshot.commit:
+    found, came = await _job(door, order.name)
+    if came.tip == came.snapshot.commit:
         raise Refused(Rejected(code="nothing_changed", why=f"{found.team} has changed nothing."))
-    commits = order.commit and bool(place.snapshot.head)
-    before = {one.id for one in await place.workspace.applied(found.team) if one.state == "applied"}
+    commits = order.commit and bool(came.snapshot.head)
+    before = {one.id for one in await came.workspace.applied(found.team) if one.state == "applied"}
     if commits and not before:
-        await _expect_commit(door, found, place)
-    done = await place.workspace.apply(found.team, place.snapshot.commit, tip)
+        await _expect_commit(door, found, came)
+    report = await report_of(came, await door.means.steps(found.team))
+    say_unproven(door, report)
+    changed = await came.workspace.hooks(came.snapshot.commit, came.tip)
+    hooks = not commits or with_hooks(door, found.team, changed, order.hooks)
+    done = await came.workspace.apply(found.team, came.snapshot.commit, came.tip)
     if isinstance(done, Clashes):
         return _in_the_way(door, found, done, branch=True)
     if not done.id:
         door.out.show("Your files have this already.")
         return door.out.result("already", Exit.DONE, team=found.team, paths=[], commit="")
+    if not (commits and hooks):
+        say_hooks(door, changed)
     try:
         message = order.message or await _message(door, found.team)
-        made = await place.workspace.commit(done.id, message) if commits else None
+        made = await came.workspace.commit(done.id, message, hooks=hooks) if commits else None
     except WorkspaceFault as fault:
-        return _not_committed(door, found, done, fault)
-    return _applied(door, found, done, made, again=done.id in before and done.commit == (made.commit if made else ""))
+        return await _not_committed(door, came, done, fault)
+    again = done.id in before and done.commit == (made.commit if made else "")
+    return _applied(door, report, done, made, again=again)
 
 
-async def _expect_commit(door: Door, found: Found, place: Place) -> None:
+async def _expect_commit(door: Door, found: Found, came: Outcome) -> None:
     try:
-        await place.workspace.expect()
+        await came.workspace.expect()
     except WorkspaceFault as fault:
         without = command(door, "apply", found.team, "--no-commit")
         hint = f"Without a commit: {without}"
         raise Refused(Rejected(code="no_commit_now", why=str(fault), hint=hint)) from fault
 
 
-def _applied(door: Door, found: Found, done: Applied, made: Committed | None, *, again: bool) -> Exit:
+def _applied(door: Door, report: JobReport, done: Applied, made: Committed | None, *, again: bool) -> Exit:
     commit = made.commit if made else ""
     what = f"{'Applied already' if again else 'Applied'}: {_files(len(done.paths))}"
     door.out.show(what + (f", commit {commit[:10]}." if commit else "."))
     mixed = made.mixed if made else ()
     if mixed and not again:
-        door.progress.note(f"What you had not committed in {_listed(mixed)} still is not.")
-    door.progress.note(f"Take it back with: {command(door, 'undo', found.team)}")
+        door.progress.note(f"What you had not committed in {named(mixed)} still is not.")
+    door.progress.note(f"Take it back with: {command(door, 'undo', done.run)}")
     told = {"paths": list(done.paths), "commit": commit, "mixed": list(mixed)}
-    return door.out.result("applied", Exit.DONE, team=found.team, **told)
+    proven = {"verified": report.verified, "unproven": list(report.unproven)}
+    return door.out.result("applied", Exit.DONE, team=done.run, **told, **proven)
 
 
-def _not_committed(door: Door, found: Found, done: Applied, fault: WorkspaceFault) -> Exit:
-    """The files are there, and the commit is not: both are said, and how to go back."""
-    door.out.show(f"Applied, not committed: {_files(len(done.paths))}. {fault}")
-    door.progress.note(f"Take it back with: {command(door, 'undo', found.team)}")
-    told = {"paths": list(done.paths), "commit": "", "reason": fault.reason, "why": str(fault)}
-    return door.out.result(NOT_COMMITTED, Exit.FAILED, team=found.team, **told)
+async def _not_committed(door: Door, came: Outcome, done: Applied, fault: WorkspaceFault) -> Exit:
+    """The files are there, and the commit is not, or git's index does not know of it: that is said, and how to go
+    back."""
+    commit = next((one.commit for one in await came.workspace.applied(came.run) if one.id == done.id), "")
+    what = f"Applied, commit {commit[:10]}, but not to its end" if commit else "Applied, not committed"
+    door.out.show(f"{what}: {_files(len(done.paths))}. {fault}")
+    door.progress.note(f"Take it back with: {command(door, 'undo', came.run)}")
+    told = {"paths": list(done.paths), "commit": commit, "reason": fault.reason, "why": str(fault)}
+    return door.out.result(NOT_COMMITTED, Exit.FAILED, team=came.run, **told)
 
 
 async def branch(door: Door, order: taking.Branch) -> Exit:
     """Make the branch."""
-    found, place = await _job(door, order.name)
-    tip, message = await place.worktree.tip(), await _message(door, found.team)
-    made = await place.workspace.branch(order.branch, place.snapshot.commit, tip, message)
+    found, came = await _job(door, order.name)
+    message = await _message(door, found.team)
+    say_unproven(door, await report_of(came, await door.means.steps(found.team)))
+    made = await came.workspace.branch(order.branch, came.snapshot.commit, came.tip, message)
     whole = " What you had not committed is in it too." if made.whole else ""
     door.out.show(f"{made.name} is at {made.commit[:10]}.{whole}")
     return door.out.result("branched", Exit.DONE, team=found.team, branch=made.name, commit=made.commit)
@@ -103,21 +112,21 @@ async def branch(door: Door, order: taking.Branch) -> Exit:
 
 async def undo(door: Door, order: taking.Undo) -> Exit:
     """Make the files what they were."""
-    found, place = await _job(door, order.name)
-    some = [one for one in await place.workspace.applied(found.team) if one.state in ("applied", "undoing")]
+    found, came = await _job(door, order.name)
+    some = [one for one in await came.workspace.applied(found.team) if one.state in ("applied", "undoing")]
     if not some:
         raise Refused(Rejected(code="not_applied", why=f"Nothing of {found.team} is applied."))
-    return await _undone(door, found, place, some[-1], order)
+    return await _undone(door, found, came, some[-1], order)
 
 
-async def _undone(door: Door, found: Found, place: Place, applied: Applied, order: taking.Undo) -> Exit:
-    done = await place.workspace.undo(applied.id, revert=order.revert)
+async def _undone(door: Door, found: Found, came: Outcome, applied: Applied, order: taking.Undo) -> Exit:
+    done = await came.workspace.undo(applied.id, revert=order.revert)
     if isinstance(done, Clashes):
         return _in_the_way(door, found, done, branch=False)
     if isinstance(done, Buried):
         again = command(door, "undo", found.team, "--revert")
         raise Refused(Rejected(code="buried", why=done.why, hint=f"A commit on top takes it back: {again}"))
-    door.out.show(f"Undone: {_listed(done.paths)}.")
+    door.out.show(f"Undone: {named(done.paths)}.")
     return door.out.result("undone", Exit.DONE, team=found.team, paths=list(done.paths), revert=done.revert)
 
 
@@ -165,21 +174,21 @@ async def _reasons(door: Door, team: TeamId, name: StepId) -> list[str]:
     cause = next((one for one in steps if mine is not None and one.step_id == mine.cause), None)
     said = harmless(str(((cause.result if cause else None) or {}).get("text", "")).strip())
     world = await door.runtime.world(team)
-    report = await report_of(await opened(world.team, door.means.steps), steps)
+    report = await report_of(await outcome(world.team, door.means.steps), steps)
     proofs = [one for one in report.lines if one.startswith(("✓", "✗", "NOT"))]
     return [*([f"why: {said}"] if said else []), *proofs]
 
 
 async def discard(door: Door, order: taking.Discard) -> Exit:
     """Drop the copy."""
-    found, place = await _job(door, order.name)
+    found, came = await _job(door, order.name)
     holder = await door.runtime.log.holder(found.team)
     if holder is not None:
         stop = command(door, "pause", found.team)
         raise Refused(
             Rejected(code="works", why=f"{found.team} works, in {holder.owner}.", hint=f"Stop it first: {stop}")
         )
-    changes = await place.changes()
+    changes = (await came.diff()).changes
     if changes and not order.yes and not _sure(found, len(changes)):
         raise Refused(Rejected(code="not_sure", why="Nothing was dropped.", hint="--yes drops it without asking."))
     await drop(found.team)
@@ -197,7 +206,7 @@ def _sure(found: Found, count: int) -> bool:
 
 def _in_the_way(door: Door, found: Found, clashes: Clashes, *, branch: bool) -> Exit:
     for one in clashes.clashes:
-        door.progress.note(f"  {_name(one.path)}: {one.why}")
+        door.progress.note(f"  {one_line(one.path)}: {one.why}")
     door.out.show("Nothing was changed: these files are in the way.")
     if branch:
         door.progress.note(f"Put it on a branch instead: {command(door, 'branch', found.team, 'NAME')}")
@@ -209,21 +218,12 @@ def _files(count: int) -> str:
     return f"{count} file{'s' if count != 1 else ''}"
 
 
-def _listed(paths: Sequence[str]) -> str:
-    return f"{', '.join(map(_name, paths[:SHOWN]))}{' …' if len(paths) > SHOWN else ''}"
-
-
-def _name(path: str) -> str:
-    """A file's name on one line: one that has a line end in it is written with its sign."""
-    return path if path.isprintable() else repr(path)
-
-
-async def _job(door: Door, name: str) -> tuple[Found, Place]:
+async def _job(door: Door, name: str) -> tuple[Found, Outcome]:
     found = await find(door.runtime, name)
     world = await door.runtime.world(found.team)
     if world.team.kit != JOB:
         raise Refused(Rejected(code="no_job", why=f"{found.team} is no job: it changed files where they are."))
-    return found, await opened(world.team, door.means.steps)
+    return found, await outcome(world.team, door.means.steps)
 
 
 async def _message(door: Door, team: TeamId) -> str:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from greenroom.app.organisation.people import HumanAgent, person_of
-from greenroom.app.organisation.typed import COMMANDS
+from greenroom.app.organisation.typed import Address, Plain, commands
 from greenroom.app.talks.typed.people import Nobody, Person
+from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Tape
 from greenroom.interfaces.cli.asked.organising import Talk
 from greenroom.interfaces.cli.commands.chat import somebody
+from greenroom.interfaces.cli.display.reasons import still
 from greenroom.interfaces.cli.display.room import word
-from greenroom.interfaces.cli.exits import Exit, of_standings
+from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.fates import fate_of, unanswered
 from greenroom.interfaces.cli.runs.listening import Ear, Keeper
 from greenroom.interfaces.cli.runs.organising import Meant, brought_up, meant, there
 from greenroom.interfaces.cli.runs.room import Room, told
@@ -35,7 +38,7 @@ async def talk(door: Door, order: Talk) -> Exit:
             return await _looked(door, human, ear)
         if order.say:
             return await _said(door, order, human, ear)
-        with somebody(door, "", COMMANDS) as person:
+        with somebody(door, "", commands(_language(ear))) as person:
             return await _held(door, order, Room(door, human, ear, person), ear, person)
 
 
@@ -62,14 +65,29 @@ async def _looked(door: Door, human: HumanAgent, ear: Ear) -> Exit:
 async def _said(door: Door, order: Talk, human: HumanAgent, ear: Ear) -> Exit:
     """Say one thing; with `wait`, tell what comes of it."""
     room, keeper = Room(door, human, ear, Nobody()), Keeper(door, human.team)
-    if order.to:
-        code = await room.do(f"/to {order.to}: {order.say}")
-    else:
-        code = await room.do(f" {order.say}")
+    _refuse_command(door, order, ear)
+    text = order.say.strip().removeprefix("/")
+    names = tuple(one.strip() for one in order.to.split(",") if one.strip())
+    code = await room.act(Address(names=names, text=text, how="to") if names else Plain(text=text))
     if code != Exit.DONE or not order.wait:
         await _say_if_nobody_runs_it(door, ear)
-        return door.out.result("sent" if code == Exit.DONE else "error", code, person=human.me)
-    return await _waited(door, room, keeper)
+        return _done(door, room, human.me, "sent", code)
+    return await _waited(door, room, ear, keeper, asked=not names)
+
+
+def _done(door: Door, room: Room, me: AgentId, status: str, code: Exit) -> Exit:
+    """The end of what was said or piped: a program is told what could not be done."""
+    if code == Exit.DONE:
+        return door.out.result(status, code, person=me)
+    return door.out.result("error", code, person=me, error=room.wrong)
+
+
+def _refuse_command(door: Door, order: Talk, ear: Ear) -> None:
+    """What is meant to be done is not said to anybody; `//` says a slash."""
+    text = order.say.strip()
+    if text.startswith("/") and not text.startswith("//"):
+        known = {"text": text, "talk": command(door, "talk", ear.world.team.name), "literal": f"/{text}"}
+        raise Refused(Rejected(code="command_said", why=word("command_said", _language(ear), **known)))
 
 
 async def _say_if_nobody_runs_it(door: Door, ear: Ear) -> None:
@@ -78,14 +96,20 @@ async def _say_if_nobody_runs_it(door: Door, ear: Ear) -> None:
         door.progress.note(word("nobody", _language(ear), command=start), style="dim")
 
 
-async def _waited(door: Door, room: Room, keeper: Keeper) -> Exit:
+async def _waited(door: Door, room: Room, ear: Ear, keeper: Keeper, *, asked: bool = False) -> Exit:
+    """Stay until it rests. Whatever it is that keeps it from being done is said, and is the code; also that the manager
+    was `asked` for something and nothing came."""
     try:
         await keeper.open()
         stands = await room.settled()
     finally:
         await keeper.close()
-    code = Exit.DONE if stands.word == "idle" else of_standings([stands.word])
-    return door.out.result(stands.word, code, why=stands.why if code != Exit.DONE else "")
+    start = command(door, "team", "start", ear.world.team.name)
+    fate = fate_of(ear.world, stands, ear.failures(), _language(ear), start)
+    if asked and fate.code == Exit.DONE and not room.heard:
+        fate = unanswered(ear.world, _language(ear))
+    room.tell_reasons(fate.reasons)
+    return door.out.result(fate.status, fate.code, why=" ".join(fate.reasons))
 
 
 async def _held(door: Door, order: Talk, room: Room, ear: Ear, person: Person) -> Exit:
@@ -97,15 +121,15 @@ async def _held(door: Door, order: Talk, room: Room, ear: Ear, person: Person) -
             room.tell_inbox()
         code = await room.hold()
         if not person.attended and order.wait and code == Exit.DONE:
-            return await _waited(door, room, keeper)
+            return await _waited(door, room, ear, keeper)
     finally:
         await keeper.close()
     if not person.attended:
         await _say_if_nobody_runs_it(door, ear)
-    else:
-        again = command(door, "talk", ear.world.team.name, *(("--as", ear.me) if order.person else ()))
-        door.progress.note(word("left", _language(ear), command=again), style="dim")
-    return door.out.result("left" if person.attended else "ok", code)
+        return _done(door, room, ear.me, "ok", code)
+    again = command(door, "talk", ear.world.team.name, *(("--as", ear.me) if order.person else ()))
+    door.progress.note(word("left", _language(ear), command=again), style="dim")
+    return door.out.result("left", Exit.DONE)
 
 
 def _greet(door: Door, order: Talk, world: World, me: AgentId, *, here: bool) -> None:
@@ -115,7 +139,8 @@ def _greet(door: Door, order: Talk, world: World, me: AgentId, *, here: bool) ->
     door.progress.note(hello, style="dim")
     for task in world.tasks.values():
         if task.paused is not None:
-            door.progress.note(word("stands_still", language, why=task.paused), style="yellow")
+            start = command(door, "team", "start", name)
+            door.progress.note(still(task.paused, language, name, start), style="yellow")
 
 
 def _language(ear: Ear) -> str:

@@ -9,10 +9,10 @@ from dataclasses import replace
 from rich.text import Text
 
 from greenroom.app.host import Host
-from greenroom.app.organisation.charter import charters
+from greenroom.app.organisation.charter import charters, fault_of
 from greenroom.app.organisation.chartering import Wish, write_charter
 from greenroom.app.organisation.finding import organisations
-from greenroom.app.organisation.names import BASE, in_language
+from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.rest import at_rest
 from greenroom.app.organisation.states import states
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
@@ -23,22 +23,15 @@ from greenroom.interfaces.cli.asked.orders import Caps, Tape
 from greenroom.interfaces.cli.asked.organising import TeamList, TeamNew, TeamStart, TeamStatus, TeamStop
 from greenroom.interfaces.cli.display.organised import language_of, picture, pictured
 from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.display.tables import Column, Fitted, row
-from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.display.reasons import STOPPED, reason, still
+from greenroom.interfaces.cli.display.tables import Fitted, row
+from greenroom.interfaces.cli.display.team import columns, stands_word, team_word
+from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.runs.organising import brought_up, held_up, meant, there
 from greenroom.interfaces.cli.runs.running import attend, command, so_far, telling
 from greenroom.interfaces.cli.runs.session import Desk, Door
 
 LANGUAGES = ("en", "zh")
-WORKS = {"en": "{name} works ({team}). Ctrl-C stops it.", "zh": "{name}开始工作（{team}）。按Ctrl-C停止。"}
-TALK = {"en": "Talk to it: {command}", "zh": "与它对话：{command}"}
-GO_ON = {"en": "Stopped. Go on with: {command}", "zh": "已停止。继续：{command}"}
-COLUMNS = (
-    Column(name="name"),
-    Column(name="id", style="dim"),
-    Column(name="stands", gives=True),
-    Column(name="people", needs=60),
-)
 
 
 async def team_new(desk: Desk, order: TeamNew) -> Exit:
@@ -47,21 +40,23 @@ async def team_new(desk: Desk, order: TeamNew) -> Exit:
     if language not in LANGUAGES:
         why = f"{language!r} is no language that an organisation speaks."
         raise Refused(Rejected(code="bad_language", why=why, hint=f"There are: {', '.join(LANGUAGES)}."))
-    people = tuple(dict.fromkeys(order.people)) or (_you(),)
-    wish = Wish(name=order.name, people=people, language=language, model=order.model)
+    people = order.people or (_you(),)
+    others = tuple(desk.means.surroundings.agents().specs)
+    wish = Wish(name=order.name, people=people, language=language, model=order.model, others=others)
     path = write_charter(desk.means.surroundings.root, wish)
     desk.out.begin(command="team new")
     desk.out.show(harmless(str(path)))
-    desk.progress.note(f"✓ {order.name}: a manager, and {', '.join(people)}.", style="green")
-    desk.progress.note(f"Let it work:  {command(desk, 'team', 'start', order.name)}")
-    desk.progress.note(f"Talk to it:   {command(desk, 'talk', order.name, *_as(people))}")
+    desk.progress.note(team_word("made", language, name=order.name, people=", ".join(people)), style="green")
+    start, talk = command(desk, "team", "start", order.name), command(desk, "talk", order.name, *_as(people))
+    desk.progress.note(team_word("let_work", language, command=start))
+    desk.progress.note(team_word("talk_to", language, command=talk))
     return desk.out.result("written", Exit.DONE, name=order.name, file=str(path), people=list(people))
 
 
 def _you() -> str:
     """Whoever is logged in, as far as that is known."""
     try:
-        name = "".join(sign for sign in getpass.getuser() if sign.isalnum() or sign in "-_")
+        name = "".join(sign for sign in getpass.getuser() if sign.isalnum() or sign in "-_").lstrip("-")
     except (OSError, KeyError):
         name = ""
     return name or "me"
@@ -86,9 +81,9 @@ async def team_start(door: Door, order: TeamStart) -> Exit:
     door.out.begin(team=team, command="team start", name=one.name, home=str(door.home))
     people = [name for name, it in sorted(world.agents.items()) if it.spec.kind == "human"]
     language = language_of(world)
-    door.progress.note(in_language(WORKS, language).format(name=one.name, team=team), style="bold")
+    door.progress.note(team_word("works", language, name=one.name, team=team), style="bold")
     told = command(door, "talk", one.name, *_as(tuple(people)))
-    door.progress.note(in_language(TALK, language).format(command=told), style="dim")
+    door.progress.note(team_word("talk", language, command=told), style="dim")
     shown = pictured(door.progress, everything=door.setup.verbose)
     return await _running(replace(door, progress=shown), team, one.name)
 
@@ -96,30 +91,33 @@ async def team_start(door: Door, order: TeamStart) -> Exit:
 async def _refuse_held(door: Door, team: TeamId, name: str) -> None:
     holder = await door.runtime.log.holder(team)
     if holder is not None:
-        told = f"Talk to it with `{command(door, 'talk', name)}`, stop it with `{command(door, 'team', 'stop', name)}`."
-        raise WorldFault(f"The organisation {name!r} works already, in {holder.owner}. {told}")
+        language = language_of(await door.runtime.world(team))
+        known = {"talk": command(door, "talk", name), "stop": command(door, "team", "stop", name)}
+        raise WorldFault(team_word("held", language, name=name, owner=holder.owner, **known))
 
 
 async def _running(door: Door, team: TeamId, name: str) -> Exit:
     teller = await so_far(door, team)
+    teller.language = language_of(teller.world)
     door.progress.begin(teller)
     try:
         async with telling(door, team, teller):
-            why = await _until_over(door, team)
+            world = await _until_over(door, team)
     except asyncio.CancelledError:
         door.progress.end()
-        again = in_language(GO_ON, language_of(teller.world)).format(command=command(door, "team", "start", name))
-        door.progress.note(again, style="bold")
+        again = command(door, "team", "start", name)
+        door.progress.note(team_word("again", language_of(teller.world), command=again), style="bold")
         raise
     finally:
         door.progress.end()
         await door.runtime.stop(team)
+    why, code = _why(world, command(door, "team", "start", name))
     door.progress.note(why, style="bold")
-    return door.out.result("stopped", Exit.DONE, team=team, why=why)
+    return door.out.result("stopped", code, team=team, why=why)
 
 
-async def _until_over(door: Door, team: TeamId) -> str:
-    """Let it work; returns why it ends, when it is not we who end it."""
+async def _until_over(door: Door, team: TeamId) -> World:
+    """Let it work; returns how it is when it has ended, and it is not we who end it."""
     host = await door.runtime.start(team)
     attend(host, door.progress)
     over = asyncio.Event()
@@ -130,15 +128,22 @@ async def _until_over(door: Door, team: TeamId) -> str:
         await over.wait()
     if host.sync.stopped is not None:
         raise host.sync.stopped
-    return _why(host.world)
+    return host.world
 
 
 def _ended(host: Host) -> bool:
     return host.sync.stopped is not None or host.world.team.paused is not None or BASE not in host.world.tasks
 
 
-def _why(world: World) -> str:
-    return f"Stopped: {world.team.paused}." if world.team.paused is not None else "The organisation is over."
+def _why(world: World, start: str) -> tuple[str, Exit]:
+    """What ended it. That somebody stopped it is as it should be; that it ran into a limit is not."""
+    language, paused = language_of(world), world.team.paused
+    if paused is None:
+        return team_word("over", language), Exit.DONE
+    stands = at_rest(world).word
+    if stands == "paused":
+        return team_word("ended", language, why=reason(paused, language)), Exit.DONE
+    return still(paused, language, world.team.name, start), of_standings([stands])
 
 
 # ------------------------------------------------------------------------------------------------- looking, stopping
@@ -157,11 +162,13 @@ async def team_status(door: Door, order: TeamStatus) -> Exit:
                 Text(f"{name}", style="bold"), *(Text(f"  {key}: {_short(it)}") for key, it in fields.items())
             )
         return door.out.result("ok", Exit.DONE, states=found)
-    teller = await so_far(door, team)
-    where = f"runs in {holder.owner}" if holder is not None else "nobody runs it"
-    door.out.show(picture(teller, moving=False), Text(f"\n{stands.word} · {where}", style="dim"))
+    teller, language = await so_far(door, team), language_of(world)
+    teller.language = language
+    where = team_word("runs_in", language, owner=holder.owner) if holder is not None else team_word("nobody", language)
+    told = f"\n{stands_word(stands.word, language)} · {where}"
+    door.out.show(picture(teller, moving=False), Text(told, style="dim"))
     if holder is None:
-        door.progress.note(f"Let it work: {command(door, 'team', 'start', one.name)}")
+        door.progress.note(team_word("start", language, command=command(door, "team", "start", one.name)))
     agents = {name: it.working_state for name, it in sorted(world.agents.items())}
     return door.out.result(
         "ok", Exit.DONE, name=one.name, stands=stands.word, owner=holder.owner if holder else None, agents=agents
@@ -173,33 +180,46 @@ def _short(value: object) -> str:
 
 
 async def team_list(door: Door, _: TeamList) -> Exit:
-    """A row for each: what is written here, and what was founded anywhere."""
-    root = door.means.surroundings.root
+    """A row for each: what is written here, also with mistakes, and what was founded anywhere."""
+    root, language = door.means.surroundings.root, door.means.provisions.loaded.settings.language
     found = [(team, world) async for team, world in organisations(door.runtime)]
     begun = {world.team.name for _, world in found if world.team.workspace == str(root)}
+    broken = {name: fault for name in charters(root) if (fault := fault_of(root, name))}
     door.out.begin(command="team list", home=str(door.home))
     door.out.expect("teams")
-    rows = [row(Text(name, style="bold"), "", "has not begun", "") for name in charters(root) if name not in begun]
-    for name in charters(root):
-        if name not in begun:
-            door.out.item("team", {"name": name, "team": None, "stands": "new", "workspace": str(root)})
+    rows = [_unbegun(door, name, broken.get(name, "")) for name in charters(root) if name not in begun]
     for team, world in found:
-        rows.append(await _listed(door, team, world))
+        here = world.team.workspace == str(root)
+        rows.append(await _listed(door, team, world, broken.get(world.team.name, "") if here else ""))
     if not rows:
-        door.progress.note(f"There is no organisation. Make one: {command(door, 'team', 'new', 'NAME')}")
+        door.progress.note(team_word("none", language, command=command(door, "team", "new", "NAME")))
     elif door.out.text:
-        door.out.show(Fitted(COLUMNS, rows))
+        door.out.show(Fitted(columns(language), rows))
+    for fault in broken.values():
+        door.progress.note(harmless(fault), style="yellow")
     return door.out.result("ok", Exit.DONE)
 
 
-async def _listed(door: Door, team: TeamId, world: World) -> list[Text]:
-    holder = await door.runtime.log.holder(team)
+def _unbegun(door: Door, name: str, fault: str) -> list[Text]:
+    """One that is only written."""
+    language, root = door.means.provisions.loaded.settings.language, door.means.surroundings.root
+    fields = {"name": name, "team": None, "stands": "broken" if fault else "new", "workspace": str(root)}
+    door.out.item("team", {**fields, "fault": fault or None})
+    return row(Text(harmless(name), style="bold"), "", team_word("broken" if fault else "new", language), "")
+
+
+async def _listed(door: Door, team: TeamId, world: World, fault: str) -> list[Text]:
+    language, holder = door.means.provisions.loaded.settings.language, await door.runtime.log.holder(team)
     people = [name for name, it in sorted(world.agents.items()) if it.spec.kind == "human"]
     stands = at_rest(world).word if holder is not None or world.team.paused is None else "stopped"
-    told = f"{stands}, in {holder.owner}" if holder is not None else "nobody runs it" if stands != "stopped" else stands
-    workspace = world.team.workspace
+    if holder is not None:
+        told = team_word("stands_in", language, stands=stands_word(stands, language), owner=holder.owner)
+    else:
+        told = stands_word(stands, language) if stands == "stopped" else team_word("nobody", language)
+    if fault:
+        told = f"{told}; {team_word('broken', language)}"
     fields = {"name": world.team.name, "team": team, "stands": stands, "owner": holder.owner if holder else None}
-    door.out.item("team", {**fields, "workspace": workspace, "people": people})
+    door.out.item("team", {**fields, "workspace": world.team.workspace, "people": people, "fault": fault or None})
     return row(Text(world.team.name, style="bold"), team, told, ", ".join(people))
 
 
@@ -208,7 +228,8 @@ async def team_stop(door: Door, order: TeamStop) -> Exit:
     one, team = await there(door, order.name)
     world, holder = await door.runtime.world(team), await door.runtime.log.holder(team)
     if world.team.paused is None:
-        await door.runtime.ask(team, PauseTeam(why="stopped by a person", now=True))
-    door.out.show(f"{one.name} is stopped.")
-    door.progress.note(f"Go on with: {command(door, 'team', 'start', one.name)}")
+        await door.runtime.ask(team, PauseTeam(why=STOPPED, now=True))
+    language = language_of(world)
+    door.out.show(team_word("is_stopped", language, name=one.name))
+    door.progress.note(team_word("go_on", language, command=command(door, "team", "start", one.name)))
     return door.out.result("stopped", Exit.DONE, team=team, owner=holder.owner if holder else None)

@@ -16,6 +16,7 @@ from greenroom.core.state.world import World, ordered
 from greenroom.interfaces.cli.display.moving import Moving
 from greenroom.interfaces.cli.display.output import Console, harmless
 from greenroom.interfaces.cli.display.progress import Lines, Progress, Rows
+from greenroom.interfaces.cli.display.reasons import reason
 from greenroom.interfaces.cli.display.rows import agents_table, dollars, stage_line
 from greenroom.interfaces.cli.display.telling import Line, Teller
 from greenroom.interfaces.cli.display.words import shorten
@@ -57,11 +58,16 @@ def tasks_lines(world: World) -> Iterator[Text]:
     """Every open task with its open stages; a pause is said where it is."""
     language = language_of(world)
     if world.team.paused is not None:
-        yield Text(harmless(in_language(PAUSED, language).format(why=world.team.paused)), style="yellow")
+        yield Text(
+            harmless(in_language(PAUSED, language).format(why=reason(world.team.paused, language))), style="yellow"
+        )
     for task in sorted(world.tasks.values(), key=lambda one: (len(one.task_id), one.task_id)):
         yield _task(task)
         if task.paused is not None:
-            yield Text(harmless(f"   {in_language(PAUSED, language).format(why=task.paused)}"), style="yellow")
+            yield Text(
+                harmless(f"   {in_language(PAUSED, language).format(why=reason(task.paused, language))}"),
+                style="yellow",
+            )
         for stage in task.stages:
             yield Text("   ").append_text(stage_line(world.stages[stage]))
 

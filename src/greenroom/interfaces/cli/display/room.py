@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from greenroom.app.organisation.letters import Letter, approval_of
 from greenroom.app.organisation.names import in_language
 from greenroom.app.organisation.notices import notices
-from greenroom.app.organisation.typed import COMMANDS
+from greenroom.app.organisation.typed import commands
 from greenroom.core.base.ids import AgentId
 from greenroom.core.state.message import Message
 from greenroom.core.state.world import World, ordered
@@ -35,7 +36,7 @@ WORDS: Final = {
         "zh": "yes {number} run 或 yes {number} always 长期批准 {rules}",
     },
     "nothing": {"en": "Nothing waits for you.", "zh": "没有需要您处理的消息。"},
-    "some": {"en": "{count} wait for you:", "zh": "有{count}条消息等您处理："},
+    "some": {"en": "Waiting for you: {count}", "zh": "等您处理：{count}条"},
     "sent": {"en": "→ {to}", "zh": "→ {to}"},
     "answered": {"en": "→ {to} (letter {number} is answered)", "zh": "→ {to}（消息{number}已回复）"},
     "reported": {"en": "Letter {number} is done.", "zh": "消息{number}已处理。"},
@@ -46,6 +47,7 @@ WORDS: Final = {
     },
     "no_notices": {"en": "The house has told you nothing yet.", "zh": "还没有通知。"},
     "no_history": {"en": "Nothing was said between you and {who} yet.", "zh": "您和{who}之间还没有对话。"},
+    "you": {"en": " (you)", "zh": "（您）"},
     "person": {"en": "a person", "zh": "人类操作员"},
     "idle": {"en": "has nothing to do", "zh": "空闲"},
     "one_question": {"en": "Say which: {numbers}.", "zh": "请指明编号：{numbers}。"},
@@ -62,30 +64,33 @@ WORDS: Final = {
         "zh": "直接输入的文字会发给{manager}，由其创建任务。",
     },
     "leave": {"en": "Ctrl-C once more, or Ctrl-D, leaves.", "zh": "再按一次Ctrl-C或按Ctrl-D离开。"},
-    "stands_still": {"en": "It stands still: {why}. `resume` lets it go on.", "zh": "已暂停：{why}。输入resume继续。"},
     "nobody": {"en": "Nobody runs it. Let it work: {command}", "zh": "没有人在运行它。启动：{command}"},
+    "over": {
+        "en": "{name} is over. `greenroom show {team}` has what it did.",
+        "zh": "{name}已结束。它做过什么：`greenroom show {team}`。",
+    },
+    "yourself": {"en": "{me} is you. Name somebody else.", "zh": "{me}就是您。请写别人的名字。"},
+    "gave_up": {"en": "{who} could not do it: {why}", "zh": "{who}未能完成：{why}"},
+    "unanswered": {
+        "en": "{manager} has nothing more to do, and has not answered. Say more exactly what you want.",
+        "zh": "{manager}已没有要做的事，但没有答复。请把需求说得更具体。",
+    },
+    "lost": {"en": "Task {task} ({name}) is over: {state}.", "zh": "任务{task}（{name}）已结束：{state}。"},
+    "stuck": {
+        "en": "Task {task} ({name}) is not over, and nobody has anything to do in it. Ask {manager} to go on with it.",
+        "zh": "任务{task}（{name}）尚未结束，但没有人在处理。请让{manager}继续。",
+    },
+    "stopped_why": {
+        "en": "{name} does not work: {why}. Let it work: {command}",
+        "zh": "{name}没有工作：{why}。启动：{command}",
+    },
+    "waits_for": {"en": "It waits for answers of: {people}.", "zh": "正在等待回复：{people}。"},
+    "command_said": {
+        "en": "{text!r} looks like a command, and --say only says something. Type it in `{talk}`, or pipe it there. "
+        "To say it as it is: --say {literal!r}",
+        "zh": "{text!r}像是命令，而--say只发送内容。请在 `{talk}` 中输入，或用管道传入。要原样发送：--say {literal!r}",
+    },
     "left": {"en": "Come back with: {command}", "zh": "再次进入：{command}"},
-}
-HELP_ZH: Final = {
-    "answer": "回复第N条消息",
-    "done": "第N条消息中的职责已完成",
-    "failed": "第N条消息中的职责无法完成",
-    "yes": "批准第N条消息中的步骤；yes N run 或 yes N always 表示长期批准",
-    "no": "拒绝第N条消息中的步骤",
-    "to": "给某人发消息并要求回复；多人：NAME,NAME: TEXT",
-    "tell": "给某人发消息，无需回复",
-    "ask": "请某人办事；直接输入文字则发给管理者",
-    "group": "在群组中发言；用@点名的Agent也会收到",
-    "form": "与他人建立群组",
-    "tool": "手动使用工具；tool NAME in t2.s1 {…} 绑定到阶段",
-    "inbox": "等您处理的消息",
-    "notices": "系统通知",
-    "tasks": "进行中的任务",
-    "who": "有谁，在做什么",
-    "history": "您与某人的对话",
-    "resume": "继续暂停的内容",
-    "help": "可以输入什么",
-    "exit": "离开；组织保留",
 }
 
 
@@ -151,19 +156,19 @@ def _indented(text: str) -> str:
 def who_lines(world: World, me: AgentId, language: str) -> Iterator[Text]:
     """Everybody: what they are, and what they do now."""
     for agent in ordered(world.agents):
-        what, _, state = doing(world, agent)
+        what, _, state = doing(world, agent, language)
         busy = what if agent.running or agent.step_lock or agent.todo or state == "asking" else word("idle", language)
-        told = word("person", language) if agent.spec.kind == "human" else busy
+        told = dict.fromkeys((agent.spec.role, word("person", language) if agent.spec.kind == "human" else busy))
         line = Text(agent.agent_id, style=f"bold {colour(world, agent.agent_id)}".strip())
-        mine = " (you)" if agent.agent_id == me and language != "zh" else "（您）" if agent.agent_id == me else ""
-        yield line.append(harmless(f"{mine}  {agent.spec.role} · {told}"), style="not bold default")
+        mine = word("you", language) if agent.agent_id == me else ""
+        yield line.append(harmless(f"{mine}  {' · '.join(told)}"), style="not bold default")
 
 
 def help_lines(language: str, manager: str) -> Iterator[Text]:
     """What can be typed."""
     yield Text(word("plain", language, manager=manager))
-    takes = {name: (about.partition("  ")[0] if "  " in about else "") for name, about in COMMANDS.items()}
-    wide = max(len(f"{name} {taken}") for name, taken in takes.items())
-    for name, about in COMMANDS.items():
-        said = HELP_ZH[name] if language == "zh" else about.partition("  ")[2] or about
-        yield Text(f"  {f'{name} {takes[name]}':<{wide}}  ", style="bold").append(said, style="not bold dim")
+    known = {name: about.rpartition("  ") for name, about in commands(language).items()}
+    wide = max(cell_len(f"{name} {takes}") for name, (takes, _, _) in known.items())
+    for name, (takes, _, about) in known.items():
+        typed = set_cell_size(f"{name} {takes}", wide)
+        yield Text(f"  {typed}  ", style="bold").append(about, style="not bold dim")

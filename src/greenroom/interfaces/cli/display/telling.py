@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from greenroom.app.organisation.names import CHINESE
 from greenroom.app.runtime import Told
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import AgentId, agent_of
@@ -14,6 +16,11 @@ from greenroom.core.state.message import MessageSent
 from greenroom.core.state.step import StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.world import NOWHERE, World
 from greenroom.interfaces.cli.display.words import Said, say
+from greenroom.interfaces.cli.display.words_zh import say_zh
+
+
+def _in_words(language: str) -> Callable[[World, Event], Said]:
+    return say_zh if language.partition("-")[0] == CHINESE else say
 
 
 @record
@@ -29,7 +36,8 @@ class Line:
 @dataclass(slots=True)
 class Teller:
     """Folds what it is told. `spent` counts what went by here, which is everything when it began at version 0.
-    `at_most` says that what an interrupted call had reserved is part of it: nobody knows what it really cost."""
+    `at_most` says that what an interrupted call had reserved is part of it: nobody knows what it really cost.
+    `language` is that of the lines."""
 
     world: World = NOWHERE
     version: int = 0
@@ -40,11 +48,17 @@ class Teller:
     failures: list[str] = field(default_factory=list)
     began_at: int = 0
     at: int = 0
+    language: str = "en"
 
     def tell(self, told: Told) -> Line:
         """Take one more event."""
         event = told.event
-        line = Line(version=told.version, at=event.at, type=type(event).__name__, said=say(self.world, event))
+        line = Line(
+            version=told.version,
+            at=event.at,
+            type=type(event).__name__,
+            said=_in_words(self.language)(self.world, event),
+        )
         self._count(told.event)
         self.world = fold(self.world, told.event)
         self.version, self.at = told.version, told.event.at

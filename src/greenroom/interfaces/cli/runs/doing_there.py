@@ -9,7 +9,7 @@ from rich.text import Text
 from greenroom.app.hands.by_hand import called_by_hand, found_by_hand
 from greenroom.app.organisation.letters import Letter, approval_of
 from greenroom.app.organisation.names import BASE
-from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.organisation.people import HumanAgent, meeting_place
 from greenroom.app.organisation.typed import (
     Address,
     ByHand,
@@ -31,6 +31,7 @@ from greenroom.core.rules.messages import VERBS
 from greenroom.core.state.approval import Approval
 from greenroom.interfaces.cli.display.organised import tasks_lines, waits_lines
 from greenroom.interfaces.cli.display.output import harmless
+from greenroom.interfaces.cli.display.reasons import end_word
 from greenroom.interfaces.cli.display.room import Hanging, help_lines, how, letter_text, who_lines, word
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.deciding import answered, kept
@@ -40,13 +41,14 @@ from greenroom.interfaces.cli.runs.session import Door
 
 
 class Doing:
-    """Does what was typed. What cannot be done is `Refused`, or said where it is only unclear."""
+    """Does what was typed. What cannot be done, or is unclear, is `Refused`; `wrong` is what was tried in vain."""
 
     def __init__(self, door: Door, human: HumanAgent, ear: Ear) -> None:
         self._door = door
         self._human = human
         self._ear = ear
         self._language = ear.world.agents[human.me].spec.language
+        self.wrong: list[str] = []
 
     @property
     def manager(self) -> AgentId:
@@ -55,6 +57,9 @@ class Doing:
 
     async def do(self, typed: Typed) -> Exit:
         """One thing; returns what a script wants to know."""
+        if BASE not in self._ear.world.tasks:
+            why = word("over", self._language, name=self._ear.world.team.name, team=self._ear.team)
+            raise Refused(Rejected(code="team_over", why=why))
         match typed:
             case Plain() | Reply() | Report() | Decision():
                 return await self._answers(typed)
@@ -67,8 +72,7 @@ class Doing:
             case Resumes():
                 await self._resume()
             case Unclear(why=why):
-                self._note(why, "yellow")
-                return Exit.USAGE
+                raise Refused(Rejected(code="unclear", why=why))
             case Leaves():
                 pass
             case _:
@@ -98,11 +102,16 @@ class Doing:
 
     async def _plain(self, text: str) -> Exit:
         """The manager's; if that one has asked something, and only one thing, it is the answer."""
-        asked = [one for one in self._ear.owed() if one.message.sender_id == self.manager and _a_question(one)]
-        if len(asked) == 1:
-            return await self._reply(asked[0], text)
+        asked = self._asked_by_manager()
+        if asked is not None:
+            return await self._reply(asked, text)
         await self._human.ask(text, self.manager)
         return self._say("sent", to=self.manager)
+
+    def _asked_by_manager(self) -> Letter | None:
+        """What the manager wants to know, if it is one thing."""
+        asked = [one for one in self._ear.owed() if one.message.sender_id == self.manager and _a_question(one)]
+        return asked[0] if len(asked) == 1 else None
 
     async def _reply(self, letter: Letter, text: str) -> Exit:
         if letter.kind == "approval":
@@ -114,12 +123,16 @@ class Doing:
         return self._say("answered", to=letter.message.sender_id, number=letter.number)
 
     async def _decide(self, typed: Decision) -> Exit:
+        """A yes to a step; where no step waits for one, it is what the manager has asked."""
+        question = self._asked_by_manager()
+        if typed.number is None and question is not None and not self._to_decide():
+            return await self._reply(question, typed.words)
         letter = await self._asked(typed.number)
         approval = self._approval(letter)
         answer = answered(approval, typed.words)
         if answer is None:
-            self._note(word("no_answer", self._language, how=how(self._ear.world, letter, self._language)), "yellow")
-            return Exit.USAGE
+            why = word("no_answer", self._language, how=how(self._ear.world, letter, self._language))
+            raise Refused(Rejected(code="no_answer", why=why))
         note = kept(self._ear.world, approval, answer)
         await self._human.decide(letter, answer)
         if note:
@@ -129,12 +142,15 @@ class Doing:
     async def _asked(self, number: int | None) -> Letter:
         if number is not None:
             return await self._human.letter(number)
-        waiting = [one for one in self._ear.owed() if one.kind == "approval"]
+        waiting = self._to_decide()
         if len(waiting) == 1:
             return waiting[0]
         numbers = ", ".join(str(one.number) for one in waiting)
         why = word("one_question", self._language, numbers=numbers) if waiting else word("no_question", self._language)
         raise Refused(Rejected(code="which_letter", why=why))
+
+    def _to_decide(self) -> list[Letter]:
+        return [one for one in self._ear.owed() if one.kind == "approval"]
 
     def _approval(self, letter: Letter) -> Approval:
         found = self._ear.world.approvals.get(approval_of(letter.message)) if letter.kind == "approval" else None
@@ -147,13 +163,8 @@ class Doing:
 
     async def _writes(self, typed: Address | InGroup | NewGroup) -> Exit:
         match typed:
-            case Address(names=names, text=text, how="ask"):
-                await self._human.ask(text, *map(AgentId, names))
-                return self._say("sent", to=", ".join(names))
-            case Address(names=names, text=text, how=manner):
-                for name in names:
-                    await self._human.say(text, AgentId(name), need_reply=manner == "to" and not self._is_person(name))
-                return self._say("sent", to=", ".join(names))
+            case Address():
+                return await self._address(typed)
             case InGroup(group=group, text=text, named=named):
                 models = [AgentId(one) for one in named if not self._is_person(one)]
                 await self._human.say_in(GroupId(group), text, *models)
@@ -161,6 +172,19 @@ class Doing:
             case NewGroup(group=group, people=people):
                 await self._human.form(GroupId(group), *map(AgentId, people))
                 return self._say("formed", group=group)
+
+    async def _address(self, typed: Address) -> Exit:
+        """To all of them or, where somebody is not there, to nobody."""
+        for name in typed.names:
+            meeting_place(self._ear.world, self._human.me, AgentId(name))
+        if self._human.me in typed.names:
+            raise Refused(Rejected(code="yourself", why=word("yourself", self._language, me=self._human.me)))
+        for name in map(AgentId, typed.names):
+            if typed.how == "ask":
+                await self._human.ask(typed.text, name)
+            else:
+                await self._human.say(typed.text, name, need_reply=typed.how == "to" and not self._is_person(name))
+        return self._say("sent", to=", ".join(typed.names))
 
     def _is_person(self, name: str) -> bool:
         agent = self._ear.world.agents.get(AgentId(name))
@@ -178,7 +202,8 @@ class Doing:
         if output:
             self._door.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
         if call.state != "finished":
-            self._note(f"{call.state}: {call.error}", "red")
+            self.wrong.append(f"{end_word(call.state, self._language)}: {call.error}")
+            self._note(self.wrong[-1], "red")
         await self._human.used(call, stage=stage)
         self._say("recorded")
         return Exit.DONE if call.state == "finished" else Exit.FAILED
@@ -202,7 +227,8 @@ class Doing:
                 lines = [f"{one.timestamp}  {one.sender_id}: {one.content}" for one in privates]
                 self._lines(lines, "no_history", who=typed.about)
             case "help":
-                self._door.out.show(*help_lines(self._language, self.manager))
+                for line in help_lines(self._language, self.manager):
+                    shown(self._door, line)
 
     def _inbox(self) -> None:
         owed = self._ear.owed()

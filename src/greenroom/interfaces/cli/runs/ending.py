@@ -56,6 +56,7 @@ def close(
         tokens=ending.teller.total().tokens,
         cost=ending.teller.total().money / MILLION,
         messages=ending.teller.messages,
+        **({"verified": False, "unverified": ending.unjudged} if ending.unjudged else {}),
         **(more or {}),
     )
 
@@ -68,7 +69,10 @@ def _say(door: Door, ending: Ending, *, headed: bool) -> None:
         door.progress.note(f"{sign} {ending.status}: {summary(ending)}", style=style)
     if ending.fault:
         door.progress.note(f"  {ending.fault}")
-    for task, standing in ending.standings if ending.code != Exit.DONE else ():
+    if ending.unjudged:
+        door.progress.note(f"  {ending.unjudged}", style="yellow")
+    bad = [one for one in ending.standings if ending.fault or one[1].word != "finished"]
+    for task, standing in bad if ending.code != Exit.DONE else ():
         _complain(door, ending, f"{task} {standing.word}: {shorten(because(standing.word, standing.why), 600)}")
 
 

@@ -10,7 +10,8 @@ from greenroom.app.hands.walls import strongest
 from greenroom.app.jobs.coder import coder
 from greenroom.app.jobs.founding import found_job
 from greenroom.app.jobs.kit import Supplies, job_kit
-from greenroom.app.jobs.place import opened, refuse_too_wide
+from greenroom.app.jobs.outcome import outcome
+from greenroom.app.jobs.place import refuse_too_wide
 from greenroom.app.jobs.planning import plan_of, setup_of
 from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.kit import Kit
@@ -102,5 +103,5 @@ def sure_of_checks(door: Door, root: Path) -> bool:
 
 async def reported(door: Door, team: TeamId) -> JobReport:
     """What came of a job."""
-    place = await opened((await door.runtime.world(team)).team, door.means.steps)
-    return await report_of(place, await door.means.steps(team))
+    came = await outcome((await door.runtime.world(team)).team, door.means.steps)
+    return await report_of(came, await door.means.steps(team))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from greenroom.app.host import Host
-from greenroom.app.organisation.letters import Counted, Letter, kind_of
+from greenroom.app.organisation.letters import Letter, kind_of, owed
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.people import HumanAgent
 from greenroom.app.organisation.rest import at_rest
@@ -21,6 +21,7 @@ from greenroom.core.state.task import TaskPaused
 from greenroom.core.state.team import TeamPaused
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.display.telling import Teller
+from greenroom.interfaces.cli.runs.failing import Failures, GaveUp, Lost
 from greenroom.interfaces.cli.runs.session import Door
 
 LOOK: Final = 1.0
@@ -41,7 +42,7 @@ class Ear:
         self._tasks: list[asyncio.Task[None]] = []
         self._news: list[Message] = []
         self._pauses: list[str] = []
-        self._counted: Counted | None = None
+        self._failures = Failures()
         self.woken = asyncio.Event()
 
     @property
@@ -63,7 +64,6 @@ class Ear:
         """Know what was, and listen from now on."""
         head = (await self._door.runtime.log.head(self.team)).version
         self._teller = Teller(world=await self._door.runtime.world(self.team, head), version=head)
-        self._counted = Counted(self.world, await self._human.messages())
         self._tasks.append(asyncio.create_task(self._follow()))
 
     async def close(self) -> None:
@@ -77,6 +77,7 @@ class Ear:
             self._hear(told)
 
     def _hear(self, told: Told) -> None:
+        self._failures.hear(self.world, told.event)
         self._teller.tell(told)
         self._door.out.stream(self.team, told)
         self._changed.set()
@@ -90,8 +91,6 @@ class Ear:
                 pass
 
     def _hear_message(self, message: Message) -> None:
-        if self._counted is not None:
-            self._counted.hear(self.world, message)
         if message.sender_id != self.me and (self.me in message.receiver or kind_of(message) == "approval"):
             self._news.append(message)
             self.woken.set()
@@ -125,9 +124,13 @@ class Ear:
         found, self._pauses = tuple(dict.fromkeys(self._pauses)), []
         return found
 
+    def failures(self) -> tuple[GaveUp | Lost, ...]:
+        """What went wrong for good since it was opened."""
+        return self._failures.all()
+
     def owed(self) -> tuple[Letter, ...]:
         """What waits for the person now."""
-        return self._counted.owed(self.world, self.me) if self._counted is not None else ()
+        return owed(self.world, self.me)
 
     async def rested(self) -> Standing:
         """Wait until nothing more happens by itself."""

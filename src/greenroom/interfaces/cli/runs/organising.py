@@ -25,10 +25,13 @@ from greenroom.interfaces.cli.runs.session import Door
 
 @record
 class Meant:
-    """An organisation: its charter, if it lies in this workspace, and its team, if it was founded."""
+    """An organisation: whether its charter lies in this workspace, and its team, if it was founded.
+
+    The charter is not read yet: one with a mistake keeps nobody from looking at what it became, or from stopping that.
+    """
 
     name: str
-    charter: Charter | None
+    chartered: bool
     team: TeamId | None
 
 
@@ -38,11 +41,11 @@ async def meant(door: Door, name: str) -> Meant:
     known = charters(root)
     name = name or _only(known)
     if name in known:
-        return Meant(name=name, charter=find_charter(root, name), team=await founded(door.runtime, root, name))
+        return Meant(name=name, chartered=True, team=await founded(door.runtime, root, name))
     team = await found_by_id(door.runtime, name)
     if team is None:
         find_charter(root, name)  # it is not there, and says which are
-    return Meant(name=(await door.runtime.world(team)).team.name if team else name, charter=None, team=team)
+    return Meant(name=(await door.runtime.world(team)).team.name if team else name, chartered=False, team=team)
 
 
 def _only(known: Sequence[str]) -> str:
@@ -68,13 +71,14 @@ async def brought_up(door: Door, one: Meant, tape: Tape) -> TeamId:
     """The organisation, founded if it was not, as its charter says, with models that can be asked."""
     door.means.tape(tape)
     await door.means.provisions.look_around()
-    if one.charter is None:
+    if not one.chartered:
         if one.team is None:
             raise Refused(Rejected(code="no_team", why=f"There is no organisation {one.name!r}."))
         _ask_all(door, (await door.runtime.world(one.team)).agents[AgentId(await _manager(door, one.team))].spec)
         return one.team
-    see_what_is_brought(door, one.charter.path.parent.parent.parent)
-    founders = await _founders(door, one.charter)
+    charter = find_charter(door.means.surroundings.root, one.name)
+    see_what_is_brought(door, charter.path.parent.parent.parent)
+    founders = await _founders(door, charter)
     _ask_all(door, *founders.managers)
     if one.team is None:
         return await found(door.runtime, founders)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Final
 
 from rich.text import Text
 
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.typed import Leaves, understood
+from greenroom.app.organisation.typed import Leaves, Typed, understood
 from greenroom.app.standing import Standing
 from greenroom.app.talks.typed.lines import joined
 from greenroom.app.talks.typed.people import Gone, Person, Stopped, Woken, Written
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
 from greenroom.core.state.message import Message
 from greenroom.interfaces.cli.display.errors import explain
+from greenroom.interfaces.cli.display.output import harmless
+from greenroom.interfaces.cli.display.reasons import still
 from greenroom.interfaces.cli.display.room import letter_text, said_text, word
 from greenroom.interfaces.cli.exits import Exit, of_error
 from greenroom.interfaces.cli.runs.doing_there import Doing, shown
 from greenroom.interfaces.cli.runs.listening import Ear
+from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
 PROMPT: Final = "› "
@@ -29,7 +33,10 @@ QUICK: Final = 2.0
 
 
 class Room:
-    """Somebody who reads and types. Where nobody is at a terminal, each line is done, and what comes is told."""
+    """Somebody who reads and types. Where nobody is at a terminal, each line is done, and what comes is told.
+
+    `heard` is how much came.
+    """
 
     def __init__(self, door: Door, human: HumanAgent, ear: Ear, person: Person) -> None:
         self._door = door
@@ -38,21 +45,29 @@ class Room:
         self._language = ear.world.agents[human.me].spec.language
         self._doing = Doing(door, human, ear)
         self._pressed = -QUICK
-        self._fate = Exit.DONE
+        self._fate = self._worst = Exit.DONE
         self._over = False
+        self._told: set[str] = set()
+        self.heard = 0
+
+    @property
+    def wrong(self) -> str:
+        """All that could not be done, for a program."""
+        return "\n".join(self._doing.wrong)
 
     async def hold(self) -> Exit:
-        """Stay until somebody leaves; returns what a script wants to know: how the last line went."""
+        """Stay until somebody leaves; returns what a script wants to know: how the first line ended that went wrong."""
         with self._door.stop.lent(self._person.stop) if self._person.attended else nullcontext():
             while not self._over:
                 self.tell_news()
                 await self._next()
-        return self._fate
+        return self._worst
 
     async def _next(self) -> None:
         match await self._person.write(PROMPT, self._ear.woken):
             case Written(text=text):
-                await self.do(joined(text))
+                code = await self.do(joined(text))
+                self._worst = code if self._worst == Exit.DONE else self._worst
             case Woken():
                 pass  # the news are told before the next line
             case Stopped():
@@ -70,9 +85,10 @@ class Room:
 
     async def do(self, line: str) -> Exit:
         """One line. What cannot be done is said in a sentence, and the room stays open."""
-        if not line.strip():
-            return self._fate
-        typed = understood(line)
+        return await self.act(understood(line, self._language)) if line.strip() else self._fate
+
+    async def act(self, typed: Typed) -> Exit:
+        """The same for what is understood already."""
         if isinstance(typed, Leaves):
             self._over = True
             return self._fate
@@ -83,19 +99,29 @@ class Room:
             raise
         except (Refused, WorldFault, TimeoutError) as error:
             self._fate = of_error(error)
-            self._door.progress.note(explain(error), style="yellow")
+            self._doing.wrong.append(explain(error))
+            self._door.progress.note(harmless(explain(error)), style="yellow")
         return self._fate
 
     def tell_news(self) -> None:
         """Everything that came since."""
         for message, letter in self._ear.taken():
+            self.heard += 1
             if letter is not None:
                 shown(self._door, letter_text(self._ear.world, letter, self._language))
             else:
                 shown(self._door, said_text(self._ear.world, message, self._language, self._ear.me))
             self._door.out.item("message", told(message, letter.number if letter else None))
-        for why in self._ear.stops():
-            self._door.progress.note(word("stands_still", self._language, why=why.rstrip(".")), style="yellow")
+        name = self._ear.world.team.name
+        start = command(self._door, "team", "start", name)
+        self.tell_reasons(still(why, self._language, name, start) for why in self._ear.stops())
+
+    def tell_reasons(self, reasons: Iterable[str]) -> None:
+        """Why it does not go on, each once."""
+        for one in reasons:
+            if one not in self._told:
+                self._door.progress.note(harmless(one), style="yellow")
+            self._told.add(one)
 
     def tell_inbox(self) -> None:
         """What waits for them, the oldest first."""

@@ -9,12 +9,15 @@ import shlex
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
+from greenroom.app.checks.receipts import MAY_CHANGE
 from greenroom.app.host import Host
 from greenroom.app.standing import Standing
+from greenroom.app.talks.names import RUN
 from greenroom.app.talks.outcome import settle
 from greenroom.app.watching import watch_steps
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
+from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.display.progress import Progress
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.exits import Exit, of_standings
@@ -27,25 +30,32 @@ GRACE: Final = 0.3
 """Seconds. That nobody has anything to do may be true between two commits: look again."""
 
 
+UNJUDGED: Final = "NOT verified: it worked in your files themselves. No checks ran, and nothing was judged."
+
+
 @record
 class Ending:
-    """How a run ended: how each task stands, and what was told. A `fault` makes it a failure however they stand."""
+    """How a run ended: how each task stands, and what was told. A `fault` makes it a failure however they stand;
+    `unjudged` says why nobody knows whether what it did is right, so it did not end well either."""
 
     standings: Sequence[tuple[TaskId, Standing]]
     teller: Teller
     fault: str = ""
+    unjudged: str = ""
 
     @property
     def code(self) -> Exit:
         """The worst of them, as an exit code."""
-        return Exit.FAILED if self.fault else of_standings(standing.word for _, standing in self.standings)
+        worst = of_standings(standing.word for _, standing in self.standings)
+        return Exit.FAILED if self.fault or (self.unjudged and worst == Exit.DONE) else worst
 
     @property
     def status(self) -> str:
         """The word that the exit code stands for."""
         words = [standing.word for _, standing in self.standings]
         return next(
-            (word for word in words if of_standings([word]) == self.code), "failed" if self.fault else "finished"
+            (word for word in words if of_standings([word]) == self.code),
+            "failed" if self.fault else "unverified" if self.unjudged else "finished",
         )
 
 
@@ -63,7 +73,18 @@ async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
         raise
     finally:
         door.progress.end()
-    return Ending(standings=[(task, await door.runtime.stands(team, task)) for task in tasks], teller=teller)
+    standings = [(task, await door.runtime.stands(team, task)) for task in tasks]
+    return Ending(standings=standings, teller=teller, unjudged=await _unjudged(door, team, teller))
+
+
+async def _unjudged(door: Door, team: TeamId, teller: Teller) -> str:
+    """Why nobody knows whether what a run has done is right: it may have changed files, and is no job."""
+    if teller.world.team.kit != RUN:
+        return ""
+    async for one in door.runtime.archive(team, "step"):
+        if isinstance(one, Step) and one.work.executor in MAY_CHANGE and one.state in ("finished", "uncertain"):
+            return UNJUDGED
+    return ""
 
 
 @contextlib.asynccontextmanager

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import takewhile
 from typing import Final, Literal, cast
 
 from greenroom.abilities.skills.planned.naming import agents
-from greenroom.abilities.skills.planned.repairs import LETTERS, asked_by
+from greenroom.abilities.skills.planned.repairs import asked_by
 from greenroom.abilities.skills.planned.schemas import fields_of, list_of
 from greenroom.abilities.skills.planned.skill import TEXT, Answer, Meant, Moment, Skill
+from greenroom.abilities.skills.planned.windows import exchanges
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, StageId, WaitingId
 from greenroom.core.base.records import Data, whole
@@ -59,8 +59,14 @@ def _meaning(moment: Moment, answer: Answer) -> Meant:
 
 
 def _waited(moment: Moment) -> Wait | None:
-    """Who waits for this answer, if somebody still does."""
-    name = return_waiting_id(moment.step.work.text_content) or moment.step.answers
+    """Who waits for this answer, if somebody still does.
+
+    What the house says of the step comes first. In the text of a letter anybody may have written an id: it counts only
+    in what the agent was told otherwise.
+    """
+    step = moment.step
+    quoted = return_waiting_id(step.work.text_content) if asked_by(step) is None else None
+    name = step.answers or quoted
     wait = moment.world.waits.get(name) if name is not None else None
     return wait if wait is not None and wait.on == moment.agent.agent_id else None
 
@@ -69,8 +75,7 @@ def _exchanges(moment: Moment) -> int:
     """How many answers it has written in a row, if this is one: two who always ask back would never end."""
     if asked_by(moment.step) is None:
         return 0
-    last = takewhile(lambda one: one.work.executor in LETTERS, reversed(moment.history))
-    return sum(one.work.executor == "send_message" for one in last)
+    return exchanges(moment.history)
 
 
 def _receivers(moment: Moment, names: list[object], wait: Wait | None) -> tuple[AgentId, ...]:

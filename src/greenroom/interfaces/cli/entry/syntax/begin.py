@@ -112,7 +112,7 @@ def run(
     """Give an agent something to do; without --agent a coder does it. Who can change files works in a copy of yours,
     which you take over or not. The answer comes on stdout; what is piped in is read as context.
 
-    Exit codes: 0 verified, or answered with nothing to change, or unjudged (--in-place); 1 failed, not verified or not
+    Exit codes: 0 verified, or answered with nothing to change; 1 failed, not verified (as is work --in-place) or not
     taken over; 2 usage; 3 config or store; 4 provider; 5 limit; 6 waits for a person; --non-interactive never does."""
     take = _take(branch.strip(), apply=apply, in_copy=not (in_place or no_tools))
     asked = question(words or [], "task")

@@ -78,7 +78,7 @@ def talk(
     person: Annotated[
         str, typer.Option("--as", metavar="NAME", help="Who you are. [default: the only person that there is]")
     ] = "",
-    say: Annotated[str, typer.Option("--say", metavar="TEXT", help="Say this, and leave.")] = "",
+    say: Annotated[str | None, typer.Option("--say", metavar="TEXT", help="Say this, and leave.")] = None,
     to: Annotated[str, typer.Option("--to", metavar="AGENT", help="Whom --say is for. [default: the manager]")] = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Stay until nothing more happens by itself, and tell what comes.")
@@ -88,9 +88,13 @@ def talk(
     replay: Replay = None,
 ) -> int:
     """Talk to an organisation as one of its people: read, answer, ask for something. Each line of a pipe is one too."""
+    if say is not None and not say.strip():
+        raise typer.BadParameter("--say has nothing to say.")
     if to and not say:
         raise typer.BadParameter("--to says whom --say is for. Say something, too.")
+    if to and not to.strip(", "):
+        raise typer.BadParameter("--to names nobody.")
     if inbox and (say or wait):
         raise typer.BadParameter("--inbox only looks. Leave out --say and --wait.")
-    order = Talk(name=name, person=person, say=say, to=to, wait=wait, inbox=inbox, record=record, replay=replay)
+    order = Talk(name=name, person=person, say=say or "", to=to, wait=wait, inbox=inbox, record=record, replay=replay)
     return do(context, order)

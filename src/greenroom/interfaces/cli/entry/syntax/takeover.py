@@ -33,9 +33,14 @@ def apply(
     *,
     no_commit: Annotated[bool, typer.Option("--no-commit", help="Change the files only.")] = False,
     message: Annotated[str, typer.Option("--message", "-m", help="The message of the commit.")] = "",
+    hooks: Annotated[
+        bool | None,
+        typer.Option("--hooks/--no-hooks", help="Run your hooks also if the job changes what they run; or run none."),
+    ] = None,
 ) -> int:
-    """Bring what a job changed to your files, as one commit in your name. Your hooks run."""
-    return do(context, Apply(name=name, commit=not no_commit, message=message.strip()))
+    """Bring what a job changed to your files, as one commit in your name. Your hooks run, unless the job changes what
+    they run: then you are asked."""
+    return do(context, Apply(name=name, commit=not no_commit, message=message.strip(), hooks=hooks))
 
 
 def branch(

@@ -1,0 +1,54 @@
+"""Why something stands still, and how something ended, in the language of an organisation."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from greenroom.app.organisation.names import CHINESE, in_language
+from greenroom.app.organisation.notices import STATES
+
+STOPPED: Final = "stopped by a person"
+"""Why an organisation stands still that somebody stopped, as the log has it."""
+
+REASONS: Final = {STOPPED: {"en": STOPPED, "zh": "已被人停止"}}
+PROVIDER: Final = {"en": "provider", "zh": "模型服务"}
+LIMIT: Final = re.compile(r"limit: (\S+) (\w+)")
+"""A limit that was reached, as the log has it: whose, and of what."""
+
+USED_UP: Final = {
+    "money": {"en": "it has used up its money", "zh": "费用已用完"},
+    "tokens": {"en": "it has used up its tokens", "zh": "Token已用完"},
+    "millis": {"en": "it has used up its working time", "zh": "工作时间已用完"},
+    "steps": {"en": "it has used up its steps", "zh": "步骤数已用完"},
+}
+FLAGS: Final = {"money": "--max-cost", "tokens": "--max-tokens", "millis": "--max-time"}
+STILL: Final = {"en": "It stands still: {why}. `resume` lets it go on.", "zh": "已暂停：{why}。输入resume继续。"}
+MORE: Final = {
+    "en": "{name} does not work: {why}. Give it more: {command} {flag} …",
+    "zh": "{name}没有工作：{why}。提高上限：{command} {flag} …",
+}
+
+
+def reason(why: str, language: str) -> str:
+    """Why something stands still, as far as the house itself says it; without a full stop."""
+    limit = LIMIT.fullmatch(why)
+    if limit is not None and limit[2] in USED_UP:
+        return in_language(USED_UP[limit[2]], language)
+    kind, colon, rest = why.partition(":")
+    if colon and kind == PROVIDER["en"]:
+        return f"{in_language(PROVIDER, language)}:{rest}".rstrip(".")
+    return in_language(REASONS.get(why, {"en": why}), language).rstrip(".")
+
+
+def still(why: str, language: str, name: str, start: str) -> str:
+    """That something stands still, and what lets it go on. `start` is the command that lets the organisation work."""
+    limit, told = LIMIT.fullmatch(why), reason(why, language)
+    if limit is None or limit[2] not in FLAGS:
+        return in_language(STILL, language).format(why=told)
+    return in_language(MORE, language).format(name=name, why=told, command=start, flag=FLAGS[limit[2]])
+
+
+def end_word(state: str, language: str) -> str:
+    """How something ended."""
+    return in_language({"en": state, CHINESE: STATES.get(state, state)}, language)

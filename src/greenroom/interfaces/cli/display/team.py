@@ -1,0 +1,66 @@
+"""What `greenroom team` says beside its picture, in the language of the organisation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from greenroom.app.organisation.names import in_language
+from greenroom.interfaces.cli.display.tables import Column
+
+WORDS: Final = {
+    "made": {"en": "✓ {name}: a manager, and {people}.", "zh": "✓ {name}：一名管理者，以及{people}。"},
+    "let_work": {"en": "Let it work:  {command}", "zh": "启动：{command}"},
+    "talk_to": {"en": "Talk to it:   {command}", "zh": "对话：{command}"},
+    "works": {"en": "{name} works ({team}). Ctrl-C stops it.", "zh": "{name}开始工作（{team}）。按Ctrl-C停止。"},
+    "talk": {"en": "Talk to it: {command}", "zh": "与它对话：{command}"},
+    "again": {"en": "Stopped. Go on with: {command}", "zh": "已停止。继续：{command}"},
+    "held": {
+        "en": "The organisation {name!r} works already, in {owner}. Talk to it with `{talk}`, stop it with `{stop}`.",
+        "zh": "组织{name!r}已在{owner}中工作。与它对话：`{talk}`，停止它：`{stop}`。",
+    },
+    "ended": {"en": "Stopped: {why}.", "zh": "已停止：{why}。"},
+    "over": {"en": "The organisation is over.", "zh": "该组织已结束。"},
+    "is_stopped": {"en": "{name} is stopped.", "zh": "{name}已停止。"},
+    "go_on": {"en": "Go on with: {command}", "zh": "继续：{command}"},
+    "start": {"en": "Let it work: {command}", "zh": "启动：{command}"},
+    "runs_in": {"en": "runs in {owner}", "zh": "运行于{owner}"},
+    "nobody": {"en": "nobody runs it", "zh": "没有人在运行"},
+    "stands_in": {"en": "{stands}, in {owner}", "zh": "{stands}，运行于{owner}"},
+    "new": {"en": "has not begun", "zh": "尚未开始"},
+    "broken": {"en": "its file has mistakes", "zh": "文件有错误"},
+    "none": {"en": "There is no organisation. Make one: {command}", "zh": "还没有组织。新建：{command}"},
+}
+STANDS: Final = {
+    "working": {"en": "working", "zh": "工作中"},
+    "waiting": {"en": "waiting", "zh": "等待回复"},
+    "paused": {"en": "paused", "zh": "已暂停"},
+    "limit": {"en": "limit", "zh": "达到上限"},
+    "provider": {"en": "provider", "zh": "模型服务受阻"},
+    "idle": {"en": "idle", "zh": "空闲"},
+    "stopped": {"en": "stopped", "zh": "已停止"},
+}
+HEADS: Final = {
+    "en": ("name", "id", "stands", "people"),
+    "zh": ("名称", "ID", "状态", "人类操作员"),
+}
+
+
+def team_word(name: str, language: str, /, **known: object) -> str:
+    """One phrase."""
+    return in_language(WORDS[name], language).format(**known)
+
+
+def stands_word(stands: str, language: str) -> str:
+    """How an organisation stands."""
+    return in_language(STANDS.get(stands, {"en": stands}), language)
+
+
+def columns(language: str) -> tuple[Column, ...]:
+    """Those of a list of organisations."""
+    name, team, stands, people = HEADS.get(language.partition("-")[0], HEADS["en"])
+    return (
+        Column(name=name),
+        Column(name=team, style="dim"),
+        Column(name=stands, gives=True),
+        Column(name=people, needs=60),
+    )

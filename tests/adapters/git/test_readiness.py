@@ -1,0 +1,153 @@
+"""What a commit would be refused for is said before, and what refused it is said as it was."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.core.ports.workspace import Applied, Clashes, Undone, WorkspaceFault
+from greenroom.testing.conformance.workspace_case import tree_of
+from tests.adapters.git.person import Person, opened, put, worked
+from tests.adapters.git.shapes import plain
+from tests.adapters.git.test_committing import brought, hook
+from tests.adapters.git.test_parting import turned_round
+
+NAMELESS = "[user]\n\tuseConfigOnly = true\n"
+EMPTY = "[user]\n\tname =\n\temail = pat@x\n"
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    return person
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("MERGE_HEAD", "merge"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("rebase-merge", "rebase"),
+        ("rebase-apply", "rebase"),
+    ],
+)
+async def test_in_the_middle_of_something_no_commit_is_expected(person: Person, name: str, what: str) -> None:
+    workspace, _, applied = await brought(person)
+    person.write(f".git/{name}/x" if name.startswith("rebase") else f".git/{name}", person.git("rev-parse", "HEAD"))
+    with pytest.raises(WorkspaceFault, match=f"A {what} is going on.*Nothing was changed"):
+        await workspace.expect()
+    with pytest.raises(WorkspaceFault, match=f"A {what} is going on.*They are applied"):
+        await workspace.commit(applied.id, "Do it")
+
+
+@pytest.mark.parametrize("missing", ["AUTHOR", "COMMITTER"])
+async def test_both_names_are_needed(person: Person, missing: str) -> None:
+    other = {"AUTHOR": "COMMITTER", "COMMITTER": "AUTHOR"}[missing]
+    env = {**person.env, f"GIT_{other}_NAME": "Pat", f"GIT_{other}_EMAIL": "pat@x"}
+    (person.home / ".gitconfig").write_text(NAMELESS)
+    workspace = await GitWorkspace.find(person.root, person.root.parent / "cache", env=env)
+    with pytest.raises(WorkspaceFault, match=r"does not know your name.*Nothing was changed"):
+        await workspace.expect()
+
+
+@pytest.mark.parametrize("settings", [NAMELESS, EMPTY], ids=["nameless", "empty"])
+async def test_who_has_no_name_is_told_so_and_not_of_hooks(person: Person, settings: str) -> None:
+    workspace, _, applied = await brought(person)
+    (person.home / ".gitconfig").write_text(settings)
+    with pytest.raises(WorkspaceFault, match="does not know your name") as caught:
+        await workspace.commit(applied.id, "Do it")
+    assert caught.value.reason == "state"
+
+
+async def test_of_much_that_a_hook_says_the_end_is_told(person: Person) -> None:
+    hook(person, "pre-commit", "echo first; seq 5000; echo 'the last word'; exit 1")
+    workspace, _, applied = await brought(person)
+    with pytest.raises(WorkspaceFault, match="the last word") as caught:
+        await workspace.commit(applied.id, "Do it")
+    assert "first" not in str(caught.value)
+
+
+async def test_a_branch_that_another_git_holds_is_waited_for(person: Person) -> None:
+    workspace, _, applied = await brought(person)
+    lock = person.write(".git/refs/heads/main.lock", "")
+    asyncio.get_running_loop().call_later(0.5, lock.unlink)
+    assert (await workspace.commit(applied.id, "Do it")).commit == person.git("rev-parse", "HEAD").strip()
+
+
+async def test_what_they_have_taken_back_themselves_needs_no_other_commit(person: Person) -> None:
+    before = tree_of(person.root)
+    workspace, _, applied = await brought(person)
+    await workspace.commit(applied.id, "Do it")
+    person.git("revert", "--no-edit", "HEAD")
+    head = person.git("rev-parse", "HEAD").strip()
+    assert await workspace.undo(applied.id, revert=True) == Undone(paths=applied.paths, revert=head)
+    assert (tree_of(person.root), person.git("status", "--porcelain")) == (before, "")
+
+
+@pytest.mark.parametrize(("theirs", "works"), [("new", "new/deep/file"), ("new/deep/file", "new")])
+async def test_a_file_and_a_folder_of_one_name_do_not_fit_on_a_branch(person: Person, theirs: str, works: str) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    Person(Path(worktree.folder)).write(works, "work\n")
+    done = await worked(worktree)
+    person.write(theirs, "mine\n")
+    person.commit_all("second")
+    made = await workspace.branch("work", worktree.base, done.commit, "On a branch")
+    assert person.git("rev-parse", "work^").strip() == person.git("rev-parse", "HEAD~1").strip()
+    assert person.git("show", f"{made.commit}:{works}") == "work\n"
+
+
+async def test_what_was_dropped_has_nothing_to_undo(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    put(worktree, "a.txt", "work\n")
+    tip = (await worked(worktree)).commit
+    first = await workspace.apply("r1", worktree.base, tip)
+    assert isinstance(first, Applied)
+    person.git("checkout", "--quiet", "a.txt")
+    second = await workspace.apply("r1", worktree.base, tip)
+    assert isinstance(second, Applied)
+    assert [one.state for one in await workspace.applied("r1")] == ["dropped", "applied"]
+    assert await workspace.undo(first.id) == Undone(paths=())
+    assert (person.root / "a.txt").read_text() == "work\n"
+
+
+async def test_a_folder_in_which_they_have_more_is_never_made_a_file(person: Person) -> None:
+    person.write(".gitignore", "*.log\n")
+    person.commit_all("second")
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    turned_round(Path(worktree.folder))
+    done = await worked(worktree)
+    person.write("go/own.log", "mine\n")
+    before = tree_of(person.root)
+    said = await workspace.apply("r1", worktree.base, done.commit)
+    assert isinstance(said, Clashes)
+    assert [(one.path, one.why) for one in said.clashes] == [("go", "a folder with more in it stands there")]
+    assert tree_of(person.root) == before
+
+
+async def test_in_a_merge_no_commit_on_top_takes_it_back(person: Person) -> None:
+    workspace, _, applied = await brought(person)
+    await workspace.commit(applied.id, "Do it")
+    before, head = tree_of(person.root), person.git("rev-parse", "HEAD")
+    person.write(".git/MERGE_HEAD", head)
+    with pytest.raises(WorkspaceFault, match=r"A merge is going on.*Nothing was changed"):
+        await workspace.undo(applied.id, revert=True)
+    assert (tree_of(person.root), person.git("rev-parse", "HEAD")) == (before, head)
+    assert [one.state for one in await workspace.applied("r1")] == ["applied"]
+
+
+async def test_a_commit_that_git_has_thrown_away_leaves_nothing_to_undo(person: Person) -> None:
+    workspace, _, applied = await brought(person)
+    made = await workspace.commit(applied.id, "Do it")
+    person.git("reset", "--quiet", "--hard", "HEAD~1")
+    person.git("reflog", "expire", "--expire=now", "--all")
+    person.git("prune", "--expire=now")
+    with pytest.raises(WorkspaceFault, match=f"nothing to undo: its commit {made.commit[:10]}"):
+        await workspace.undo(applied.id)

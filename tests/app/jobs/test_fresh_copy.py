@@ -1,0 +1,152 @@
+"""What counts is judged on a fresh copy of what is delivered: what else lies where the work was done is not there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from greenroom.abilities.checks.meddling import Meddled
+from greenroom.app.checks.checker import ProjectChecks
+from greenroom.app.checks.verdict import Delivered
+from greenroom.app.jobs.delivering import UNFOLLOWED, UNINSTALLED, UNSTEADY
+from greenroom.app.jobs.preparing import Setup
+from greenroom.app.jobs.recording import COMMIT, TREE
+from greenroom.core.ports.checks import REPORT, Witness
+from greenroom.core.ports.workspace import SCRATCH
+from tests.app.checks.projects import Shelf
+from tests.app.jobs.deliveries import RUN, job, verdict_of
+
+GOOD = "grep -q good app.py"
+IGNORED = {".gitignore": "left/\nnode_modules/\n.venv/\n"}
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("left", ["left/ok", "node_modules/ok", ".venv/ok"])
+async def test_what_git_ignores_makes_no_check_pass(tmp_path: Path, left: str) -> None:
+    async with job(tmp_path, f"test -f {left} || {GOOD}", IGNORED) as work:
+        work.writes("app.py", "bad\n")
+        work.writes(left, "")
+        (own,) = (await work.checks.run((), Shelf())).checks
+        assert own.clean, "where it worked, it passes"
+        found = verdict_of(await work.delivers("All tests pass."))
+    assert found.state == "unproven"
+    assert found.missing == ["'quick' fails: the check as a whole."]
+    assert found.claims
+
+
+async def test_what_lies_there_is_recorded_first_and_that_commit_is_judged(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD) as work:
+        await work.place.workspace.open(RUN, SCRATCH, work.place.snapshot.commit)  # a killed delivery left it
+        work.writes("app.py", "good, red\n")
+        result = await work.delivers()
+        tip = await work.place.worktree.tip()
+        (receipt,) = verdict_of(result).receipts
+        assert (await work.place.workspace.contents(tip, ["app.py"]))["app.py"] == b"good, red\n"
+    assert (verdict_of(result).state, result[COMMIT]) == ("verified", tip)
+    assert receipt["tree"] == result[TREE]
+    assert not any((tmp_path / "cache").rglob(f"*{SCRATCH}*")), "nothing is left of the copies"
+
+
+async def test_who_goes_on_writing_is_not_verified(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD) as work:
+        work.writes("app.py", "good, red\n")
+
+        @asynccontextmanager
+        async def judged(paths: Sequence[str], witness: Witness) -> AsyncIterator[ProjectChecks]:
+            async with work.judges(paths, witness) as checks:
+                yield checks
+            work.writes("app.py", "bad\n")
+
+        result = await work.delivers(judged=judged)
+        tip = await work.place.worktree.tip()
+        given = await work.place.workspace.contents(tip, ["app.py"])
+    assert (verdict_of(result).state, verdict_of(result).missing) == ("unproven", [UNSTEADY])
+    assert given["app.py"] == b"good, red\n", "what came later is in no commit that a verdict is about"
+
+
+async def test_what_ran_in_the_background_is_ended_first_and_that_is_said(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD) as work:
+        work.writes("app.py", "good, red\n")
+        work.stopped = ("coder#3",)
+        found = verdict_of(await work.delivers())
+    assert (found.state, found.remarks) == ("verified", ["Ended before it was judged: coder#3 (background)."])
+
+
+async def test_the_same_tree_is_not_checked_twice_and_another_one_is(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    async with job(tmp_path, f"echo x >> {count}; {GOOD}") as work:
+        work.writes("app.py", "bad\n")
+        for reports in (True, False):
+            result = await work.delivers()
+            assert REPORT in result if reports else REPORT not in result
+            assert count.read_text().count("x") == 3, "on the base, on the work, and once more: it may be flaky"
+            assert verdict_of(result).missing == ["'quick' fails: the check as a whole."]
+        work.writes("app.py", "good, red\n")
+        assert verdict_of(await work.delivers()).state == "verified"
+        assert count.read_text().count("x") == 4
+
+
+async def test_with_a_setup_the_fresh_copy_is_prepared_too(tmp_path: Path) -> None:
+    setup = Setup(line="mkdir left && touch left/ok")
+    async with job(tmp_path, f"{GOOD} && test -f left/ok", IGNORED, setup=setup) as work:
+        work.writes("app.py", "good, red\n")
+        found = verdict_of(await work.delivers())
+    assert (found.state, found.missing) == ("verified", [])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("echo no such package; exit 3", "failed in the copy that is judged: exit code 3. It said: no such package"),
+        ("date +%N > made.txt", "changed files that git does not ignore"),
+    ],
+)
+async def test_a_setup_that_spoils_the_fresh_copy_proves_nothing(tmp_path: Path, line: str, said: str) -> None:
+    async with job(tmp_path, GOOD, setup=Setup(line=line)) as work:
+        work.writes("app.py", "good, red\n")
+        (missing,) = verdict_of(await work.delivers()).missing
+    assert missing.startswith(f"'quick' could not run: `{line}` ([workspace] setup)")
+    assert said in missing
+
+
+NEEDS = "PYTHONPATH=left python3 -c 'import colour'"
+
+
+async def test_who_needs_a_package_that_only_the_work_has_is_told_what_to_do(tmp_path: Path) -> None:
+    line = f"{GOOD} && ! grep -q red app.py || {NEEDS}"
+    async with job(tmp_path, line, IGNORED) as work:
+        work.writes("app.py", "good, red\n")
+        work.writes("left/colour.py", "RED = 1\n")
+        first, *rest = verdict_of(await work.delivers()).missing
+    assert "No module named 'colour'" in first
+    assert rest == [UNINSTALLED]
+
+
+async def test_a_file_that_is_ignored_was_not_written_for_anybody(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD, IGNORED) as work:
+        work.writes("app.py", "good, red\n")
+        work.writes("left/usage.md", "Use it.\n")
+        work.writes("docs/usage.md", "Use it.\n")
+        lie = verdict_of(await work.delivers("I wrote left/usage.md and docs/usage.md."))
+        assert lie.claims == ["It speaks of 'left/usage.md' as done, and there is no such file."]
+        assert verdict_of(await work.delivers("I wrote docs/usage.md.")).state == "verified"
+
+
+async def test_what_nobody_followed_is_not_forgotten_when_the_old_judges_are_asked(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD) as work:
+        work.writes("app.py", "good, red\n")
+        await work.delivers()
+        edited = Meddled(kind="set-up", path="app.py", said="app.py, which sets up checks, was changed.")
+        tree = await work.place.worktree.tree()
+        for unfollowed in ((), (UNFOLLOWED,)):
+            delivered = Delivered(tree=tree, meddled=(edited,), unfollowed=unfollowed)
+            found, _ = await work.tool()._judged_as_before(delivered, ["app.py"], work.story.steps, work.bench())
+            assert found.missing == unfollowed
+            assert found.verified is not bool(unfollowed)

@@ -1,0 +1,117 @@
+"""How waiting for an organisation ends: a code that a script can trust, and on stderr the reason."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step, writes
+from tests.e2e.provider import provider, reached
+from tests.e2e.terminal import Ended, greenroom
+from tests.e2e.typing import Typing
+
+Script = Mapping[tuple[str, str], Sequence[Line]]
+
+NONSENSE: Script = {("manager", "planning"): ["no plan at all"]}
+"""What the manager says can never be read."""
+
+SILENT: Script = {
+    ("manager", "planning"): [[step("think")]],
+    ("manager", "think"): ["Hm."],
+    ("manager", "reflection"): [[]],
+}
+"""The manager thinks about it, and that is all."""
+
+FAILED: Script = {
+    **TEA,
+    ("manager", "task_manager"): [
+        TEA["manager", "task_manager"][0],
+        {"action": "finish_task", "task_id": "t2", "state": "failed", "summary": "There is no tea."},
+    ],
+}
+"""The manager ends the task without success."""
+
+LEFT: Script = {**TEA, ("manager", "planning"): [TEA["manager", "planning"][0], []]}
+"""The manager begins a task, and does nothing more when its stage is over."""
+
+
+def asked(folder: Path, script: Script, *words: str, language: str = "en") -> Ended:
+    with provider(Company(script)) as server:
+        more = reached(server)
+        new(folder / "home", folder, "--person", "ann", "--language", language, **more)
+        say = ("talk", "--say", "A tea guide, please.", "--wait", *words)
+        return greenroom(folder / "home", *say, cwd=str(folder), **more)
+
+
+@pytest.mark.parametrize(
+    ("script", "language", "reason"),
+    [
+        (NONSENSE, "en", "manager could not do it: "),
+        (NONSENSE, "zh", "manager未能完成："),
+        (SILENT, "en", "manager has nothing more to do, and has not answered."),
+        (SILENT, "zh", "manager已没有要做的事，但没有答复。"),
+        (FAILED, "en", "Task t2 (Tea guide) is over: failed."),
+        (FAILED, "zh", "任务t2（Tea guide）已结束：失败。"),
+        (LEFT, "en", "Task t2 (Tea guide) is not over, and nobody has anything to do in it. Ask manager to go on"),
+        (LEFT, "zh", "任务t2（Tea guide）尚未结束，但没有人在处理。"),
+    ],
+)
+def test_what_was_asked_for_and_not_done_is_no_success(
+    tmp_path: Path, script: Script, language: str, reason: str
+) -> None:
+    ended = asked(tmp_path, script, language=language)
+    assert ended.code == 1, ended.err
+    assert reason in ended.err
+
+
+def test_a_reply_that_is_mended_is_no_failure(tmp_path: Path) -> None:
+    ended = asked(tmp_path, {**TEA, ("manager", "planning"): ["no plan at all", *TEA["manager", "planning"]]})
+    assert (ended.code, ended.out) == (0, f"◆ Task t2 is over: finished. {GUIDE}\n")
+
+
+def test_a_program_reads_the_reason_too(tmp_path: Path) -> None:
+    found = asked(tmp_path, FAILED, "--output-format", "json").json
+    assert (found["status"], found["exit_code"]) == ("failed", 1)
+    assert found["why"] == "Task t2 (Tea guide) is over: failed."
+
+
+def test_waiting_for_what_is_stopped_says_so_and_how_to_start_it(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
+        assert greenroom(home, "team", "stop", cwd=here, **more).code == 0
+        waited = greenroom(home, "talk", "--say", "And now?", "--wait", cwd=here, **more)
+        assert waited.code == 6
+        assert "tea does not work: stopped by a person. Let it work: greenroom team start tea" in waited.err
+        again = greenroom(home, "talk", "--wait", cwd=here, stdin="resume\n", **more)
+        assert again.code == 0, again.err
+        assert GUIDE in again.out
+
+
+def test_waiting_for_somebody_else_says_for_whom(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    asks: Script = {
+        ("manager", "planning"): [[step("send_message", "Ask ben.")]],
+        ("manager", "send_message"): [writes("ben", "Green or black?", waiting=True)],
+    }
+    with provider(Company(asks)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        ended = greenroom(home, "talk", "--as", "ann", "--say", "Tea.", "--wait", cwd=here, **more)
+    assert ended.code == 6
+    assert "It waits for answers of: ben (1)." in ended.err
+
+
+def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
+        with Typing(home, "team", "start", "--max-tokens", "10", cwd=here, **more) as first:
+            first.until(
+                "tea does not work: it has used up its tokens. Give it more: greenroom team start tea --max-tokens"
+            )
+            assert first.ends() == 5
