@@ -196,6 +196,7 @@ def test_after_a_job_was_applied_and_undone_all_is_as_before(tmp_path: Path, sha
 
     applied = desk.types("apply", "last")
     if shape is merging:
+        assert "Note: in a merge when it began, and taken as they lay there: torn.txt" in ended.err
         assert "A merge is going on, in which git makes no commit of single files. Nothing was changed" in applied.err
         assert exactly(root) == before, "it was refused, and something was changed"
         applied = desk.types("apply", "last", "--no-commit")

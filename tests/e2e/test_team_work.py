@@ -166,6 +166,47 @@ def test_a_long_tail_tool_is_gone_on_with_until_its_agent_decides_to_end(tmp_pat
     assert house.did("su") == ["planning:finished", "quick_think:finished", *call, *call, *others]
 
 
+LEAFS = """from greenroom import tool
+
+
+@tool(effect="pure", group="read", long_tail=True)
+def turn_page(page: int) -> str:
+    \"\"\"Turn to a page of the book.\"\"\"
+    return f"This is page {page}."
+"""
+
+
+@pytest.mark.req("MAS-212")
+def test_a_tool_of_ones_own_can_have_a_long_tail_too(tmp_path: Path) -> None:
+    decisions = [{"decision": "continue", "direction": "The next one."}, {"decision": "end", "direction": ""}]
+    house = House(
+        tmp_path,
+        {
+            ("manager", "planning"): [[step("agent_manager"), step("task_manager")], [step("task_manager")]],
+            ("manager", "agent_manager"): [made("su", "surfer")],
+            ("manager", "task_manager"): [
+                task("Book", su="Read"),
+                {"action": "finish_task", "task_id": "t2", "state": "finished", "summary": "Read."},
+            ],
+            ("manager", "reflection"): [[]],
+            ("su", "planning"): [[{**step("turn_page"), "type": "tool"}]],
+            ("su", "instruction_generation"): [{"page": 1}, {"page": 2}],
+            ("su", "tool_decision"): list(decisions),
+            ("su", "reflection"): [[]],
+            ("su", "summary"): [{"completion_summary": "Read.", "state": "finished"}],
+        },
+    )
+    tools = house.home / "config" / "greenroom" / "tools"
+    tools.mkdir()
+    (tools / "leafs.py").write_text(LEAFS)
+    surfer = tools.parent / "agents" / "surfer.md"
+    surfer.write_text(SURFER.replace("browser_use", "turn_page"))
+    ended = house.asked(tmp_path)
+    assert (ended.code, "Task t2 is over: finished. Read." in ended.out) == (0, True), ended.err
+    call = ["instruction_generation:finished", "turn_page:finished", "tool_decision:finished"]
+    assert house.did("su") == ["planning:finished", *call, *call, "reflection:finished", "summary:finished"]
+
+
 REFUSED = {
     "'summary' cannot be planned": step("summary"),
     "'tool_decision' cannot be planned": step("tool_decision"),

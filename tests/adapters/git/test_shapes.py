@@ -60,8 +60,10 @@ async def test_a_workspace_may_be_a_part_of_a_repository(tmp_path: Path) -> None
 async def test_files_of_a_merge_are_taken_as_they_lie_there_and_named(tmp_path: Path) -> None:
     person = Person(tmp_path / "tree")
     SHAPES["merging"](person)
-    snapshot = await (await person.workspace()).snapshot("r1")
+    workspace = await person.workspace()
+    snapshot = await workspace.snapshot("r1")
     assert snapshot.conflicted == ("fight",)
+    assert await workspace.snapshot("r1") == snapshot, "who comes later knows it too"
     assert "<<<<<<<" in person.git("show", f"{snapshot.commit}:fight")
 
 

@@ -18,25 +18,32 @@ from greenroom.core.ports.workspace import LeftOut, Snapshot
 
 SUBJECT: Final = "The workspace as it was"
 LEFT: Final = "left"
+MERGING: Final = "merging"
 TOLD: Final = 50
-"""Files that are named among those that are not in it."""
+"""Files that are named among those that are not in it, or in a merge."""
 
 
 async def snapshot(house: House, run: str, *, largest: int = LARGEST, secret: Named = nothing) -> Snapshot:
     """What is there now; what was there, if this run has looked before."""
     ref = base_ref(run)
     if found := await value_of(house, ref):
+        told = trailers_of(await house.plain.text("show", "--no-patch", "--format=%B", found))
         return Snapshot(
             commit=found,
             tree=await tree_of(house, found),
             head=await value_of(house, f"{found}^"),
             within=house.repository.within,
-            left_out=_read(await house.plain.text("show", "--no-patch", "--format=%B", found)),
+            conflicted=tuple(json.loads(told.get(MERGING, "[]"))),
+            left_out=tuple(
+                LeftOut(path=path, why=why, size=size) for path, why, size in json.loads(told.get(LEFT, "[]"))
+            ),
         )
     head = await value_of(house, "HEAD")
     with house.temporary() as folder:
         made = await _looked(house, folder / "index", largest, secret)
-    commit = await commit_tree(house, made.tree, head, message_of(SUBJECT, {"run": run, LEFT: _written(made.left_out)}))
+    left = [[one.path, one.why, one.size] for one in made.left_out]
+    told = {"run": run, LEFT: _written(left), MERGING: _written(made.conflicted)}
+    commit = await commit_tree(house, made.tree, head, message_of(SUBJECT, told))
     await move(house, ref, commit, "")
     return Snapshot(
         commit=commit,
@@ -55,15 +62,9 @@ async def commit_tree(house: House, tree: str, parent: str, message: str, *, nam
     return await house.plain.also(env=who).text("commit-tree", tree, *parents, "-F", "-", stdin=message.encode())
 
 
-def _written(left_out: Sequence[LeftOut]) -> str:
-    """What is not in it, on one line of its message: who comes later has to know too."""
-    told = [[one.path, one.why, one.size] for one in left_out[:TOLD]]
-    return json.dumps(told, separators=(",", ":")).replace(" ", r"\u0020") if told else ""
-
-
-def _read(message: str) -> tuple[LeftOut, ...]:
-    rows = json.loads(trailers_of(message).get(LEFT, "[]"))
-    return tuple(LeftOut(path=path, why=why, size=size) for path, why, size in rows)
+def _written(rows: Sequence[object]) -> str:
+    """What there is to know about it, on one line of its message: who comes later has to know too."""
+    return json.dumps(rows[:TOLD], separators=(",", ":")).replace(" ", r"\u0020") if rows else ""
 
 
 async def _looked(house: House, index: Path, largest: int, secret: Named) -> Snapshot:

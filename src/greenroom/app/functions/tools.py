@@ -81,9 +81,10 @@ class Tool(Generic[P, R]):
     With `ask`, a person is asked before each call. What it raises is told to the model; the words of a `ModelFault` as
     they are, to have it try again. A parameter that is a `Context` gets what the run was given.
 
-    In a folder of tools three more things count. `group` is whose agents have it (if nobody says, *read* for a pure
+    In a folder of tools four more things count. `group` is whose agents have it (if nobody says, *read* for a pure
     one, else *command*), `seconds` how long a call may take (0: as long as it likes), `shown` how many bytes of its
-    result an agent reads at once. A person is asked before a call, unless it is pure.
+    result an agent reads at once. A person is asked before a call, unless it is pure. After each call of a `long_tail`
+    one an agent that plans decides whether to go on with it: for what is used many times in a row, like a browser.
 
     A coroutine ends when it is interrupted. Another function runs in a thread, which nobody can end: the call is over
     when it has returned, or when it was waited for a few seconds. Make long ones coroutines.
@@ -101,6 +102,7 @@ class Tool(Generic[P, R]):
         group: Group | None = None,
         seconds: int = 0,
         shown: int = SHOWN,
+        long_tail: bool = False,
     ) -> None:
         self.function = function
         self.name = name or getattr(function, "__name__", "")
@@ -112,6 +114,7 @@ class Tool(Generic[P, R]):
         self.group = group_of(group, effect, self.name)
         self.seconds = seconds
         self.shown = shown
+        self.long_tail = long_tail
         self.source = "program"
         text = inspect.getdoc(function) or ""
         self.description = _purpose(text)
@@ -143,6 +146,7 @@ class Tool(Generic[P, R]):
             seconds=self.seconds,
             shown=self.shown,
             source=self.source,
+            long_tail=self.long_tail,
         )
 
     def targets(self, _: Data) -> tuple[Target, ...]:
@@ -200,6 +204,7 @@ def tool(
     group: Group | None = None,
     seconds: int = 0,
     shown: int = SHOWN,
+    long_tail: bool = False,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -211,11 +216,21 @@ def tool(
     group: Group | None = None,
     seconds: int = 0,
     shown: int = SHOWN,
+    long_tail: bool = False,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a function: `@tool`, or `@tool(effect="pure", ask=True)`. See `Tool` for what becomes of it."""
     if function is not None:
         return Tool(function)
-    return lambda function: Tool(function, name=name, effect=effect, ask=ask, group=group, seconds=seconds, shown=shown)
+    return lambda function: Tool(
+        function,
+        name=name,
+        effect=effect,
+        ask=ask,
+        group=group,
+        seconds=seconds,
+        shown=shown,
+        long_tail=long_tail,
+    )
 
 
 def refuse_name(name: str) -> None:

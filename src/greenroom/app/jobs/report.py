@@ -32,12 +32,14 @@ LATER: Final = "files were changed after the last check"
 
 @record
 class JobReport:
-    """`base` and `tip` are the commits between which the work lies. `verdict` is the last one in the log."""
+    """`base` and `tip` are the commits between which the work lies. `verdict` is the last one in the log. Files that
+    were `conflicted` when it began were in the middle of a merge."""
 
     base: str
     tip: str
     diff: Diff
     verdict: Data
+    conflicted: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
     @property
@@ -57,7 +59,8 @@ class JobReport:
             *_stat(self.diff.changes),
             *_receipts(self.verdict),
             *_unread(self.diff.changes),
-            *_left_out(self.left_out),
+            *_noted("in a merge when it began, and taken as they lay there", self.conflicted),
+            *_noted("not in the copy", [f"{one.path} ({WHY[one.why]})" for one in self.left_out]),
             *_open(self.verdict),
         )
 
@@ -69,6 +72,7 @@ async def report_of(came: Outcome, steps: Iterable[Step]) -> JobReport:
         tip=came.tip,
         diff=await came.diff(),
         verdict=verdict_in(steps),
+        conflicted=came.snapshot.conflicted,
         left_out=came.snapshot.left_out,
     )
 
@@ -98,11 +102,10 @@ def _stat(changes: Sequence[Change]) -> Sequence[str]:
     return (f"{files} changed, +{added} −{removed}", *lines, *more)
 
 
-def _left_out(every: Sequence[LeftOut]) -> Sequence[str]:
-    """What of the person's files the copy never had."""
-    named = ", ".join(f"{one.path} ({WHY[one.why]})" for one in every[:FEW])
+def _noted(what: str, every: Sequence[str]) -> Sequence[str]:
+    """What of the person's files the copy never had, or had in an odd state."""
     more = f" and {len(every) - FEW} more" if len(every) > FEW else ""
-    return (f"Note: not in the copy: {named}{more}",) if every else ()
+    return (f"Note: {what}: {', '.join(every[:FEW])}{more}",) if every else ()
 
 
 def _counted(one: Change) -> str:
