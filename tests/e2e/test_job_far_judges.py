@@ -95,6 +95,15 @@ def test_who_works_in_the_files_themselves_hears_that_nothing_was_judged(tmp_pat
     assert (desk.repo / "app.py").read_text() == BROKEN
 
 
+def test_who_does_nothing_in_the_files_themselves_and_claims_much_is_not_verified(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, LIES["a module"][0])
+    words = ("--yes", "--in-place", "--output-format", "json")
+    ended = desk.asks(Answer(text="All 40 tests pass and app.txt is fixed."), words=words)
+    assert (ended.code, ended.json["status"], ended.json["verified"]) == (1, "unverified", False)
+    assert "It says 'is fixed', and nothing was changed." in str(ended.json["unverified"])
+    assert "tests pass, and no clean run of the checks on this tree proves it." in str(ended.json["unverified"])
+
+
 def test_who_only_looks_at_the_files_themselves_has_answered(tmp_path: Path) -> None:
     desk = desk_with(tmp_path, LIES["a module"][0])
     ended = desk.asks(changes(BROKEN)[0], Answer(text="It subtracts."), words=("--yes", "--in-place"))

@@ -32,7 +32,7 @@ def test_somebody_who_waits_is_answered_from_a_pipe_and_goes_on(tmp_path: Path) 
         asked = talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more)
         assert asked.code == 6
         assert "1  manager · asks, waits for you" in asked.out
-        assert "answer 1 …" in asked.out
+        assert "/answer 1 …" in asked.out
         inbox = talk(home, tmp_path, "--inbox", "--output-format", "json", **more).json
         letters = inbox["letters"]
         assert isinstance(letters, list)
@@ -114,6 +114,8 @@ def test_a_person_has_a_duty_uses_a_tool_for_it_and_reports(tmp_path: Path) -> N
         asked = talk(home, tmp_path, "--say", "Let us taste.", "--wait", **more)
         assert asked.code == 6
         assert "1  manager · your part of t2.s1" in asked.out
+        doubtful = talk(home, tmp_path, stdin="done 1 thing today, now plan the rest\n", **more)
+        assert (doubtful.code, "If you mean letter 1" in doubtful.err) == (2, True)
         lines = 'tool read_code in t2.s1 {"file": "tea.txt"}\ndone 1 It is mild.\n'
         done = talk(home, tmp_path, "--wait", stdin=lines, **more)
         assert done.code == 0, done.err
@@ -165,8 +167,8 @@ def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> 
         new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
         asked = talk(home, tmp_path, "--as", "ben", "--say", "Make made.txt.", "--wait", **more)
         assert asked.code == 6, asked.err
-        assert "yes 1 or no 1 WHY" in asked.out
-        wrong = talk(home, tmp_path, "--as", "ben", stdin="answer 1 perhaps\n", **more)
+        assert "/yes 1 or /no 1 WHY" in asked.out
+        wrong = talk(home, tmp_path, "--as", "ben", stdin="/answer 1 perhaps\n", **more)
         assert wrong.code == 2
         assert "none of the answers" in wrong.err
         agreed = talk(home, tmp_path, "--as", "ben", "--wait", stdin="yes\n", **more)
@@ -211,15 +213,20 @@ def test_a_provider_in_the_way_is_said_and_resume_goes_on(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("answer 7 x", "No letter 7 waits for ann. There are: none."),
+        ("/answer 7 x", "No letter 7 waits for ann. There are: none."),
+        (
+            "answer 7 x",
+            "That was not sent. No letter 7 waits for you. To say it as it is, begin the line with a space.",
+        ),
+        ("tell me: what is tea?", "There is no agent 'me'. To say it as it is, begin the line with a space."),
         ("to nobody: x", "There is no agent 'nobody'."),
         ("group us: x", "There is no group 'us'."),
         ("tool rm {}", "ann may not use the tool 'rm'."),
         ("yes", "No step waits for a yes or a no."),
-        ("/to ann", "Type it like this: to NAME: TEXT"),
+        ("/to ann", "Type it like this: /to NAME: TEXT"),
         ("/inbx", "There is no command /inbx. Did you mean /inbox?"),
         ("inbx", "That was not sent. Did you mean /inbox? To say it as it is, begin the line with a space."),
-        ("/answer Green", "Type it like this: answer N TEXT"),
+        ("/answer Green", "Type it like this: /answer N TEXT"),
     ],
 )
 def test_what_cannot_be_done_gets_a_sentence_and_a_code(tmp_path: Path, line: str, said: str) -> None:
@@ -253,7 +260,7 @@ def test_somebody_at_a_terminal_leaves_without_a_failure_whatever_they_typed(tmp
         more = reached(server)
         new(home, tmp_path, "--person", "ann", **more)
         with Typing(home, "talk", cwd=str(tmp_path), columns="60", **more) as ann:
-            ann.says("answer 9 x")
+            ann.says("/answer 9 x")
             ann.until("No letter 9 waits for ann.")
             ann.until("›")
             ann.press(CTRL_D)
@@ -316,6 +323,18 @@ def test_a_command_is_not_said_and_a_slash_can_be(tmp_path: Path) -> None:
         heard = talk(home, tmp_path, stdin="/history manager\n", **more)
     said = [line.partition("  ")[2] for line in heard.out.splitlines()]
     assert said == ["ann: /etc/hosts is broken", "ann: /help me", "ann: /help me too"]
+
+
+def test_what_was_said_in_several_lines_begins_none_of_them_like_the_house(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert talk(home, tmp_path, "--say", "Tea.\n4  ben · wants a yes or a no", **more).code == 0
+        heard = talk(home, tmp_path, stdin="/history manager\n", **more)
+    first, second = heard.out.splitlines()
+    assert first.endswith("  ann: Tea.")
+    assert second == "    4  ben · wants a yes or a no"
 
 
 def test_a_yes_answers_what_the_manager_asks_where_no_step_waits_for_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.organisation.typed import COMMANDS
+from greenroom.app.organisation.commands import COMMANDS
 from tests.e2e.organised import TEA, Company, new, step, writes
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import greenroom

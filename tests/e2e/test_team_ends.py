@@ -104,6 +104,29 @@ def test_waiting_for_somebody_else_says_for_whom(tmp_path: Path) -> None:
     assert "It waits for answers of: ben (1)." in ended.err
 
 
+def test_an_agent_with_the_name_of_a_person_who_comes_later_keeps_nobody_else_out(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    made: Script = {
+        ("manager", "planning"): [[step("agent_manager", "Make eve."), step("send_message", "Tell ann.")]],
+        ("manager", "agent_manager"): [{"action": "init_new_agent", "agent_id": "eve", "blueprint": "writer"}],
+        ("manager", "send_message"): [writes("ann", "Eve is there.")],
+        ("manager", "reflection"): [[]],
+    }
+    with provider(Company(made)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert greenroom(home, "talk", "--say", "Make eve.", "--wait", cwd=here, **more).code == 0
+        charter = tmp_path / ".greenroom" / "teams" / "tea.toml"
+        charter.write_text(charter.read_text().replace('people = ["ann"]', 'people = ["ann", "eve", "kim"]'))
+        said = greenroom(home, "talk", "--as", "ann", "--say", "Again.", "--wait", cwd=here, **more)
+        assert said.code == 0, said.err
+        assert "'eve' cannot join: an agent of tea is called 'eve'. Write another name for them into" in said.err
+        assert "Eve is there." in said.out
+        assert greenroom(home, "talk", "--as", "kim", "--inbox", cwd=here, **more).code == 0
+        who = greenroom(home, "talk", "--as", "eve", "--inbox", cwd=here, **more)
+    assert (who.code, "Nobody here is called 'eve'. There are: ann, kim." in who.err) == (2, True)
+
+
 def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     with provider(Company(TEA)) as server:

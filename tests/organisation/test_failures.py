@@ -110,7 +110,7 @@ async def test_when_one_of_two_fails_the_other_one_goes_on_and_the_manager_reads
         first = (await here.stages())[0]
         assert {one.agent_id: one.state for one in first.members} == {"ada": "failed", "bea": "finished"}
         report = (await here.steps(BOSS))[0].work.text_content
-        assert "- ada, ada: failed. I could not do this" in report
+        assert "- ada, ada: failed.\n```\nI could not do this" in report
         assert "- bea, bea: finished. All is done." in report
 
 

@@ -77,6 +77,33 @@ async def test_a_manager_who_always_finds_something_to_do_stops_until_somebody_w
             assert len(added) == 4 * number, "three times it may add something, each time somebody asks"
 
 
+@pytest.mark.parametrize("asks", ["ask_info", "send_message", "waiting", "dig"])
+async def test_word_of_what_an_agent_has_asked_for_itself_does_not_let_it_begin_anew(asks: str) -> None:
+    """A question to the house, one to somebody with and without waiting for it, and a tool that is to be judged."""
+    more = {"dig": tool("dig"), "ask_info": step("ask_info")}.get(asks, step("send_message"))
+    question = message("ada", text="And?", need_reply=True, waiting=asks == "waiting")
+    lines: Lines = {
+        ("boss", "planning"): [said("planning", [step("think")])],
+        ("boss", "think"): [said("think", "x")],
+        ("boss", "reflection"): [said("reflection", [more, step("reflection")])],
+        ("boss", "ask_info"): [said("ask_info", {"type": "5", "about": []})],
+        ("boss", "send_message"): [said("send_message", question)],
+        ("boss", "process_message"): [said("process_message", "I see.")],
+        ("boss", "instruction_generation"): [said("instruction_generation", {"where": "here"})],
+        ("boss", "tool_decision"): [said("tool_decision", {"decision": "end", "direction": ""})],
+        ("ada", "send_message"): [said("send_message", message("boss", text="So."))],
+    }
+    boss = planner("boss", manager=True, turn=SHORT, tools=("dig",))
+    request = SendMessage(task_id=T1, receiver=(BOSS,), message="Tea.", need_reply=True, kind="request", sender=KIM)
+    async with crowd(lines, "ada", specs={"boss": boss}, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+        await here.work(group=["ada"])
+        await here.runtime.ask(here.team, request)
+        assert await asyncio.wait_for(here.rest(), 20) == "idle"
+        done = await here.did(BOSS)
+        assert done.count("reflection") == 4, "three times it may add something, and somebody asked once"
+        assert done.count("tool_decision" if asks == "dig" else "process_message") == 3
+
+
 @pytest.mark.req("MAS-178", "MAS-179")
 async def test_a_tool_that_is_always_used_once_more_is_ended() -> None:
     more = said("tool_decision", {"decision": "continue", "direction": "Deeper."})

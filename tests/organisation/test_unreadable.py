@@ -97,7 +97,7 @@ async def test_in_a_stage_the_agent_has_failed_its_manager_reads_why_and_the_per
         assert "Your reply has no block" in stage.members[0].completion
         report = (await here.steps(BOSS))[0].work
         assert report.executor == "planning"
-        assert "- ada, ada: failed. I could not do this" in report.text_content
+        assert "- ada, ada: failed.\n```\nI could not do this" in report.text_content
         heard = [one for one in await here.messages() if KIM in one.receiver][-1]
         assert (heard.message, heard.data) == (
             "It was too much.",

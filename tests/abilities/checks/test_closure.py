@@ -153,3 +153,20 @@ def test_the_file_of_a_recipe_judges_also_one_that_is_not_there_yet(line: str, p
     assert found.check_of(path) == "make test"
     assert not found.is_doubtful(path)
     assert not found.check_of("app.py")
+
+
+class Counting(Table):
+    """A project that counts how often it is asked."""
+
+    asked = 0
+
+    def names(self, folder: str) -> frozenset[str]:
+        self.asked += 1
+        return super().names(folder)
+
+
+def test_a_thousand_tests_are_all_followed_and_their_folder_is_asked_once() -> None:
+    look = Counting({f"tests/test_{number}.py": ASSERTS for number in range(1000)})
+    found = closure([Check(name="unit", line="python3 -m unittest -s tests", kind="test", why="")], look)
+    assert (found.cut, found.check_of("tests/test_999.py")) == (False, "unit")
+    assert look.asked < 1100, "each name once, and not for each name the whole folder"

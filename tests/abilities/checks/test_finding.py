@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.abilities.checks.finding.below import projects_below
 from greenroom.abilities.checks.finding.found import found
 from tests.abilities.checks.shelves import Table
 
@@ -151,3 +152,24 @@ def test_no_file_is_odd_enough_for_a_traceback(files: dict[str, bytes]) -> None:
         assert one.line
         assert one.why.endswith(".")
         assert len(one.digest) == 64
+
+
+def test_projects_below_a_root_that_is_none_are_found_two_folders_deep_and_no_strangers() -> None:
+    files: dict[str, str | bytes] = {
+        **dict.fromkeys(("web/package.json", "packages/one/pyproject.toml", "packages/two/Cargo.toml"), ""),
+        **dict.fromkeys(("web/inner/package.json", "a/b/c/package.json", "node_modules/x/package.json"), ""),
+        **dict.fromkeys((".hidden/package.json", "packages/vendor/go.mod", "docs/index.md", "README.md"), ""),
+    }
+    assert projects_below(Table(files)) == ("packages/one", "packages/two", "web")
+    assert projects_below(Table({"README.md": ""})) == ()
+
+
+@pytest.mark.parametrize(
+    "line", ["include mk/*.mk", "-include $(wildcard mk/*.mk)", "include *k/[a-z].mk", "include m*/?.mk"]
+)
+def test_a_file_that_is_put_where_a_recipe_includes_everything_is_a_part_of_it(line: str) -> None:
+    files: dict[str, str | bytes] = {"Makefile": f"{line}\ntest:\n\tgrep -q good app.txt\n", "mk/a.mk": "A = 1\n"}
+    (before,) = found(Table(files))
+    (after,) = found(Table({**files, "mk/z.mk": "SHELL = /bin/true\n"}))
+    assert "A = 1" in before.means
+    assert before.digest != after.digest

@@ -58,6 +58,7 @@ def test_names_that_only_sound_like_it_are_none(path: str) -> None:
         *("conftest.py", "a/conftest.py", "pytest.ini", "tox.ini", ".coveragerc", "noxfile.py", "jest.config.mjs"),
         *("vitest.config.ts", "vitest.workspace.js", ".mocharc.yml", ".pre-commit-config.yaml", "tsconfig.test.json"),
         *("phpunit.xml.dist", ".golangci.yml", "clippy.toml", ".cargo/config.toml", "cypress.config.ts", ".nycrc.json"),
+        *(".npmrc", "web/.yarnrc.yml", ".pnpmrc"),
     ],
 )
 def test_what_sets_up_checks_is_known(path: str) -> None:

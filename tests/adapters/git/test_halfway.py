@@ -68,8 +68,9 @@ async def test_what_is_where_is_said_and_the_next_command_ends_it(person: Person
     assert all(now.get(name) == new.get(name) for name in done_by_then)
     assert "refs/greenroom/r1/@applied/1" in said
     with patch.object(writing, "os", Closed(1)), pytest.raises(WorkspaceFault, match="could not be taken back"):
-        await person.workspace()
+        await (await person.workspace()).recover()
     again = await person.workspace()
+    await again.recover()
     assert files(person.root) == new
     (applied,) = await again.applied("r1")
     assert (applied.state, isinstance(await again.undo(applied.id), Undone)) == ("applied", True)
@@ -85,6 +86,7 @@ async def test_the_same_on_the_way_back(person: Person, room: int) -> None:
     with patch.object(writing, "os", Closed(room)), pytest.raises(WorkspaceFault, match="as before the work already"):
         await workspace.undo(applied.id)
     again = await person.workspace()
+    await again.recover()
     assert tree_of(person.root) == before
     assert [one.state for one in await again.applied("r1")] == ["undone"]
 

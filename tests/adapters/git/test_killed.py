@@ -40,13 +40,16 @@ class Story:
         person = copied(self.root, folder / "killed")
         killed = live(person, self.act, self.pair, at)
         self._untorn(tree_of(person.root))
+        torn = tree_of(person.root)
         workspace = await person.workspace()
+        assert tree_of(person.root) == torn, "who only looks changes nothing"
+        await workspace.recover()
         assert tree_of(person.root) in (self.before, self.after), "all of it or nothing"
         await acted(workspace, self.act, *self.pair)
         assert (tree_of(person.root), _status(person)) == (self.after, self.status[1])
         if self.act in ("apply", "commit"):
-            assert isinstance(await workspace.undo("r1/1"), Undone)
-            assert len(await workspace.applied("r1")) == 1, "it was applied once"
+            (applied,) = (one for one in await workspace.applied("r1") if one.state != "dropped")
+            assert isinstance(await workspace.undo(applied.id), Undone)
             assert not person.git("log", "--format=%s").count("Do it")
         shutil.rmtree(person.root)
         return killed
@@ -76,6 +79,33 @@ async def story(folder: Path, act: Act) -> Story:
 async def test_a_killed_one_is_finished_or_taken_back(tmp_path: Path, act: Act, places: tuple[int, ...]) -> None:
     made = await story(tmp_path, act)
     assert [await made.killed_at(tmp_path, at) for at in places] == [True] * len(places)
+
+
+@pytest.mark.req("G-2")
+async def test_half_an_apply_that_the_person_has_taken_back_is_not_done_again(tmp_path: Path) -> None:
+    made = await story(tmp_path, "apply")
+    person = copied(made.root, tmp_path / "killed")
+    assert live(person, "apply", made.pair, 38)
+    assert tree_of(person.root) not in (made.before, made.after), "some of it is done"
+    for name in sorted(set(tree_of(person.root)) - set(made.before), reverse=True):
+        path = person.root / name
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    shutil.copytree(made.root, person.root, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git"))
+    assert tree_of(person.root) == made.before
+    workspace = await person.workspace()
+    await workspace.recover()
+    assert tree_of(person.root) == made.before
+    assert [one.state for one in await workspace.applied("r1")] == ["dropped"]
+
+
+async def test_who_undoes_once_more_what_a_kill_cut_off_hears_that_it_is_undone(tmp_path: Path) -> None:
+    made = await story(tmp_path, "undo")
+    person = copied(made.root, tmp_path / "killed")
+    assert live(person, "undo", made.pair, 36)
+    done = await (await person.workspace()).undo("r1/1")
+    assert isinstance(done, Undone)
+    assert done.paths
+    assert tree_of(person.root) == made.after
 
 
 @pytest.mark.prove

@@ -95,6 +95,19 @@ async def test_a_test_that_fails_once_is_flaky_and_not_new(tmp_path: Path) -> No
     assert (one.flaky, one.new) == (("tests/test_app.py::test_a",), ("tests/test_app.py::test_b",))
 
 
+async def test_what_fails_beside_the_others_every_time_is_not_flaky_though_it_passes_alone(tmp_path: Path) -> None:
+    tests = "import app\ndef test_a(): assert app.total([1, 2]) == 3\ndef test_b(): assert app.total([5]) == 5\n"
+    total = "def total(items):\n    return sum(items)\n"
+    written(tmp_path, {"pyproject.toml": SET_UP, "app.py": total, "tests/test_app.py": tests})
+    async with checker(tmp_path, PYTEST) as checks:
+        await checks.baseline(Shelf())
+        leaks = "seen = []\ndef total(items):\n    seen.extend(items)\n    return sum(seen)\n"
+        written(tmp_path, {"app.py": leaks})
+        one = only(await checks.run((), Shelf()))
+    assert one.compared is not None
+    assert (one.compared.flaky, one.compared.new, one.clean) == ((), ("tests/test_app.py::test_b",), False)
+
+
 async def test_a_file_that_cannot_be_imported_fails_by_its_name(tmp_path: Path) -> None:
     written(tmp_path, SMALL)
     async with checker(tmp_path, PYTEST) as checks:

@@ -10,7 +10,7 @@ from greenroom.abilities.checks.syntax import SyntaxFault
 from greenroom.app.checks.receipts import DELIVER, base_report, receipts, report_in
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import REPORT, Checked, Compared, Report, as_data
+from greenroom.core.ports.checks import AS_A_WHOLE, REPORT, Checked, CheckKind, Compared, Report, as_data
 from tests.app.checks.log import CLEAN, LINTED, PYTEST, RUFF, Story
 
 NEW = Delivered(tree="new")
@@ -210,3 +210,47 @@ def test_tests_that_were_said_to_be_added_are_counted(base: Checked, now: Checke
     found = judged(Story().checked(base, base=True).edit().checked(now), says)
     assert found.verified is not wrong
     assert any("3 tests were added" in one for one in found.claims) is wrong
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "passed", "proves"),
+    [
+        ("test", ("test_old.py",), 0, False),
+        ("test", (AS_A_WHOLE,), 0, False),
+        ("test", ("test_old.py::test_a",), 3, True),
+        ("test", (AS_A_WHOLE,), 3, True),
+        ("lint", (AS_A_WHOLE,), 0, False),
+        ("lint", ("app.py: unused import",), 0, True),
+    ],
+)
+def test_a_check_that_fails_as_a_whole_before_and_after_the_work_proves_nothing(
+    kind: CheckKind, old: tuple[str, ...], passed: int, proves: bool
+) -> None:
+    red = evolve(BASE, kind=kind, outcome="failed", exit=2, passed=passed, failing=1)
+    now = evolve(red, tree="new", compared=Compared(old=old))
+    found = judged(Story().checked(red, base=True).edit().checked(now))
+    blind = "'pytest' fails on the base as a whole, so it proves nothing: mend it first, or name another check."
+    assert (found.verified, found.missing) == (proves, () if proves else (blind,))
+
+
+def test_a_check_whose_only_test_is_flaky_is_not_called_red_on_the_base() -> None:
+    now = evolve(CLEAN, outcome="failed", exit=1, passed=0, compared=Compared(flaky=("a",)))
+    assert judged(Story().checked(BASE, base=True).edit().checked(now)).verified
+
+
+@pytest.mark.parametrize(
+    ("alone", "proves"),
+    [
+        (compared(new=("t.py::a",)), False),
+        (evolve(compared(new=(AS_A_WHOLE,)), outcome="failed", passed=0), False),
+        (evolve(compared(new=(AS_A_WHOLE,)), outcome="could_not_run"), False),
+        (evolve(compared(new=(AS_A_WHOLE,)), outcome="failed", passed=3), True),  # what is new is not covered by them
+        (evolve(LINTED, compared=Compared(new=("x",))), True),
+        (compared(old=("t.py::b",)), True),
+    ],
+)
+def test_tests_that_pass_only_beside_those_of_the_work_prove_nothing(alone: Checked, proves: bool) -> None:
+    restored = Report(tree="put back", checks=(alone,), fresh=True)
+    found = judged(Story().checked(BASE, base=True).edit().checked(CLEAN), evolve(NEW, restored=restored))
+    assert found.verified is proves
+    assert all("passes only beside the test files of the work" in one for one in found.missing)

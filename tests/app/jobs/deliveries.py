@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import msgspec
+from immutables import Map
 
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.app.checks.checker import ProjectChecks
@@ -23,6 +24,7 @@ from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.checks import REPORT, Check, as_data
 from greenroom.core.ports.executor import Bench
+from greenroom.core.state.agent import Agent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
@@ -42,9 +44,17 @@ class AtWork(Shelf):
     def __init__(self, step: Step) -> None:
         super().__init__()
         self.step, self.key = step, str(step.step_id)
-        self.world = World(team=Team(team_id=RUN, name="t"))
-        self.agent = self
         self.spec = AgentSpec(name="coder")
+        self.world = World(team=Team(team_id=RUN, name="t"))
+        self.queues()
+        self.agent = self
+
+    def queues(self, *more: Step) -> None:
+        """What waits for the agent while this runs."""
+        steps = (self.step, *more)
+        me = Agent(agent_id=self.step.agent_id, spec=self.spec, running=self.step.step_id)
+        me = evolve(me, todo=tuple(one.step_id for one in more))
+        self.world = evolve(self.world, agents=Map({me.agent_id: me}), steps=Map({one.step_id: one for one in steps}))
 
 
 class Bare:

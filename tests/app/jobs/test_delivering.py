@@ -70,7 +70,8 @@ def test_where_nothing_can_be_checked_nobody_is_asked_again() -> None:
 
 
 def test_an_agent_reads_what_is_not_proven_what_it_changed_and_what_is_not_so() -> None:
-    assert spoken(Verdict(state="verified")).startswith("Verified:")
+    assert spoken(with_receipt(Verdict(state="verified"))).startswith("Verified:")
+    assert spoken(Verdict(state="verified")).startswith("No file was changed, so nothing was checked")
     told = spoken(evolve(FAILS, changed=("test_a.py was edited.",), claims=("`b.py` is not there.",)))
     assert told.splitlines()[:6] == [
         "Not proven:",
@@ -90,6 +91,14 @@ def test_a_verdict_is_kept_with_its_receipts() -> None:
 
 
 def test_where_nothing_was_changed_an_answer_counts_unless_a_change_was_meant() -> None:
-    assert delivering._as_it_was(FAILS, Story().step("read_code").steps).verified
-    found = delivering._as_it_was(FAILS, Story().edit().steps)
+    assert delivering._as_it_was(FAILS, Story().step("read_code").steps, "It is green.").verified
+    found = delivering._as_it_was(FAILS, Story().edit().steps, "It is green.")
     assert (found.verified, found.claims) == (False, (UNCHANGED,))
+
+
+def test_where_nothing_was_changed_nothing_was_done_whatever_is_said() -> None:
+    found = delivering._as_it_was(
+        with_receipt(FAILS), Story().steps, "Added `json` support to `export.py`, with tests."
+    )
+    assert (found.verified, found.receipts) == (False, ())
+    assert found.claims == ("It says 'Added', and nothing was changed.",)

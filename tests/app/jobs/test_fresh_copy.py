@@ -150,3 +150,30 @@ async def test_what_nobody_followed_is_not_forgotten_when_the_old_judges_are_ask
             found, _ = await work.tool()._judged_as_before(delivered, ["app.py"], work.story.steps, work.bench())
             assert found.missing == unfollowed
             assert found.verified is not bool(unfollowed)
+
+
+SOURCED = "for t in tests/test_*.sh; do . ./$t || exit 1; done"
+OLD_TEST = {"tests/test_z.sh": "grep -q good ${APP:-app.py}\n"}
+
+
+async def test_a_new_test_file_does_not_speak_for_the_old_ones(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    async with job(tmp_path, f"echo x >> {count}; {SOURCED}", OLD_TEST) as work:
+        work.writes("app.py", "bad\n")
+        work.writes("tests/test_a.sh", "APP=tests/test_a.sh  # good\n")
+        for _ in range(2):
+            found = verdict_of(await work.delivers())
+            assert found.state == "unproven"
+            assert "with those put back as they were, it fails: the check as a whole." in found.missing[0]
+            assert count.read_text().count("x") == 4, "base, work, old tests, and once more: never twice for one tree"
+
+
+async def test_new_tests_of_good_work_cost_one_run_more_and_those_of_none_cost_nothing(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    async with job(tmp_path, f"echo x >> {count}; {SOURCED}", OLD_TEST) as work:
+        work.writes("tests/test_a.sh", "grep -q good app.py\n")
+        assert verdict_of(await work.delivers()).state == "verified"
+        assert count.read_text().count("x") == 2, "without its tests it is the base"
+        work.writes("app.py", "good, red\n")
+        assert verdict_of(await work.delivers()).state == "verified"
+        assert count.read_text().count("x") == 4

@@ -56,3 +56,16 @@ def test_a_check_of_the_project_proves_behind_walls_and_a_persons_own_everywhere
     (root / ".greenroom" / "config.toml").unlink()
     own(root, CHECK)
     assert [one.name for one in plan_of(root, walls=False).run] == ["unit"]
+
+
+def test_where_the_root_has_no_test_the_projects_below_it_have(root: Path) -> None:
+    for folder in ("web", "packages/one"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "pytest.ini").touch()
+    found = plan_of(root, walls=True).run
+    assert {(one.folder, one.line) for one in found} == {
+        ("packages/one", "python3 -m pytest"),
+        ("web", "python3 -m pytest"),
+    }
+    brought(root, CHECK)
+    assert [one.name for one in plan_of(root, walls=True).run] == ["unit"], "somebody has said what counts"

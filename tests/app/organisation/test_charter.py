@@ -74,6 +74,7 @@ def test_every_mistake_has_its_sentence(tmp_path: Path) -> None:
         ('people = ["writer"]', "'writer' is what the house calls one of its own"),
         ('people = ["DOOR"]', "'DOOR' is what the house calls one of its own"),
         ('people = ["ann", "ANN"]', "'ann' and 'ANN' could be taken for each other"),
+        ('people = ["ann", "\N{CYRILLIC SMALL LETTER A}nn"]', "mixes letters of scripts that look alike"),
         ('people = ["ann", "ａｎｎ"]', "could be taken for each other"),
         ('people = ["ann"]\n[person.ben]\nrole = "x"', "describes nobody: 'ben' is not among"),
         ('people = ["ann"]\nperson = 3', "`person` is a table"),

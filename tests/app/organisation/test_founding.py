@@ -1,4 +1,4 @@
-"""Founding: the managers and people of a charter, the task that never ends, and what a changed charter changes."""
+"""Founding: the managers and people of a charter, the task that never ends, and finding it again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,16 +13,16 @@ from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.finding import found_by_id, founded, organisations
-from greenroom.app.organisation.founding import Founders, found, founders_of, lower, renewed
+from greenroom.app.organisation.founding import Founders, found, founders_of, lower
 from greenroom.app.organisation.names import BASE, KIT, ROLES
 from greenroom.app.organisation.staffing import LANGUAGES, all_staff, house_agent, house_staff
 from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.core.base.errors import Refused
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId
+from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.log import Held, Lease
-from greenroom.core.rules.intents import AddAgent, AddParticipants, CancelTask, ChangeAgent, FinishTask, SetLimits
+from greenroom.core.ports.log import Held, Lease, Snapshot
+from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask
 from greenroom.core.rules.steps import skills_of
 from greenroom.core.state.agent import AgentAdded
 from greenroom.core.state.spec import AgentSpec
@@ -99,21 +99,6 @@ def test_nobody_manages_who_is_not_there_or_no_manager() -> None:
 def test_a_charter_spends_no_more_than_the_person_allows() -> None:
     assert lower(Caps(cost=None), Caps(cost=5.0)) == Caps(cost=5.0)
     assert lower(Caps(cost=9.0, tokens=10), Caps(cost=5.0, tokens=20, time=3.0)) == Caps(cost=5.0, tokens=10, time=3.0)
-
-
-async def test_a_changed_charter_brings_new_people_and_models_and_sends_nobody_away() -> None:
-    async with office() as house:
-        world = await house.world()
-        assert renewed(world, founders()) == ()
-        more = founders(people=("ann", "eve"))
-        boss = evolve(more.managers[0], llm_config={"model": "fake:two"})
-        wanted = renewed(world, evolve(more, managers=(boss,), limits=evolve(more.limits, money=1)))
-        assert [type(one) for one in wanted] == [AddAgent, AddParticipants, ChangeAgent, SetLimits]
-        await house.runtime.ask(house.team, *wanted)
-        world = await house.world()
-        assert set(world.tasks[BASE].group) == {"manager", "ann", "ben", "eve"}
-        assert world.agents[MANAGER].spec.llm_config == {"model": "fake:two"}
-        assert world.budgets[TEAM_BUDGET].limits.money == 1
 
 
 def test_the_houses_own_staff_is_the_same_in_every_language_and_can_do_what_it_names(tmp_path: Path) -> None:
@@ -246,5 +231,46 @@ async def test_an_organisation_is_found_by_name_and_workspace_or_by_its_id() -> 
         assert await founded(runtime, Path("/w"), "tea") is None
         with pytest.raises(Refused, match=r"The organisation 'tea' .* is over"):
             await found_by_id(runtime, team)
+    finally:
+        await runtime.close()
+
+
+class Counting(MemoryLog):
+    """A log that knows how many streams were read."""
+
+    opened: int = 0
+
+    async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> Snapshot | None:
+        """Count it."""
+        self.opened += 1
+        return await super().load_snapshot(stream, fingerprint, upto)
+
+
+async def test_an_organisation_is_found_without_reading_what_else_is_in_the_log() -> None:
+    log = Counting()
+    runtime = Runtime(log)
+    try:
+        first = await found(runtime, evolve(founders(), workspace="/w"))
+        await runtime.ask(first, CancelTask(task_id=BASE))
+        team = await found(runtime, evolve(founders(), workspace="/w"))
+        for number in range(5):
+            other = await runtime.create(
+                f"{number}", [(AgentId("a"), AgentSpec(name="a", manager=True))], workspace="/w"
+            )
+            await runtime.stop(other)
+        log.opened = 0
+        assert await founded(runtime, Path("/w"), "tea") == team
+        assert log.opened == 2, "the one that is over, and it"
+    finally:
+        await runtime.close()
+
+
+async def test_an_old_organisation_with_a_random_id_is_found_too() -> None:
+    runtime = Runtime(MemoryLog())
+    try:
+        base = AddTask(name="Base", intention="", manager=MANAGER, driver="manager", standing=True)
+        team = await runtime.create("tea", founders().members, kit=KIT, workspace="/w", begin=(base,))
+        await runtime.stop(team)
+        assert await founded(runtime, Path("/w"), "tea") == team
     finally:
         await runtime.close()

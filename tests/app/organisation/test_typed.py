@@ -2,12 +2,12 @@
 
 import pytest
 
+from greenroom.app.organisation.commands import COMMANDS, COMMANDS_ZH
 from greenroom.app.organisation.typed import (
-    COMMANDS,
-    COMMANDS_ZH,
     Address,
     ByHand,
     Decision,
+    Here,
     InGroup,
     Leaves,
     Looks,
@@ -20,6 +20,13 @@ from greenroom.app.organisation.typed import (
     Unclear,
     understood,
 )
+
+HERE = Here(
+    letters={2: "question", 3: "duty", 4: "approval", 5: "stage"},
+    agents=frozenset({"wu", "ann", "ben"}),
+    groups=frozenset({"us"}),
+)
+"""What a person can mean in these tests."""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +48,13 @@ from greenroom.app.organisation.typed import (
         ("n", Decision(number=None, words="no")),
         ("yes 4", Decision(number=4, words="yes")),
         ("yes 4 always", Decision(number=4, words="always")),
-        ("no 4 too dear", Decision(number=4, words="no too dear")),
+        ("no 4", Decision(number=4, words="no")),
+        ("no 4 Too dear", Decision(number=4, words="no Too dear")),
+        ("/no 4 too dear", Decision(number=4, words="no too dear")),
+        ("/done 3 things today", Report(number=3, text="things today")),
+        ("answer 4 42", Reply(number=4, text="42")),
+        ("/to nobody: hello", Address(names=("nobody",), text="hello", how="to")),
+        (" done 3 things today", Plain(text="done 3 things today")),
         ("/no too dear", Decision(number=None, words="no too dear")),
         ("to wu: how are you?", Address(names=("wu",), text="how are you?", how="to")),
         ("to ann, ben: tea is ready", Address(names=("ann", "ben"), text="tea is ready", how="to")),
@@ -71,7 +84,7 @@ from greenroom.app.organisation.typed import (
     ],
 )
 def test_what_a_line_means(line: str, meant: Typed) -> None:
-    assert understood(line) == meant
+    assert understood(line, HERE) == meant
 
 
 @pytest.mark.parametrize(
@@ -93,24 +106,61 @@ def test_what_a_line_means(line: str, meant: Typed) -> None:
         ("/inbx", "Did you mean /inbox? To say it as it is, begin the line with a space."),
         ("inbx", "That was not sent. Did you mean /inbox?"),
         ("Taks", "That was not sent. Did you mean /tasks?"),
-        ("answer", "That was not sent. Type it like this: answer N TEXT"),
-        ("history", "That was not sent. Type it like this: history NAME"),
+        ("answer", "That was not sent. Type it like this: /answer N TEXT"),
+        ("history", "That was not sent. Type it like this: /history NAME"),
         (f"answer {'9' * 5000} x", "answer N TEXT"),
-        ("@wu how are you?", "That was not sent. Type it like this: to NAME: TEXT"),
+        ("@wu how are you?", "That was not sent. Type it like this: /to NAME: TEXT"),
         ("/" + "x" * 3000, f"There is no command /{'x' * 40}…."),
         ("/", "There is no command /."),
         ("/etc/hosts is broken", "There is no command /etc/hosts."),
     ],
 )
 def test_what_is_unclear_says_how_to_type_it(line: str, said: str) -> None:
-    meant = understood(line)
+    meant = understood(line, HERE)
     assert isinstance(meant, Unclear)
     assert said in meant.why
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("done 3 things today, now plan the rest", "If you mean letter 3, begin the line with a slash: /done 3 …"),
+        ("Failed 3 times already, please look why", "begin the line with a slash: /failed 3 …"),
+        ("No 4 cups are alike, write about that", "begin the line with a slash: /no 4 …"),
+        ("yes 4 of them", "begin the line with a slash: /yes 4 …"),
+        ("answer 2 questions for me: when and where?", "begin the line with a slash: /answer 2 …"),
+        ("done 9 Mild.", "No letter 9 waits for you."),
+        ("yes 9", "No letter 9 waits for you."),
+        ("done 2 Mild.", "Letter 2 is not answered with `done`"),
+        ("failed 4 No cup.", "Letter 4 is not answered with `failed`"),
+        ("answer 3 Mild.", "Letter 3 is not answered with `answer`"),
+        ("answer 5 Mild.", "Letter 5 is not answered with `answer`"),
+        ("yes 2", "Letter 2 is not answered with `yes`"),
+        ("no 3", "Letter 3 is not answered with `no`"),
+        ("tell me: what is green tea?", "There is no agent 'me'."),
+        ("ask wu, around: who knows tea?", "There is no agent 'around'."),
+        ("group work: how do we do it?", "There is no group 'work'."),
+    ],
+)
+def test_a_sentence_that_begins_like_a_command_is_neither_done_nor_sent(line: str, said: str) -> None:
+    meant = understood(line, HERE)
+    assert isinstance(meant, Unclear)
+    assert meant.why.startswith("That was not sent. ")
+    assert said in meant.why
+    assert meant.why.endswith("To say it as it is, begin the line with a space.")
+    chinese = understood(line, HERE, "zh")
+    assert isinstance(chinese, Unclear)
+    assert chinese.why.startswith("未发送。")
+    assert chinese.why.endswith("请在行首加一个空格。")
+
+
+def test_how_a_stage_went_on_is_reported_like_a_duty() -> None:
+    assert understood("done 5 Mild.", HERE) == Report(number=5, text="Mild.")
+
+
 @pytest.mark.parametrize("line", ["/anser 2 x", "/xyzzy", "/answer two x", "inbx", "answer", "tool a {b}"])
 def test_what_is_unclear_is_said_in_chinese_to_who_speaks_it(line: str) -> None:
-    meant = understood(line, "zh")
+    meant = understood(line, HERE, "zh")
     assert isinstance(meant, Unclear)
     assert any(words in meant.why for words in ("没有命令", "请这样输入", "未发送", "不是JSON"))
 
@@ -123,5 +173,5 @@ def test_every_command_is_told_of_in_both_languages() -> None:
 
 def test_every_command_that_is_offered_is_understood() -> None:
     for name, about in COMMANDS.items():
-        meant = understood(f"/{name}")
+        meant = understood(f"/{name}", HERE)
         assert not (isinstance(meant, Unclear) and "There is no command" in meant.why), about

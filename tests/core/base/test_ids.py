@@ -1,7 +1,9 @@
 """Ids tell whose they are."""
 
+import pytest
+
 from greenroom.core.base import ids
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import AgentId, looks_like, mixed
 
 ANN, BOB = AgentId("ann"), AgentId("bob")
 
@@ -24,3 +26,40 @@ def test_an_owner_is_read_back_from_an_id() -> None:
     assert (ids.waiter_of(waiting), ids.awaited_of(waiting)) == (ANN, BOB)
     assert ids.agent_of(ids.step_id(BOB, 1)) == BOB
     assert ids.task_of(ids.stage_id(ids.task_id(3), 2)) == "t3"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("ann", "ann", True),
+        ("ann", "ANN", True),
+        ("ann", "ａｎｎ", True),
+        ("ann", "a\ufe0fnn", True),
+        ("straße", "STRASSE", True),
+        ("José", "Jose\u0301", True),
+        ("小明", "小明", True),
+        ("ann", "anna", False),
+        ("小明", "小红", False),
+    ],
+)
+def test_names_can_be_taken_for_each_other_whatever_their_letters_case_and_form(
+    one: str, other: str, alike: bool
+) -> None:
+    assert looks_like(one, other) is looks_like(other, one) is alike
+
+
+@pytest.mark.parametrize(
+    ("name", "is_mixed"),
+    [
+        ("ann", False),
+        ("анна", False),
+        ("άννα", False),
+        ("小明-ann", False),
+        ("writer-2", False),
+        ("\u0430nn", True),
+        ("ann\u03b1", True),
+        ("анна\u03b1", True),
+    ],
+)
+def test_a_name_is_mixed_that_has_letters_of_scripts_that_look_alike(name: str, is_mixed: bool) -> None:
+    assert mixed(name) is is_mixed

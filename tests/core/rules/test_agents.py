@@ -87,6 +87,18 @@ def test_an_id_that_other_ids_are_made_with_is_refused(name: str) -> None:
     House.furnished().refused("bad_agent_id", AddAgent(agent_id=AgentId(name), spec=SPEC))
 
 
+@pytest.mark.parametrize("name", ["Cy", "CY", "ｃｙ", "cy\ufe0f"])
+def test_an_id_that_can_be_taken_for_another_one_is_refused_also_when_that_one_is_gone(name: str) -> None:
+    house = House.furnished()
+    assert "'cy'" in house.refused("agent_exists", AddAgent(agent_id=AgentId(name), spec=SPEC)).why
+    house.do(RemoveAgent(agent_id=CY)).refused("agent_exists", AddAgent(agent_id=AgentId(name), spec=SPEC))
+
+
+@pytest.mark.parametrize("name", ["System", "DOOR", "ｄoor", "\ufe0f", "b\u043eb", "\u03b1nn"])
+def test_an_id_that_hides_what_it_is_is_refused(name: str) -> None:
+    House.furnished().refused("bad_agent_id", AddAgent(agent_id=AgentId(name), spec=SPEC))
+
+
 @pytest.mark.req("MAS-60")
 def test_an_id_is_never_given_twice_not_even_after_its_agent_is_gone() -> None:
     house = House.furnished()
@@ -282,6 +294,13 @@ def test_what_an_agent_keeps_for_good_only_grows_a_line_below_the_other_and_outl
 def test_a_heading_in_it_is_of_the_third_level_or_lower(heading: str) -> None:
     house = House.furnished().do(Remember(content="### Low\n#hashtag"), by=CY)
     house.refused("high_heading", Remember(content=heading), by=CY)
+
+
+@pytest.mark.req("MAS-68")
+@pytest.mark.parametrize("line", ["---", "===\nmore", " - "])
+def test_what_is_remembered_makes_no_heading_of_what_was_remembered_before(line: str) -> None:
+    house = House.furnished().do(Remember(content=line), by=BOB).do(Remember(content="### Low\nKim likes tea."), by=CY)
+    house.refused("high_heading", Remember(content=line), by=CY)
 
 
 def test_it_is_an_agents_own_and_neither_empty_nor_endless() -> None:

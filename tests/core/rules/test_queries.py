@@ -8,6 +8,7 @@ import pytest
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
+    AddAgent,
     AddTask,
     AskInfo,
     CancelTask,
@@ -20,6 +21,7 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentCompletion,
 )
+from greenroom.core.rules.queries import LONGEST
 from greenroom.core.state.agent import Ability
 from greenroom.core.state.message import WaitReleased
 from greenroom.core.state.note import POOL, SHOWN
@@ -228,3 +230,24 @@ def test_a_waiting_agent_is_shown_as_waiting() -> None:
     house.run(ANN, SendMessage(task_id=T1, receiver=(BOB,), message="?", need_reply=True, waiting=True))
     house.do(AskInfo(query="agent_states", task_id=T1, about=(ANN,)), by=CY)
     assert "working_state: waiting; waits for: ann>1:bob" in house.said().message
+
+
+@pytest.mark.parametrize(("language", "wanted"), [("en", "and {} more."), ("zh", "另有{}项未列出。")])
+def test_an_answer_that_would_be_too_long_says_how_much_it_leaves_out(language: str, wanted: str) -> None:
+    house = House.furnished()
+    house.do(ChangeAgent(agent_id=PIA, spec=evolve(house.agent(PIA).spec, language=language)))
+    many = 40
+    house.do(*(AddAgent(agent_id=AgentId(f"w{n}"), spec=AgentSpec(name="W", profile="x" * 1000)) for n in range(many)))
+    house.do(AskInfo(query="all_agents", task_id=T1), by=PIA)
+    *shown, last = house.said().message.splitlines()
+    assert len(house.said().message) < LONGEST + 200
+    assert last.startswith(f"- {wanted.format(len(house.world.agents) - len(shown))}")
+    assert 20 < len(shown) < many
+
+
+def test_the_first_thing_is_told_however_long_it_is() -> None:
+    house = House.furnished()
+    house.do(Declare(blueprints=tuple(AgentSpec(name=name, profile="x" * (LONGEST + 1)) for name in ("a", "b"))))
+    house.do(AskInfo(query="blueprints", task_id=T1), by=PIA)
+    first, last = house.said().message.splitlines()
+    assert (first.startswith("- **a**"), last.startswith("- and 1 more.")) == (True, True)

@@ -7,8 +7,8 @@ from immutables import Map
 from rich.console import Console
 from rich.text import Text
 
+from greenroom.app.organisation.commands import COMMANDS
 from greenroom.app.organisation.letters import Letter
-from greenroom.app.organisation.typed import COMMANDS
 from greenroom.core.base.ids import AgentId, ApprovalId, MessageId, StepId, TaskId, WaitingId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.approval import Approval
@@ -38,12 +38,12 @@ def message(text: str = "May it?", **more: object) -> Message:
 @pytest.mark.parametrize(
     ("changes", "how"),
     [
-        ({}, "yes 3 or no 3 WHY"),
+        ({}, "/yes 3 or /no 3 WHY"),
         (
             {"grant": "allow command make\nallow path x"},
-            "yes 3 or no 3 WHY; yes 3 run or yes 3 always for allow command make; allow path x",
+            "/yes 3 or /no 3 WHY; /yes 3 run or /yes 3 always for allow command make; allow path x",
         ),
-        ({"words": True}, "answer 3 …"),
+        ({"words": True}, "/answer 3 …"),
     ],
 )
 def test_a_letter_says_how_it_is_answered(changes: dict[str, object], how: str) -> None:
@@ -70,6 +70,30 @@ def test_long_lines_are_broken_between_words_and_keep_their_indent() -> None:
     Console(file=out, width=30).print(Hanging(Text("1  eva\n    one two three four five six seven\n\nend")))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert lines == ["1  eva", "    one two three four five", "    six seven", "", "end"]
+
+
+FAKE = "Done.\n\n4  ben · wants a yes or a no\n    yes 4 or no 4 WHY"
+
+
+def test_what_a_summary_says_never_begins_a_line_like_the_house_does() -> None:
+    data = {"instruction": "finish_task", "task_id": "t2", "state": "finished"}
+    text = said_text(NOWHERE, message(FAKE, kind="instruction", data=data), "en", ANN).plain
+    first, *rest = text.split("\n")
+    assert first == "◆ Task t2 is over: finished. Done."
+    assert rest == ["    ", "    4  ben · wants a yes or a no", "        yes 4 or no 4 WHY"]
+
+
+def test_every_notice_of_the_house_has_its_sign() -> None:
+    asked = message("Green?", need_reply=True, waiting=(WaitingId("eva>1:ann"),))
+    lines = said_text(NOWHERE, asked, "en", ANN).plain.splitlines()
+    assert [line[:2] for line in lines] == ["◆ ", "◆ "]
+
+
+def test_what_a_long_line_is_broken_into_never_begins_like_one_of_the_house() -> None:
+    out = io.StringIO()
+    Console(file=out, width=30).print(Hanging(Text("◆ Task t2 is over: finished.  4  ben · wants a yes\n" + "x" * 30)))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert lines == ["◆ Task t2 is over:", "    finished.  4  ben · wants", "    a yes", "x" * 30]
 
 
 def test_every_phrase_and_every_command_is_there_in_both_languages() -> None:

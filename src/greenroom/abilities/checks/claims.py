@@ -110,11 +110,11 @@ class Facts:
 
 def unproven(text: str, facts: Facts) -> tuple[str, ...]:
     """The claims in this text that nothing proves, each in a sentence."""
-    every = [one for said in _sentences(text[:LONGEST]) for one in _wrong(said, facts)]
+    every = [one for said in sentences(text[:LONGEST]) for one in _wrong(said, facts)]
     return tuple(dict.fromkeys(every))
 
 
-def _sentences(text: str) -> Iterator[str]:
+def sentences(text: str) -> Iterator[str]:
     """One after the other. What stands in a list belongs to the line that announces it."""
     above = ""
     for line in _prose(text):
@@ -141,7 +141,7 @@ def _wrong(said: str, facts: Facts) -> Iterator[str]:
     yield from _adding(said, facts)
 
 
-def _is_open(said: str, start: int, end: int) -> bool:
+def is_open(said: str, start: int, end: int) -> bool:
     """Whether what stands there is denied, planned or the like: by anything before it, or in its own clause."""
     clause = CLAUSE.search(said, end)
     before = QUOTED.sub("", said[:start])
@@ -154,7 +154,7 @@ def _files(said: str, facts: Facts) -> Iterator[str]:
     if bool(gone) == bool(done):
         return  # nothing is claimed, or who knows which of both
     for path, start, end in (*_quoted(said), *_bare(said)):
-        if _is_open(said, start, end):
+        if is_open(said, start, end):
             continue
         there = facts.exists(path)
         if done and not there:
@@ -206,18 +206,18 @@ def _tests(said: str, facts: Facts) -> Iterator[str]:
         match = TEST.fullmatch(quoted[1])
         if match is None or any(match[1] in one for one in facts.tests):
             continue
-        if not _is_open(said, quoted.start(), quoted.end()):
+        if not is_open(said, quoted.start(), quoted.end()):
             yield f"It speaks of the test {match[1]!r}, and no such test ran."
 
 
 def _passing(said: str, facts: Facts) -> Iterator[str]:
     every = ALL_PASS.search(said)
-    if every is not None and facts.passed is None and not _is_open(said, every.start(), every.end()):
+    if every is not None and facts.passed is None and not is_open(said, every.start(), every.end()):
         yield "It says that all tests pass, and no clean run of the checks on this tree proves it."
         return
     for match in NUMBER.finditer(said):
         number = int(match[1] or match[2])
-        if _is_open(said, match.start(), match.end()):
+        if is_open(said, match.start(), match.end()):
             continue
         if facts.passed is None:
             yield f"It says that {number} tests pass, and no clean run of the checks on this tree proves it."
@@ -230,7 +230,7 @@ def _adding(said: str, facts: Facts) -> Iterator[str]:
     for match in ADDED.finditer(said) if facts.added is not None else ():
         word = next(one for one in match.groups() if one is not None).lower()
         number = NUMBERS[word] if word in NUMBERS else int(word)
-        if facts.added is not None and number > facts.added and not _is_open(said, match.start(), match.end()):
+        if facts.added is not None and number > facts.added and not is_open(said, match.start(), match.end()):
             yield f"It says that {number} tests were added; in the run that counts {facts.added} are new."
 
 

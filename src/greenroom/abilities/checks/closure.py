@@ -10,6 +10,7 @@ import fnmatch
 import posixpath
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -19,7 +20,7 @@ from greenroom.abilities.checks.looking import Look
 from greenroom.core.base.records import record
 from greenroom.core.ports.checks import Check
 
-MOST: Final = 400
+MOST: Final = 2000
 """Files that are followed."""
 
 FOLDERS: Final = frozenset(
@@ -88,10 +89,18 @@ class Closure:
 
 def closure(checks: Iterable[Check], look: Look, within: str = ".") -> Closure:
     """What judges in these checks, as `look` sees the base. `within` is the workspace's path in what is seen."""
-    found = _Following(look)
+    found = _Following(_Remembered(look))
     for check in checks:
         found.follow(check, placed(within or ".", check.folder))
     return found.closure
+
+
+class _Remembered:
+    """A look that asks for each folder once: a folder of a thousand tests is asked about a thousand times."""
+
+    def __init__(self, look: Look) -> None:
+        self.read = look.read
+        self.names = cache(look.names)
 
 
 class _Following:
@@ -129,7 +138,8 @@ class _Following:
         if path.endswith(IMPORTING):
             for one in imported(path, text, self._top):
                 self._import(one, folder)
-            self._mentions(as_called(text), folder)
+            paths = (line for line in as_called(text).splitlines() if "/" in line or "." in line)
+            self._mentions("\n".join(paths), folder)
         elif posixpath.splitext(path)[1] in SCRIPTS:
             self._text(text, folder)
             if posixpath.dirname(path) not in ("", folder):  # a script may go to its own folder first

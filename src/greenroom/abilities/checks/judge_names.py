@@ -43,6 +43,7 @@ SET_UP: Final = frozenset(
             "clippy.toml",
         ),
         *(".clippy.toml", "rustfmt.toml", ".rustfmt.toml", "nextest.toml", "checkstyle.xml", ".swiftlint.yml"),
+        *(".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmrc", ".pnpmfile.cjs", "bunfig.toml"),
         *("ctestcustom.cmake", "dart_test.yaml", "analysis_options.yaml", ".luacov"),
     }
 )

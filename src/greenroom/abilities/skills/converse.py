@@ -31,9 +31,6 @@ FULL: Final = 0.75
 CROWDED: Final = 0.95
 """How much of it is too much, if summing up has failed."""
 
-GENEROUS: Final = 5
-"""Bytes that a token has, if it has many: what is too long by this count is too long by every other."""
-
 TOO_LONG: Final = "it is longer than the model may write at once (`max_output`)"
 
 PATIENCE: Final = 2
@@ -173,8 +170,8 @@ def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript
     tokens = transcript.tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
     rounds, window = role.spec.history.summary_rounds, model.card.window
     if transcript.fresh < 2:
-        least = (transcript.size + role.size + len(newest.encode())) // GENEROUS
-        return Outcome(state="failed", error=_too_much(least, model)) if least > window else None
+        error = voice.too_much(model, transcript.size + role.size + len(newest.encode()))
+        return Outcome(state="failed", error=error) if error else None
     if not (tokens > FULL * window or 0 < rounds <= transcript.fresh):
         return None
     if transcript.stuck >= PATIENCE:
@@ -192,13 +189,6 @@ def _put_off(bench: Bench, skill: str, intention: str, text: str) -> Outcome:
     )
     queued = QueueSteps(agent_id=step.agent_id, works=works, place="next")
     return Outcome(result={"deferred": skill}, intents=(queued,))
-
-
-def _too_much(tokens: int, model: Model) -> str:
-    return (
-        f"That is more than {tokens:,} tokens, and {model.name} reads {model.card.window:,} at once. "
-        "Say it in less, or in parts; or take a model with a larger window."
-    )
 
 
 def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str, circle: str | None = None) -> Outcome:

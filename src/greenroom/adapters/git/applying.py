@@ -115,7 +115,7 @@ def halfway(paper: Paper, found: Halfway) -> WorkspaceFault:
         f"{_named(found.failed)} cannot be written ({found.failed.strerror}), and what was done by then could not be "
         f"taken back ({_named(found.back)}: {found.back.strerror}): {where}, all others are as they were. Nothing is "
         f"lost, both versions are kept in the repository ({applied_ref(paper.id)}). Make room or give the right: the "
-        "next command brings it to an end.",
+        "next `apply`, `undo` or `run` here brings it to an end.",
     )
 
 

@@ -49,6 +49,12 @@ async def diff(house: House, base: str, tip: str, *, limit: int = UNIFIED) -> Di
     return Diff(changes=told, text=text[:limit].decode(errors="replace"), cut=len(text) > limit)
 
 
+async def patch(house: House, base: str, tip: str) -> bytes:
+    """What changed from one commit to another, as `git apply` takes it."""
+    pair = (await commit_of(house, base), await commit_of(house, tip))
+    return await house.plain.ask("diff-tree", *QUIET, "-p", "-M", "--binary", "--full-index", *pair)
+
+
 def _changes(said: list[str]) -> list[Change]:
     found, place = [], 0
     while place < len(said) - 1:

@@ -1,8 +1,9 @@
 """What of some work a person's hooks would run when it is committed: they run as the person, behind no walls.
 
-Looked for are hooks that lie in the tree or lead into it, files that those name, what such files name in turn, and the
-settings of programs that keep hooks for people. What tests import is not followed: who lets a hook run the tests at
-each commit lets it run the work.
+Looked for are hooks that lie in the tree or lead into it, all that those name (a file, or a folder with whatever is
+below it), what files that they name do in turn, and the settings of programs that keep hooks for people. Where only a
+run could tell, everything counts that is not there for people to read. What tests import is not followed: who lets a
+hook run the tests at each commit lets it run the work.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.git.comparing import contents, delta
+from greenroom.adapters.git.comparing import contents, delta, paths
+from greenroom.adapters.git.hook_words import DOCS, mentioned, of_code, runs_anything, spoken
 from greenroom.adapters.git.house import House
 
 HOOKS: Final = (
@@ -51,17 +53,17 @@ KEEPERS: Final[Mapping[str, Sequence[str]]] = {
 USED: Final = ("scripts", "husky", "lint-staged", "simple-git-hooks", "pre-commit")
 """Parts of a package.json that say what to run; the rest of it may change."""
 
-PROGRAMS: Final = ("", ".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".mk")
-READ: Final = ("", ".sh", ".bash", ".zsh", ".yml", ".yaml", ".toml", ".ini", ".mk")
-"""How files end that name what they run."""
+SHELLS: Final = ("", ".sh", ".bash", ".zsh", ".yml", ".yaml", ".toml", ".ini", ".mk", ".cfg", ".json")
+"""How files end in which command lines stand; all others are programs that load others."""
 
+FRAMEWORK: Final = KEEPERS["prek"][0]
+LOCAL: Final = re.compile(r"repo:\s*['\"]?(?:local|[./~])")
+FOUND_BY_LOOKING: Final = re.compile(r"importlib|__import__|runpy|\bexec\(|\beval\(|glob|listdir|iterdir|readdir|walk")
 WORD: Final = re.compile(r"[\w@%+.~/-]+")
 MOST: Final = 50
-"""Files that are followed."""
+"""Files that are followed; a hook that leads to more may run anything."""
 
 LARGEST: Final = 64 * 1024
-DEEP: Final = 8
-"""Folders in a name of which the beginning may be a variable's value."""
 
 
 async def hook_files(house: House, base: str, tip: str) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ async def hook_files(house: House, base: str, tip: str) -> tuple[str, ...]:
         return ()
     changed = frozenset(one.path for one in await delta(house, base, tip))
     folder = Path(os.fsdecode(await house.as_person().ask("rev-parse", "--git-path", "hooks")).rstrip("\n"))
-    look = Look(house.repository.root, changed)
+    look = Look(house.repository.root, changed, await paths(house, base))
     found = await asyncio.to_thread(look.found, house.repository.root / folder, house.habits.programs)
     same = await _same_scripts(house, base, tip, [one for one in found if posixpath.basename(one) == NODE])
     return tuple(sorted(found - same))
@@ -79,13 +81,13 @@ async def hook_files(house: House, base: str, tip: str) -> tuple[str, ...]:
 async def filter_files(house: House, base: str, tip: str) -> tuple[str, ...]:
     """Of those the filters: without them there is nothing to commit."""
     changed = frozenset(one.path for one in await delta(house, base, tip))
-    look = Look(house.repository.root, changed)
-    return tuple(sorted({path for text in house.habits.filters for path in look.named(text, "") if path in changed}))
+    look = Look(house.repository.root, changed, await paths(house, base))
+    return tuple(sorted(await asyncio.to_thread(look.followed, [(one, "") for one in house.habits.filters])))
 
 
-async def _same_scripts(house: House, base: str, tip: str, paths: Sequence[str]) -> set[str]:
-    old, new = await contents(house, base, paths), await contents(house, tip, paths)
-    return {one for one in paths if _scripts(old.get(one, b"")) == _scripts(new.get(one, b""))}
+async def _same_scripts(house: House, base: str, tip: str, some: Sequence[str]) -> set[str]:
+    old, new = await contents(house, base, some), await contents(house, tip, some)
+    return {one for one in some if _scripts(old.get(one, b"")) == _scripts(new.get(one, b""))}
 
 
 def _scripts(content: bytes) -> object:
@@ -100,44 +102,52 @@ def _scripts(content: bytes) -> object:
 class Look:
     """A look at a person's tree, in which these files are going to change."""
 
-    def __init__(self, root: Path, changed: frozenset[str]) -> None:
+    def __init__(self, root: Path, changed: frozenset[str], there: Iterable[str]) -> None:
         self._root = root
         self._changed = changed
+        self._there = frozenset(there)
 
     def found(self, folder: Path, programs: Iterable[str]) -> set[str]:
-        """Of the changed files those that hooks in a folder, or programs that settings name, lead to."""
+        """Of the changed files those that hooks in a folder, or programs that settings name, may run."""
         own = self._inside(folder)
         found = {one for one in self._changed if own and _is_hook(one, own)}
-        texts, seen = deque((one, "") for one in programs), set[str]()
+        texts = [(one, "") for one in programs]
         for place in self._hooks(folder):
-            texts.append((_text(place), posixpath.dirname(self._inside(place))))
+            texts.append((_text(place), self._inside(place)))
             found |= {self._inside(place)} & self._changed
-        while texts and len(seen) < MOST:
-            for path in self.named(*texts.popleft()):
-                found |= {path} & self._changed
-                if path not in seen and self._is_read(path):
-                    seen.add(path)
-                    texts.append((_text(self._root / path), posixpath.dirname(path)))
+        return found | self.followed(texts)
+
+    def followed(self, begun: Iterable[tuple[str, str]]) -> set[str]:
+        """Of the changed files those that these texts lead to, each with the path at which it lies in the tree."""
+        texts, seen, found = deque(begun), set[str](), set[str]()
+        while texts:
+            text, path = texts.popleft()
+            said = spoken(text, self._root) if _is_told(path) else of_code(text)
+            found |= self._may_run(text, said, path)
+            for one in (mentioned(self._there, said, around=False) | self._told_in(said)) - seen:
+                seen.add(one)
+                texts.append((_text(self._root / one), one))
+            if len(seen) > MOST:
+                return found | self._below("")
         return found
 
-    def named(self, text: str, folder: str) -> set[str]:
-        """Files of the tree that a text names, seen from the tree's own folder or from this one; and those in which
-        programs that it names are told what to run."""
-        words = set(WORD.findall(text))
-        found = {path for word in words for path in self._paths(word, folder) if _ends(path, PROGRAMS)}
-        patterns = {one for word in words for one in KEEPERS.get(posixpath.basename(word), ())}
-        found |= {path for path in self._changed if any(_is_like(path, one) for one in patterns)}
-        return found | {one for one in patterns if (self._root / one).is_file()}
+    def _may_run(self, text: str, said: str, path: str) -> set[str]:
+        """The changed files that one text may run. What a program finds by looking around lies beside it."""
+        found = mentioned(self._changed, said) | (self._told_in(said) & self._changed)
+        if _is_told(path):
+            return found | (self._below("") if runs_anything(said) else set())
+        beside = posixpath.dirname(path)
+        return found | (self._below(beside) if beside or FOUND_BY_LOOKING.search(text) else set())
 
-    def _paths(self, word: str, folder: str) -> Iterator[str]:
-        """What a word may mean: it may begin with a variable, and a module of Python has dots in its name."""
-        parts = [one for one in word.split("/") if one not in ("", ".")]
-        for start in range(min(len(parts), DEEP)):
-            name = "/".join(parts[start:])
-            for one in (name, posixpath.join(folder, name), f"{name.replace('.', '/')}.py"):
-                path = posixpath.normpath(one)
-                if path in self._changed or (not path.startswith("..") and (self._root / path).is_file()):
-                    yield path
+    def _below(self, folder: str) -> set[str]:
+        start = f"{folder}/" if folder else ""
+        return {one for one in self._changed if one.startswith(start) and not one.lower().endswith(DOCS)}
+
+    def _told_in(self, text: str) -> set[str]:
+        """Files in which programs that a text names are told what to run."""
+        words = set(WORD.findall(text))
+        patterns = {one for word in words for one in KEEPERS.get(posixpath.basename(word), ())}
+        return {path for path in self._there | self._changed if any(_is_like(path, one) for one in patterns)}
 
     def _hooks(self, folder: Path) -> Iterator[Path]:
         """Hooks that run. Husky's own folder has a file for each, which runs the person's in the one above."""
@@ -153,9 +163,6 @@ class Look:
         path = where.relative_to(root).as_posix()
         return "" if ".git" in path.split("/") else path
 
-    def _is_read(self, path: str) -> bool:
-        return _ends(path, READ) or posixpath.basename(path) in (NODE, *MAKE)
-
 
 def _is_hook(path: str, folder: str) -> bool:
     """Whether a file lies where hooks are; husky's own folder is one below the person's."""
@@ -170,12 +177,13 @@ def _is_like(path: str, pattern: str) -> bool:
     return fnmatch(path, pattern) or fnmatch(path, f"*/{pattern}")
 
 
-def _ends(path: str, endings: Sequence[str]) -> bool:
-    return posixpath.splitext(path)[1].lower() in endings
+def _is_told(path: str) -> bool:
+    """Whether command lines stand in a file."""
+    return posixpath.splitext(path)[1].lower() in SHELLS
 
 
 def _text(place: Path) -> str:
-    """What stands in a file; of a package.json what it says is to be run."""
+    """What stands in a file; of a package.json what it says is to be run, and of other settings likewise."""
     try:
         with place.open("rb") as file:
             content = file.read(LARGEST)
@@ -183,4 +191,12 @@ def _text(place: Path) -> str:
         return ""
     if place.name == NODE:
         return str(_scripts(content))
-    return content.decode(errors="replace")
+    text = content.decode(errors="replace")
+    return _entries(text) if place.name == FRAMEWORK else text
+
+
+def _entries(text: str) -> str:
+    """What a configuration of pre-commit runs of the tree itself: other hooks come from elsewhere and read files."""
+    local = [one for one in re.split(r"(?m)^\s*-\s+(?=repo:)", text) if LOCAL.match(one)]
+    lines = (line.strip(" -") for one in local for line in one.splitlines())
+    return "\n".join(line.partition(":")[2] for line in lines if line.startswith(("entry:", "args:")))

@@ -90,9 +90,13 @@ async def taken_back(house: House, paper: Paper) -> Undone | Clashes:
 
 
 async def recover(house: House) -> None:
-    """Bring to an end whatever a kill left in the middle."""
+    """Bring to an end whatever a kill left in the middle. What a person has taken back by then themselves, because all
+    files are as before, is not done again."""
     for paper in await unfinished(house):
-        if paper.state == "applying":
+        if paper.state == "applying" and await asyncio.to_thread(untouched, ground_of(house), paper.changes):
+            await moved(house, paper.moves.back(), paper.token)  # folders and drafts that were made for it
+            await save(house, evolve(paper, state="dropped"))
+        elif paper.state == "applying":
             await finish(house, paper)
         else:
             await taken_back(house, paper)

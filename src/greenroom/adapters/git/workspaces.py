@@ -71,17 +71,15 @@ class GitWorkspace:
         largest: int = LARGEST,
         secret: Named = nothing,
     ) -> GitWorkspace:
-        """The workspace that a folder is, or is in; what a kill left half done is brought to an end.
+        """The workspace that a folder is, or is in. Nothing in it is touched: who only looks must not change files, not
+        even to bring to an end what a kill left half done.
 
         A file that git does not know and that is `secret` by its name stays where it is, and only there. Of a folder
         that is in no repository all that was is kept in `own`, or in the cache: who empties that loses it.
         """
         around = dict(os.environ if env is None else env)
         repository = await asyncio.to_thread(_found, folder, cache, own or cache, around.get("HOME", ""))
-        found = cls(await House.open(repository, cache / repository.key, around), largest=largest, secret=secret)
-        if not hooked.at_work(found._house):
-            await found._whole(asyncio.sleep(0))
-        return found
+        return cls(await House.open(repository, cache / repository.key, around), largest=largest, secret=secret)
 
     @property
     def root(self) -> str:
@@ -93,8 +91,14 @@ class GitWorkspace:
         """The workspace's path in it."""
         return self._house.repository.within
 
+    async def recover(self) -> None:
+        """Bring to an end what a kill left half done, unless a commit of it still goes on."""
+        if not hooked.at_work(self._house):
+            await self._whole(asyncio.sleep(0))
+
     async def snapshot(self, run: str) -> Snapshot:
-        """What is there now."""
+        """What is there now; half of some work is not taken for a person's."""
+        await self.recover()
         return await snapshots.snapshot(self._house, run, largest=self._largest, secret=self._secret)
 
     async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
@@ -132,6 +136,10 @@ class GitWorkspace:
     async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
         """What changed from one commit to another."""
         return await comparing.diff(self._house, base, tip, limit=limit)
+
+    async def patch(self, base: str, tip: str) -> bytes:
+        """All of it, for `git apply`."""
+        return await comparing.patch(self._house, base, tip)
 
     async def paths(self, commit: str) -> Sequence[str]:
         """All files in a commit."""
@@ -175,8 +183,13 @@ class GitWorkspace:
     async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
         """Make the tree what it was before."""
 
+        before = await load(self._house, applied)
+
         async def undone() -> Undone | Clashes | Buried:
-            return await undoing.undo(self._house, await load(self._house, applied), revert=revert)
+            now = await load(self._house, applied)
+            if before.state == "undoing" and now.state == "undone":  # a kill had left the rest of it
+                return Undone(paths=now.paths, commit=now.commit)
+            return await undoing.undo(self._house, now, revert=revert)
 
         return await self._whole(undone())
 
@@ -196,9 +209,9 @@ class GitWorkspace:
         task = asyncio.create_task(alone_with_it())
         try:
             return await asyncio.shield(task)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as stopped:
             await asyncio.wait((task,))
-            raise
+            raise stopped from task.exception()
         finally:
             work.close()
 

@@ -30,6 +30,9 @@ from greenroom.core.ports.workspace import Mark, Recorded, WorkspaceFault
 STAND_INS: Final = frozenset({".greenroom", ".claude", ".mcp.json"})
 """What commands must not make: where there is none, the walls put an empty one."""
 
+RECENT: Final = 200
+"""Commits among which that of a step is looked for: far more than can be going on at once, however long a run is."""
+
 
 class GitWorktree:
     """`place` is a folder of ours: the files lie in its `tree`, what we know of them in its `index`."""
@@ -99,10 +102,9 @@ class GitWorktree:
         return await value_of(self._house, self._ref)
 
     async def _found(self, key: str, tip: str) -> str:
-        """The commit with this key, if there is one since the base."""
-        said = await self._house.plain.ask(
-            "log", "--first-parent", "--no-show-signature", "-z", "--format=%H%n%B", f"{self._base}..{tip}"
-        )
+        """The commit with this key, if it is among the newest since the base: who was killed is the first to go on."""
+        words = ("log", "--first-parent", "--no-show-signature", f"--max-count={RECENT}", "-z", "--format=%H%n%B")
+        said = await self._house.plain.ask(*words, f"{self._base}..{tip}")
         for one in os.fsdecode(said).split("\0"):
             commit, _, message = one.partition("\n")
             mark = mark_of(message)

@@ -23,13 +23,13 @@ Tree: TypeAlias = Callable[[], Awaitable[str]]
 """The name of the tree as it is now: the same for the same files."""
 
 AGAIN: Final = 2
-"""How often tests that newly fail are run again, to see whether they are flaky; a whole check only once."""
+"""How often tests that newly fail are run again by themselves: who fails there too need not be run with the others."""
 
 SELECTED: Final = 50
 """Tests that are named on a command line at most."""
 
-LONG: Final = 120.0
-"""Seconds: a check that takes longer, and cannot run single tests, is not run again."""
+LONG: Final = 300.0
+"""Seconds: a check that takes longer is not run again."""
 
 NO_REPORT: Final = (
     "On the base it made a report of its tests, and now it makes none: what ran is not what ran then, or was ended "
@@ -124,21 +124,30 @@ class ProjectChecks:
         return ran, text
 
     async def _flaky(self, check: Check, ran: Ran, old: Ran | None, witness: Witness) -> frozenset[str]:
-        """Those of what newly fails that pass when they are run again on the same tree."""
+        """Those of what newly fails that pass when the whole check is run again on the same tree. That one passes by
+        itself says nothing: it may fail beside the others, every time, for what the work has done."""
         known = old.failing if old is not None else frozenset[str]()
         doubtful = frozenset(one for one in ran.failing - known if not one.endswith(".py"))  # no file fails by chance
         if check.kind != "test" or not doubtful or ran.outcome != "failed":
             return frozenset()
-        line = _selecting(check, doubtful)
-        if not line and ran.seconds > LONG:
+        if ran.seconds > LONG:
             return frozenset()
-        flaky: set[str] = set()
-        for _ in range(AGAIN if line else 1):
+        line = _selecting(check, doubtful)
+        hopeful = await self._pass_alone(check, line, doubtful, witness) if line else doubtful
+        if not hopeful:
+            return frozenset()
+        again, _text = await run_once(check, self._commands, witness)
+        return frozenset(name for name in hopeful if _passes(again, name))
+
+    async def _pass_alone(self, check: Check, line: str, doubtful: frozenset[str], witness: Witness) -> frozenset[str]:
+        """Those that pass when nothing else runs: a small run that mostly saves a large one."""
+        found: set[str] = set()
+        for _ in range(AGAIN):
             again, _text = await run_once(check, self._commands, witness, line)
-            flaky |= {name for name in doubtful if _passes(again, name)}
-            if flaky == doubtful:
+            found |= {name for name in doubtful if _passes(again, name)}
+            if found == doubtful:
                 break
-        return frozenset(flaky)
+        return frozenset(found)
 
     def _as_it_is(self, check: Check) -> Check:
         """The check with what its line stands for in this tree: when the work changes that, the digest tells."""

@@ -10,7 +10,7 @@ from greenroom.abilities.checks.meddling import Meddled
 from greenroom.abilities.checks.syntax import SyntaxFault
 from greenroom.app.checks.receipts import Receipt, base_report, receipts
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.checks import Check, Checked, Compared, Report
+from greenroom.core.ports.checks import AS_A_WHOLE, Check, Checked, Compared, Report
 from greenroom.core.state.step import Step
 
 TOLD: int = 5
@@ -23,7 +23,7 @@ class Delivered:
     `says` of it, held against the `facts`.
 
     `unfollowed` says what of its judges nobody has looked at. `restored` is a run of the same checks on it with
-    everything that judges it put back as it was on the base.
+    everything that judges it put back as it was on the base; where no judge was changed, with all test files put back.
     """
 
     tree: str
@@ -73,6 +73,7 @@ def verdict(
     missing = [*_missing(needed, every, counting, delivered.tree), *_from_nothing(counting, base), *left]
     missing += [str(fault) for fault in delivered.broken]
     changed = [*_changed(counting, base), *(one.said for one in delivered.meddled)]
+    missing += _vouched(delivered.restored) if not changed else ()
     cleared = bool(changed) and _as_before(counting, delivered.restored)
     facts = delivered.facts
     claims: tuple[str, ...] = ()
@@ -139,6 +140,32 @@ def _from_nothing(counting: Sequence[Receipt], base: Report | None) -> Iterator[
             yield (
                 f"{one.check!r} could not run on the base ({before[one.check]}), and now it ends well and names no "
                 "test that passes: by itself that proves nothing."
+            )
+    yield from _blind(counting)
+
+
+def _blind(counting: Sequence[Receipt]) -> Iterator[str]:
+    """Checks that fail as a whole, before the work and after it. Whatever it breaks, they would say the same."""
+    for one in counting:
+        now = one.checked
+        old = now.compared.old if now.compared is not None else ()
+        named = now.kind != "test" and AS_A_WHOLE not in old
+        if one.outcome == "clean" and old and not now.passed and not named:
+            yield (
+                f"{one.check!r} fails on the base as a whole, so it proves nothing: mend it first, or name another "
+                "check."
+            )
+
+
+def _vouched(restored: Report | None) -> Iterator[str]:
+    """Tests that pass only beside what the work has put among them. That old ones alone do not cover what is new (all
+    of them pass, and the check fails as a whole) is no failure."""
+    for one in restored.checks if restored is not None else ():
+        new = one.compared.new if one.compared is not None and one.kind == "test" else ()
+        if new and not (one.passed and one.outcome == "failed" and new == (AS_A_WHOLE,)):
+            yield (
+                f"{one.check!r} passes only beside the test files of the work; with those put back as they were, it "
+                f"fails: {_names(new)}."
             )
 
 

@@ -11,11 +11,14 @@ import asyncio
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from greenroom.abilities.checks.claims import Facts, among
 from greenroom.abilities.checks.closure import closure
+from greenroom.abilities.checks.judge_names import is_test
 from greenroom.abilities.checks.meddling import judges, meddled, run_by_checks
+from greenroom.abilities.checks.undone import undone
+from greenroom.abilities.skills.talk.origins import told_meanwhile
 from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.carded import CardedTool
 from greenroom.abilities.tools.propose_plan import NAME as PLANS
@@ -30,7 +33,7 @@ from greenroom.app.jobs.judging import Judges, put_back
 from greenroom.app.jobs.place import History, Place
 from greenroom.app.jobs.recording import COMMIT, TREE, mark
 from greenroom.core.base.records import Data, evolve, record
-from greenroom.core.ports.checks import REPORT, Check, Report, as_data
+from greenroom.core.ports.checks import REPORT, Check, Report, as_data, from_data
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
@@ -107,7 +110,7 @@ class Deliver(CardedTool):
 
     async def run(self, bench: Bench) -> Outcome:
         """Record what there is, run what has not run on this very tree, judge, and end the work or say what is
-        missing."""
+        missing. What a person has said meanwhile is read before anything ends."""
         said = str((bench.step.work.instruction_content or {}).get("said", ""))
         steps = await self._history(bench.world.team.team_id)
         tried = sum(one.work.executor == NAME and one.thread_id == bench.step.thread_id for one in steps) + 1
@@ -121,9 +124,10 @@ class Deliver(CardedTool):
         found = _with_remarks(judged.found, stopped)
         if await worktree.tree() != tree:
             found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
+        after = _next(bench.step, delivered, found, tried, sums_up=bench.agent.spec.history.need_summary)
         return Outcome(
             result={**_result(found, judged, tree), **({COMMIT: made.commit} if made is not None else {})},
-            intents=(_next(bench.step, delivered, found, tried, sums_up=bench.agent.spec.history.need_summary),),
+            intents=() if told_meanwhile(bench.world, bench.step) else (after,),
             blobs=tuple(blob for one in (judged.report, judged.restored) if one is not None for blob in one.blobs),
         )
 
@@ -134,13 +138,16 @@ class Deliver(CardedTool):
         steps, report, restored = list(history), None, None
         found = self._verdict(steps, delivered)
         if not changes:
-            return Judged(found=_as_it_was(found, steps))
+            return Judged(found=_as_it_was(found, steps, delivered.says))
         if _unrun(self._plan.run, found):
             report = await self._ran((), bench)
             steps.append(evolve(bench.step, state="finished", result={REPORT: as_data(report)}))
             found = self._verdict(steps, delivered)
         if found.changed and not found.missing:
             found, restored = await self._judged_as_before(delivered, changes, steps, bench)
+        elif not found.missing and _among_tests(changes):
+            restored = _known(history, delivered.tree) or await self._by_old_tests(changes, bench)
+            found = self._verdict(steps, evolve(delivered, restored=restored))
         if found.missing and not self._prepares and any(map(_lacks, found.receipts)):
             found = evolve(found, missing=(*found.missing, UNINSTALLED))
         return Judged(found=found, report=report, restored=restored)
@@ -160,13 +167,19 @@ class Deliver(CardedTool):
                 break
         return found, restored
 
+    async def _by_old_tests(self, changes: Sequence[str], bench: Bench) -> Report | None:
+        """What the old tests say by themselves: a test file that is only added runs beside them, and may put something
+        in the place of what they test."""
+        tests = tuple(one.name for one in self._plan.run if one.kind == "test")
+        return await self._ran([one for one in changes if is_test(one)], bench, only=tests) if tests else None
+
     def _verdict(self, steps: Sequence[Step], delivered: Delivered) -> Verdict:
         return verdict(self._plan.run, steps, delivered, left=(*self._plan.left, *delivered.unfollowed))
 
-    async def _ran(self, paths: Sequence[str], bench: Bench) -> Report:
-        """All checks on a fresh copy, with these files put back."""
+    async def _ran(self, paths: Sequence[str], bench: Bench, *, only: Sequence[str] = ()) -> Report:
+        """All checks, or these, on a fresh copy, with these files put back."""
         async with self._judges(paths, bench) as checker:
-            return await checker.run((), bench)
+            return await checker.run(only, bench)
 
     async def _delivered(self, said: str, tree: str, changes: Sequence[str]) -> Delivered:
         every = await self._place.contents(changes)
@@ -190,6 +203,18 @@ def _unrun(needed: Sequence[Check], found: Verdict) -> bool:
     return any(one.name not in known for one in needed)
 
 
+def _among_tests(changes: Sequence[str]) -> bool:
+    """Whether the work has test files, and more than those: without them it would be the base, which is known."""
+    tests = sum(map(is_test, changes))
+    return 0 < tests < len(changes)
+
+
+def _known(history: Sequence[Step], tree: str) -> Report | None:
+    """What the old tests have said of this very tree before."""
+    told = [one.result or {} for one in history if one.work.executor == NAME and one.state == "finished"]
+    return next((from_data(one[RESTORED]) for one in told if one.get(TREE) == tree and RESTORED in one), None)
+
+
 def _lacks(one: Receipt) -> bool:
     """Whether a check failed for something that is not there."""
     return one.outcome != "clean" and LACKS.search(f"{one.checked.reason}\n{one.checked.excerpt}") is not None
@@ -202,11 +227,13 @@ def _with_remarks(found: Verdict, stopped: Sequence[str]) -> Verdict:
     return evolve(found, remarks=(*found.remarks, f"Ended before it was judged: {', '.join(stopped)} (background)."))
 
 
-def _as_it_was(found: Verdict, steps: Sequence[Step]) -> Verdict:
-    """Where nothing was changed, there is nothing to check: an answer counts if nothing in it is untrue."""
+def _as_it_was(found: Verdict, steps: Sequence[Step], said: str) -> Verdict:
+    """Where nothing was changed, there is nothing to check: an answer counts if nothing in it is untrue, and if it
+    speaks of nothing that was done."""
     meant = any(_means_to_change(one) for one in steps)
-    claims = (*found.claims, *((UNCHANGED,) if meant else ()))
-    return evolve(found, state="unproven" if claims else "verified", missing=(), changed=(), claims=claims)
+    claims = (*found.claims, *undone(said), *((UNCHANGED,) if meant else ()))
+    state: Literal["verified", "unproven"] = "unproven" if claims else "verified"
+    return evolve(found, state=state, receipts=(), missing=(), changed=(), claims=claims)
 
 
 def _means_to_change(step: Step) -> bool:
@@ -255,6 +282,8 @@ def as_kept(found: Verdict) -> Data:
 
 def spoken(found: Verdict) -> str:
     """A verdict as an agent reads it."""
+    if found.verified and not found.receipts:
+        return "No file was changed, so nothing was checked: it counts as an answer."
     if found.verified:
         return "Verified: every check ran on this tree, and nothing newly fails."
     parts = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from greenroom.abilities.checks.finding.below import projects_below
 from greenroom.abilities.checks.finding.found import found
 from greenroom.app.checks.choices import own_choices
 from greenroom.app.checks.folder import FolderLook
@@ -12,13 +13,22 @@ from greenroom.app.checks.planning import Plan, planned, proposed, together
 from greenroom.app.jobs.preparing import Setup
 from greenroom.app.settings.layers import load
 from greenroom.app.trust.ledger import own_ledger
+from greenroom.core.ports.checks import Check
 
 
 def plan_of(root: Path, *, walls: bool) -> Plan:
     """The plan; `walls` say that commands run behind some that hold."""
     loaded = load({}, os.environ, root)
-    every = together(proposed(loaded.settings.checks, loaded), found(FolderLook(root)))
+    every = _every(proposed(loaded.settings.checks, loaded), FolderLook(root))
     return planned(every, own_choices().of(root), own_ledger().trusted(root), walls=walls)
+
+
+def _every(proposals: tuple[Check, ...], look: FolderLook) -> tuple[Check, ...]:
+    """What is proposed and what the root has; where no test is among that, what the projects below it have too."""
+    above = together(proposals, found(look))
+    if any(one.kind == "test" for one in above):
+        return above
+    return together(proposals, found(look, (".", *projects_below(look))))
 
 
 def setup_of(root: Path, *, walls: bool) -> Setup:

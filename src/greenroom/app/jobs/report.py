@@ -58,9 +58,9 @@ class JobReport:
         return (
             *_stat(self.diff.changes),
             *_receipts(self.verdict),
-            *_unread(self.diff.changes),
+            *_unread(self.diff.changes, self.verdict),
             *_noted("in a merge when it began, and taken as they lay there", self.conflicted),
-            *_noted("not in the copy", [f"{one.path} ({WHY[one.why]})" for one in self.left_out]),
+            *_noted("not in the copy", [f"{one_line(one.path)} ({WHY[one.why]})" for one in self.left_out]),
             *_open(self.verdict),
         )
 
@@ -91,11 +91,18 @@ def verdict_in(steps: Iterable[Step]) -> Data:
     return found
 
 
+def one_line(name: str) -> str:
+    """A file's name on one line: one that has a line end in it, or another sign that nobody sees, is written with it.
+    Else it would be a line of its own, and could say whatever a check says."""
+    return name if name.isprintable() else repr(name)
+
+
 def _stat(changes: Sequence[Change]) -> Sequence[str]:
     if not changes:
         return ("No file was changed.",)
-    wide = max(len(one.path) for one in changes[:SHOWN])
-    lines = [f"  {one.path:{wide}}  {_counted(one)}" for one in changes[:SHOWN]]
+    names = [one_line(one.path) for one in changes[:SHOWN]]
+    wide = max(map(len, names))
+    lines = [f"  {name:{wide}}  {_counted(one)}" for name, one in zip(names, changes, strict=False)]
     more = [f"  and {len(changes) - SHOWN} more"] if len(changes) > SHOWN else []
     added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
     files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
@@ -105,11 +112,13 @@ def _stat(changes: Sequence[Change]) -> Sequence[str]:
 def _noted(what: str, every: Sequence[str]) -> Sequence[str]:
     """What of the person's files the copy never had, or had in an odd state."""
     more = f" and {len(every) - FEW} more" if len(every) > FEW else ""
-    return (f"Note: {what}: {', '.join(every[:FEW])}{more}",) if every else ()
+    return (f"Note: {what}: {', '.join(map(one_line, every[:FEW]))}{more}",) if every else ()
 
 
 def _counted(one: Change) -> str:
-    what = f" (was {one.before})" if one.kind == "renamed" else f" {one.kind}" if one.kind != "changed" else ""
+    what = (
+        f" (was {one_line(one.before)})" if one.kind == "renamed" else f" {one.kind}" if one.kind != "changed" else ""
+    )
     return f"binary{what}" if one.binary else f"+{one.added} −{one.removed}{what}"
 
 
@@ -124,9 +133,11 @@ def _receipts(verdict: Data) -> Sequence[str]:
     ]
 
 
-def _unread(changes: Sequence[Change]) -> Sequence[str]:
-    """What was written for people: no check says whether it is true."""
-    docs = [one.path for one in changes if one.kind != "deleted" and one.path.lower().endswith(DOCS)]
+def _unread(changes: Sequence[Change], verdict: Data) -> Sequence[str]:
+    """What was written for people: no check says whether it is true. A file that a check uses is none of those."""
+    told = [text for name in ("missing", "changed", "remarks") for text in _texts(verdict, name)]
+    written = [one_line(one.path) for one in changes if one.kind != "deleted" and one.path.lower().endswith(DOCS)]
+    docs = [one for one in written if not any(text.startswith(f"{one}, which ") for text in told)]
     more = f" and {len(docs) - FEW} more" if len(docs) > FEW else ""
     return (f"NOT verified: docs, which no check reads: {', '.join(docs[:FEW])}{more}",) if docs else ()
 
@@ -139,4 +150,9 @@ def _open(verdict: Data) -> Sequence[str]:
 
 def _texts(verdict: Data, name: str) -> Sequence[str]:
     held = verdict.get(name)
-    return [str(one) for one in held] if isinstance(held, Sequence) and not isinstance(held, str) else []
+    return [_plain(str(one)) for one in held] if isinstance(held, Sequence) and not isinstance(held, str) else []
+
+
+def _plain(text: str) -> str:
+    """A sentence with names in it, on one line."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

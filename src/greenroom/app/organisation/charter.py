@@ -6,8 +6,7 @@ limits.
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from greenroom.app.settings.reading import Raw, fit, meant, read_toml
 from greenroom.app.settings.schema import Caps, Named, Shape, Table
 from greenroom.app.settings.values import Unfit
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.ids import looks_like, mixed
 from greenroom.core.base.records import record
 
 TEAMS: Final = "teams"
@@ -154,25 +154,24 @@ def _misnamed(path: Path) -> list[str]:
     return []
 
 
-def same(one: str) -> str:
-    """A name as it is compared: two that differ only in case would be taken for each other."""
-    return unicodedata.normalize("NFKC", one).casefold()
-
-
 def bad_people(people: Sequence[str], managers: Sequence[str], others: Sequence[str] = ()) -> Iterator[str]:
     """Why people cannot be called so: a name means one, however it is written. `others` are the agents there are."""
-    known: dict[str, str] = {}
-    house = {same(one) for one in (MANAGER, *ROLES, *names.RESERVED)}
-    for one in people:
-        before = known.setdefault(same(one), one)
-        if same(one) in {same(name) for name in managers}:
+    for place, one in enumerate(people):
+        before = next((other for other in people[:place] if other != one and looks_like(one, other)), None)
+        if mixed(one):
+            yield f"{one!r} mixes letters of scripts that look alike. Write this person's name in one of them."
+        elif _among(one, managers):
             yield f"{one!r} is a person and a manager. Give one of them another name."
-        elif same(one) in house:
+        elif _among(one, (MANAGER, *ROLES, *names.RESERVED)):
             yield f"{one!r} is what the house calls one of its own. Give this person another name."
-        elif same(one) in {same(name) for name in others}:
+        elif _among(one, others):
             yield f"{one!r} is an agent already. Give this person another name."
-        elif before != one:
+        elif before is not None:
             yield f"{before!r} and {one!r} could be taken for each other. Give one of them another name."
+
+
+def _among(one: str, others: Iterable[str]) -> bool:
+    return any(looks_like(one, other) for other in others)
 
 
 def _contradictions(found: Mapping[str, object], source: str) -> list[str]:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents import values
-from greenroom.app.organisation.charter import bad_people, charters, folder_of, path_of, same
+from greenroom.app.organisation.charter import bad_people, charters, folder_of, path_of
 from greenroom.app.organisation.names import MANAGER, in_language
 from greenroom.app.settings.layers import for_everybody
 from greenroom.app.settings.reading import short
 from greenroom.app.settings.sharing import tell_git
 from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.ids import looks_like
 from greenroom.core.base.records import record
 
 TEMPLATES: Final = {
@@ -116,7 +117,7 @@ def text(wish: Wish) -> str:
 def _check(root: Path, wish: Wish) -> None:
     """Everything that goes into the file is such that it can be read again, and nobody is taken for another."""
     _fit("an organisation's name", values.name, wish.name)
-    alike = next((one for one in charters(root) if one != wish.name and same(one) == same(wish.name)), None)
+    alike = next((one for one in charters(root) if one != wish.name and looks_like(one, wish.name)), None)
     if alike is not None:
         why = f"{wish.name!r} could be taken for the organisation {alike!r}, which is there already."
         raise Refused(Rejected(code="team_exists", why=why, hint="Choose another name."))

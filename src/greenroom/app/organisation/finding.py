@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import count, takewhile
 from pathlib import Path
 
+from greenroom.app.clock import team_id_for
 from greenroom.app.lookup import find
 from greenroom.app.organisation.names import BASE, KIT
 from greenroom.app.runtime import Runtime
@@ -29,9 +32,25 @@ async def organisations(runtime: Runtime) -> AsyncIterator[tuple[TeamId, World]]
 
 async def founded(runtime: Runtime, root: Path, name: str) -> TeamId | None:
     """The organisation that the charter of this name in this workspace has become; None before it was founded."""
-    async for team, world in organisations(runtime):
+    team = await _by_its_id(runtime, str(root), name)
+    if team is not None:
+        return team
+    async for other, world in organisations(runtime):  # an old one, whose id is random
         if (world.team.name, world.team.workspace) == (name, str(root)):
-            return team
+            return other
+    return None
+
+
+async def _by_its_id(runtime: Runtime, workspace: str, name: str) -> TeamId | None:
+    """The first that is not over of the ids that its name and place give it: no other log is read."""
+    known = {info.stream for info in await runtime.log.streams() if info.head.version}
+    ids = (team_id_for(KIT, workspace, name, str(number)) for number in count(1))
+    for team in takewhile(known.__contains__, ids):
+        with suppress(StoreFault):
+            world = await runtime.world(team)
+            its = (world.team.kit, world.team.name, world.team.workspace)
+            if its == (KIT, name, workspace) and BASE in world.tasks:
+                return team
     return None
 
 

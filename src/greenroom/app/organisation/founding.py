@@ -1,4 +1,4 @@
-"""Founding an organisation: its managers, its people and the task that never ends; and keeping it as its charter says.
+"""Founding an organisation: its managers, its people and the task that never ends.
 
 All of it is one commit: the team, its first agents, then the base task with the first manager, whose stages may run.
 """
@@ -19,9 +19,9 @@ from greenroom.app.settings.schema import Caps
 from greenroom.app.talks.founding import model_of, voiced
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
+from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve, record
-from greenroom.core.rules.intents import AddAgent, AddParticipants, AddTask, ChangeAgent, Intent, SetLimits
+from greenroom.core.rules.intents import AddTask
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.world import World
 
@@ -172,23 +172,3 @@ async def _create(runtime: Runtime, founders: Founders, team: TeamId) -> None:
         begin=(base,),
         named=team,
     )
-
-
-def renewed(world: World, founders: Founders) -> tuple[Intent, ...]:
-    """What makes an organisation what its charter says by now: who came, who is another one, what it may spend.
-
-    Nobody is sent away for not being in a file: they may have work.
-    """
-    new = [(name, spec) for name, spec in founders.members if name not in world.agents and name not in world.retired]
-    same = [(name, spec) for name, spec in founders.members if name in world.agents]
-    limits = world.budgets[TEAM_BUDGET].limits
-    return (
-        *(AddAgent(agent_id=name, spec=spec) for name, spec in new),
-        *(_joins(tuple(name for name, _ in new)) if new else ()),
-        *(ChangeAgent(agent_id=name, spec=spec) for name, spec in same if spec != world.agents[name].spec),
-        *((SetLimits(budget_id=TEAM_BUDGET, limits=founders.limits),) if limits != founders.limits else ()),
-    )
-
-
-def _joins(agents: tuple[AgentId, ...]) -> tuple[AddParticipants, ...]:
-    return (AddParticipants(task_id=BASE, agents=agents),)

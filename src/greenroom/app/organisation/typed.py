@@ -1,8 +1,9 @@
 """What a person types in an organisation, as data: whom it is for, or what it is to do. Everything else is a request.
 
-`/answer 2 …` is always a command; without the slash it is one where it can mean nothing else. What only looks like one
-is not sent: somebody who mistypes is asked. A line that begins with a space is always said, never done; `//` says a
-slash.
+`/answer 2 …` is always a command; without the slash it is one where it can mean nothing else: that letter is open and
+answered so, these people are there, and it does not go on like a sentence ("done 3 things today"). What only looks like
+one is neither done nor sent: somebody who mistypes is asked. A line that begins with a space is always said, never
+done; `//` says a slash.
 """
 
 from __future__ import annotations
@@ -13,54 +14,13 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias
 
-from greenroom.app.organisation.names import CHINESE, in_language
+from immutables import Map
+
+from greenroom.app.organisation.commands import COMMANDS, commands
+from greenroom.app.organisation.letters import Kind
+from greenroom.app.organisation.names import in_language
+from greenroom.app.organisation.refusals import WHY
 from greenroom.core.base.records import Data, record
-
-COMMANDS: Final = {
-    "answer": "N TEXT  answer letter N",
-    "done": "N REPORT  your duty in letter N is done",
-    "failed": "N WHY  your duty in letter N cannot be done",
-    "yes": "N  let the step of letter N run; `yes N run`, `yes N always`",
-    "no": "N WHY  do not let it run",
-    "to": "NAME: TEXT  write to somebody who is to answer; to two: a,b: TEXT",
-    "tell": "NAME: TEXT  write to somebody who need not answer",
-    "ask": "NAME: TEXT  want something of somebody",
-    "group": "NAME: TEXT  say it in a group, and to agents that you @name",
-    "form": "GROUP ann, ben  talk with others in a group",
-    "tool": "NAME {…}  use a tool by hand; for a stage: tool NAME in t2.s1 {…}",
-    "inbox": "what waits for you",
-    "notices": "what the house has told you",
-    "tasks": "what is worked on",
-    "who": "who there is, and what they do",
-    "history": "NAME  what was said between you and somebody",
-    "resume": "let go on what stands still",
-    "help": "what can be typed here",
-    "exit": "leave; the organisation stays",
-}
-"""The commands, and what each does. What it takes comes before two spaces."""
-
-COMMANDS_ZH: Final = {
-    "answer": "N 内容  回复第N条消息",
-    "done": "N 汇报  第N条消息中的职责已完成",
-    "failed": "N 原因  第N条消息中的职责无法完成",
-    "yes": "N  批准第N条消息中的步骤；yes N run 或 yes N always 表示长期批准",
-    "no": "N 原因  拒绝第N条消息中的步骤",
-    "to": "名字: 内容  给某人发消息并要求回复；多人：a,b: 内容",
-    "tell": "名字: 内容  给某人发消息，无需回复",
-    "ask": "名字: 内容  请某人办事；直接输入文字则发给管理者",
-    "group": "群组: 内容  在群组中发言；用@点名的Agent也会收到",
-    "form": "群组 ann, ben  与他人建立群组",
-    "tool": "工具 {…}  手动使用工具；绑定到阶段：tool 工具 in t2.s1 {…}",
-    "inbox": "等您处理的消息",
-    "notices": "系统通知",
-    "tasks": "进行中的任务",
-    "who": "有谁，在做什么",
-    "history": "名字  您与某人的对话",
-    "resume": "继续暂停的内容",
-    "help": "可以输入什么",
-    "exit": "离开；组织保留",
-}
-"""The same in Chinese."""
 
 OTHER_NAMES: Final = {"quit": "exit", "q": "exit", "bye": "exit", "?": "help", "y": "yes", "n": "no", "mail": "inbox"}
 ALONE: Final = ("inbox", "notices", "tasks", "who", "resume", "help", "exit", "quit", "yes", "no", "y", "n")
@@ -75,6 +35,9 @@ NEAR: Final = 0.8
 SHOWN: Final = 40
 """Characters of a word that is no command."""
 
+GRANTS: Final = ("run", "always")
+"""For how long a yes can be."""
+
 DIGITS: Final = 9
 """Digits of a number that can be that of a letter."""
 
@@ -85,8 +48,17 @@ LITERAL: Final = {
     "en": "To say it as it is, begin the line with a space.",
     "zh": "要原样发送，请在行首加一个空格。",
 }
-HOW: Final = {"en": "Type it like this: {name} {takes}  ({about})", "zh": "请这样输入：{name} {takes}（{about}）"}
+HOW: Final = {"en": "Type it like this: /{name} {takes}  ({about})", "zh": "请这样输入：/{name} {takes}（{about}）"}
 NOT_SENT: Final = {"en": "That was not sent. {hint} {literal}", "zh": "未发送。{hint}{literal}"}
+NO_LETTER: Final = {"en": "No letter {number} waits for you.", "zh": "没有等待您处理的第{number}条消息。"}
+OTHER_KIND: Final = {
+    "en": "Letter {number} is not answered with `{name}`; `inbox` says how.",
+    "zh": "第{number}条消息不能用 {name} 回复；inbox 说明如何回复。",
+}
+EITHER: Final = {
+    "en": "If you mean letter {number}, begin the line with a slash: /{name} {number} …",
+    "zh": "如果是指第{number}条消息，请以斜杠开头：/{name} {number} …。",
+}
 NO_JSON: Final = {
     "en": "What follows the tool's name is no JSON: {error}.",
     "zh": "工具名之后的内容不是JSON：{error}。",
@@ -99,6 +71,13 @@ CALLED: Final = re.compile(r"@[\w.-]+(?:\s|[,:：，]|$)")
 COLON: Final = re.compile("[:：]")
 COMMA: Final = re.compile("[,，]")
 NAMED: Final = re.compile(r"(?<![\w@])@([\w.-]+)")
+
+TAKES: Final[Mapping[str, tuple[Kind, ...]]] = {
+    "answer": ("question", "approval"),
+    **dict.fromkeys(("done", "failed"), ("duty", "stage")),
+    **dict.fromkeys(("yes", "no"), ("approval",)),
+}
+"""The kinds of letters that are answered so."""
 
 Look: TypeAlias = Literal["inbox", "notices", "tasks", "who", "history", "help"]
 
@@ -200,8 +179,17 @@ Typed: TypeAlias = (
 )
 
 
-def understood(line: str, language: str = "en") -> Typed:
-    """What a line means; what is unclear is said in this language."""
+@record
+class Here:
+    """What a person can mean: the letters that they owe an answer to, by number; who is there, and which groups."""
+
+    letters: Mapping[int, Kind] = Map()
+    agents: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+
+def understood(line: str, here: Here, language: str = "en") -> Typed:
+    """What a line means here; what is unclear is said in this language."""
     if line[:1].isspace():
         return Plain(text=line.strip())
     text = line.strip()
@@ -209,22 +197,59 @@ def understood(line: str, language: str = "en") -> Typed:
         return Plain(text=text[1:])
     if text.startswith("/"):
         return _command(text[1:], language)
-    meant = text.lower() in ALONE or any(one.match(text) for one in (NUMBERED, ADDRESSED, TOOL))
-    return _command(text, language) if meant else _mistyped(text, language) or Plain(text=text)
+    if text.lower() in ALONE or any(one.match(text) for one in (NUMBERED, ADDRESSED, TOOL)):
+        meant = _command(text, language)
+        doubt = _doubt(text, meant, here, language)
+        return meant if not doubt else _not_sent(doubt, language)
+    return _mistyped(text, language) or Plain(text=text)
+
+
+def _doubt(text: str, meant: Typed, here: Here, language: str) -> str:
+    """Why a line without a slash may be meant otherwise than as the command that it looks like."""
+    match meant:
+        case Reply(number=int(number)) | Report(number=int(number)) | Decision(number=int(number)):
+            name, _, rest = (*text.split(maxsplit=2), "")[:3]
+            other = _other_letter(name.lower(), number, here, language)
+            return other or _sentence(name.lower(), number, rest, language)
+        case Address(names=names):
+            gone = next((one for one in names if one not in here.agents), None)
+            return in_language(WHY["unknown_agent"], language).format(name=gone) if gone is not None else ""
+        case InGroup(group=group) if group not in here.groups:
+            return in_language(WHY["unknown_group"], language).format(name=group)
+        case _:
+            return ""
+
+
+def _other_letter(name: str, number: int, here: Here, language: str) -> str:
+    """That letter is not there, or takes another answer."""
+    kind = here.letters.get(number)
+    if kind in TAKES[name]:
+        return ""
+    return in_language(NO_LETTER if kind is None else OTHER_KIND, language).format(number=number, name=name)
+
+
+def _sentence(name: str, number: int, rest: str, language: str) -> str:
+    """It goes on in lower case after the number, as in "No 2 cups are alike": nobody can tell."""
+    if not rest[:1].islower() or (name == "yes" and rest.lower() in GRANTS):
+        return ""
+    return in_language(EITHER, language).format(number=number, name=name)
+
+
+def _not_sent(hint: str, language: str) -> Unclear:
+    literal = in_language(LITERAL, language)
+    return Unclear(why=in_language(NOT_SENT, language).format(hint=hint, literal=literal))
 
 
 def _mistyped(text: str, language: str) -> Unclear | None:
     """A line of one word that is a command without what it takes, or nearly one that takes nothing; or a call to
     somebody, which is for them and not for the manager."""
-    word, literal = text.lower(), in_language(LITERAL, language)
+    word = text.lower()
     if word in COMMANDS or CALLED.match(text):
-        how = _how(word if word in COMMANDS else "to", language)
-        return Unclear(why=in_language(NOT_SENT, language).format(hint=how.why, literal=literal))
+        return _not_sent(_how(word if word in COMMANDS else "to", language).why, language)
     near = get_close_matches(word, (one for one in ALONE if len(one) >= SHORT), n=1, cutoff=NEAR)
     if not near or len(word) < SHORT or not word.isalpha():
         return None
-    hint = in_language(MEANT, language).format(near=near[0])
-    return Unclear(why=in_language(NOT_SENT, language).format(hint=hint, literal=literal))
+    return _not_sent(in_language(MEANT, language).format(near=near[0]), language)
 
 
 def _command(text: str, language: str) -> Typed:
@@ -241,11 +266,6 @@ def _command(text: str, language: str) -> Typed:
         }
         return Unclear(why=in_language(NO_COMMAND, language).format(**known))
     return make(name, rest, language)
-
-
-def commands(language: str) -> Mapping[str, str]:
-    """The commands, and what each does, in a language."""
-    return COMMANDS_ZH if language.partition("-")[0] == CHINESE else COMMANDS
 
 
 def _how(name: str, language: str) -> Unclear:
@@ -279,7 +299,7 @@ def _decided(name: str, rest: str, _language: str) -> Typed:
     number = _number(first)
     if number is None:
         return Decision(number=None, words=f"{name} {rest}".strip())
-    words = more if name == "yes" and more.lower() in ("run", "always") else f"{name} {more}".strip()
+    words = more if name == "yes" and more.lower() in GRANTS else f"{name} {more}".strip()
     return Decision(number=number, words=words)
 
 

@@ -28,6 +28,11 @@ def has_high(text: str) -> bool:
     return marked or any(map(_underlines, lines, lines[1:]))
 
 
+def underlines(above: str, text: str) -> bool:
+    """Whether a text, put under another one, makes a heading of its last line."""
+    return any(map(_underlines, above.splitlines()[-1:], text.splitlines()[:1]))
+
+
 def lowered(text: str) -> str:
     """The text with no heading above the third level, and with one kind of line end."""
     found: list[str] = []

@@ -6,6 +6,8 @@ inside its team, and a fork keeps them.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Final, NewType, TypeAlias
 
@@ -34,6 +36,32 @@ NO_RELATIVE: Final = "no_relative"
 
 TEAM_BUDGET: Final = BudgetId("team")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Signs that count as printable and that nobody sees."""
+
+_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK"})
+"""Scripts with letters that look the same."""
+
+
+def _plain(name: str) -> str:
+    """What a reader takes a name for: whichever case, width or form its letters have."""
+    if name.isascii():
+        return name.lower()
+    shown = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
+    return unicodedata.normalize("NFKC", shown.casefold())
+
+
+def looks_like(one: str, other: str) -> bool:
+    """Whether two names can be taken for each other. Ids of agents and names of people are kept apart by this."""
+    return _plain(one) == _plain(other)
+
+
+def mixed(name: str) -> bool:
+    """Whether letters of several scripts that look alike stand in one name: nobody can tell it from another."""
+    letters = filter(str.isalpha, unicodedata.normalize("NFKC", name))
+    scripts = {unicodedata.name(sign, "").partition(" ")[0] for sign in letters}
+    return len(scripts & _ALIKE) > 1
 
 
 def task_id(ordinal: int) -> TaskId:

@@ -323,6 +323,10 @@ class Workspace(Protocol):
         """What changed from one commit to another."""
         ...
 
+    async def patch(self, base: str, tip: str) -> bytes:
+        """The same, whole and byte for byte, as `git apply` takes it."""
+        ...
+
     async def paths(self, commit: str) -> Sequence[str]:
         """The paths of all files in a commit."""
         ...

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.headings import has_high
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.headings import has_high, underlines
+from greenroom.core.base.ids import AgentId, looks_like, mixed
 from greenroom.core.rules.closing import cancel_steps, settle_mail
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
 from greenroom.core.rules.intents import (
@@ -30,6 +30,9 @@ from greenroom.core.state.world import World, ordered
 AGENT_NAME = re.compile(r"[^\s#@>:!?/,]{1,64}")
 """Ids of steps, threads and messages are made from an agent's id and these signs, so it may not hold them."""
 
+RESERVED: Final = ("", "system", "door")
+"""What nobody is called, because nobody sees it or because the house itself is meant."""
+
 MEMORY: Final = 16_000
 """Characters that an agent remembers for good: it reads all of them in every prompt."""
 
@@ -39,18 +42,9 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
     if not is_manager(draft.world, by):
         return not_manager(by, "make agents")
     world = draft.world
-    if (
-        not AGENT_NAME.fullmatch(intent.agent_id)
-        or not intent.agent_id.isprintable()
-        or intent.agent_id in ("system", "door")
-    ):
-        return Rejected(
-            code="bad_agent_id",
-            why=f"{intent.agent_id!r} cannot be an agent's id.",
-            hint="Use 1 to 64 characters without spaces and without # @ > : ! ? / ,",
-        )
-    if intent.agent_id in world.agents or intent.agent_id in world.retired:
-        return Rejected(code="agent_exists", why=f"The agent id {intent.agent_id!r} is taken.", hint="Choose another.")
+    refused = _bad_name(world, intent.agent_id)
+    if refused is not None:
+        return refused
     spec = intent.spec if intent.spec is not None else world.blueprints.get(intent.blueprint or "")
     if spec is None:
         return unknown("blueprint", str(intent.blueprint), tuple(world.blueprints))
@@ -60,6 +54,30 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
     if refused is not None:
         return refused
     draft.emit(AgentAdded(at=draft.now, agent_id=intent.agent_id, spec=spec, made_by=by, origins=draft.read))
+    return None
+
+
+def _bad_name(world: World, name: AgentId) -> Verdict:
+    """An id is one that ids are made from, that was never used, and that nobody takes for another one."""
+    ours = any(looks_like(name, one) for one in RESERVED)
+    if ours or not AGENT_NAME.fullmatch(name) or not name.isprintable():
+        return Rejected(
+            code="bad_agent_id",
+            why=f"{name!r} cannot be an agent's id.",
+            hint="Use 1 to 64 characters without spaces and without # @ > : ! ? / ,",
+        )
+    if mixed(name):
+        return Rejected(
+            code="bad_agent_id",
+            why=f"{name!r} mixes letters of scripts that look alike.",
+            hint="Write it in one script: Latin, Cyrillic or Greek.",
+        )
+    if name in world.agents or name in world.retired:
+        return Rejected(code="agent_exists", why=f"The agent id {name!r} is taken.", hint="Choose another.")
+    alike = min((one for one in (*world.agents, *world.retired) if looks_like(one, name)), default=None)
+    if alike is not None:
+        why = f"The agent id {name!r} can be taken for {alike!r}."
+        return Rejected(code="agent_exists", why=why, hint="Choose another.")
     return None
 
 
@@ -177,7 +195,7 @@ def remember(draft: Draft, intent: Remember, by: str) -> Verdict:
     content = intent.content.strip()
     if not content:
         return Rejected(code="empty_memory", why="There is nothing to remember.")
-    if has_high(content):
+    if has_high(content) or underlines(agent.memory, content):
         why = "A heading in a memory is of the third level or lower."
         return Rejected(code="high_heading", why=why, hint="Begin it with ###.")
     if len(agent.memory) + len(content) > MEMORY:

@@ -159,7 +159,7 @@ def react(draft: Draft, step: Step, code: str, text: str) -> None:
         agent = draft.world.agents[step.agent_id]
         executor = "reflection" if agent.spec.style == "plan" else "converse"
         work = evolve(step.work, type="skill", executor=executor, instruction_content=None, call_id=None)
-        enqueue(draft, step.thread_id, evolve(work, text_content=text), stage=step.stage_id)
+        enqueue(draft, step.thread_id, evolve(work, text_content=text), stage=step.stage_id, goes_on=True)
 
 
 # ---------------------------------------------------------------------------------------------- instructions

@@ -136,11 +136,13 @@ def _again(draft: Draft, step: Step, retry: int = 0) -> None:
         step.thread_id,
         work,
         place=None if owed is None else next_place(draft.world, agent),
+        message=step.message_id,
         answers=owed,
         after=() if owed is None else draft.asked(step.agent_id),
         stage=step.stage_id,
         jumped=owed is not None,
         retry=retry,
+        goes_on=True,
     )
 
 

@@ -39,6 +39,7 @@ ENGLISH: Final[Words] = {
     "none": "none",
     "nothing": "None.",
     "pool": "shared_message_pool (the newest {} of {})",
+    "more": "and {} more. Ask for those of one task or stage, or for one of them by its id.",
 }
 CHINESE: Final[Words] = {
     "state": "状态：{}",
@@ -60,7 +61,13 @@ CHINESE: Final[Words] = {
     "none": "无",
     "nothing": "无。",
     "pool": "共享消息池 shared_message_pool（最新{}条，共{}条）",
+    "more": "另有{}项未列出。可以查询某个任务或阶段的内容，或按编号查询其中一项。",
 }
+
+LONGEST: Final = 24_000
+"""Characters of an answer: whoever asks reads all of it."""
+
+ABOUT_AGENTS: Final = frozenset({"all_agents", "team_agents", "task_agents", "stage_agents"})
 
 
 def words_of(asker: Agent) -> Words:
@@ -73,8 +80,28 @@ def answer(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
     return _ANSWERS[intent.query](world, intent, asker)
 
 
+def told_of(world: World, intent: AskInfo, asker: Agent) -> tuple[Agent, ...]:
+    """The agents whose own words may stand in the answer: what they remember, or how they were described."""
+    if intent.query == "agent_states":
+        named = (world.agents.get(AgentId(one)) for one in intent.about or (asker.agent_id,))
+        return tuple(one for one in named if one is not None)
+    return tuple(ordered(world.agents)) if intent.query in ABOUT_AGENTS else ()
+
+
 def _lines(*lines: str) -> str:
     return "\n".join(f"- {line}" for line in lines)
+
+
+def _some(parts: Iterable[str], say: Words) -> str:
+    """As many of them as are not too long, at least one, and how many there are beside those."""
+    left, shown, more = LONGEST, list[str](), 0
+    for one in parts:
+        left -= len(one)
+        if shown and left < 0:
+            more += 1
+        else:
+            shown.append(one)
+    return "\n".join(shown) + (f"\n- {say['more'].format(more)}" if more else "")
 
 
 def _task(world: World, task_id: TaskId, stages: Iterable[Stage], say: Words) -> str:
@@ -102,20 +129,21 @@ def _profile(agent: Agent, say: Words) -> str:
 
 
 def _profiles(agents: Iterable[Agent], asker: Agent) -> str:
-    return "\n".join(_profile(agent, words_of(asker)) for agent in agents)
+    say = words_of(asker)
+    return _some((_profile(agent, say) for agent in agents), say)
 
 
 def _managed(world: World, _: AskInfo, asker: Agent) -> str:
     say = words_of(asker)
     mine = [task.task_id for task in ordered(world.tasks) if task.manager == asker.agent_id]
-    return "\n".join(_task(world, task, _stages(world, task), say) for task in mine) or say["nothing"]
+    return _some((_task(world, task, _stages(world, task), say) for task in mine), say) or say["nothing"]
 
 
 def _joined(world: World, _: AskInfo, asker: Agent) -> str:
     name, say = asker.agent_id, words_of(asker)
     mine = [task.task_id for task in ordered(world.tasks) if name in task.group]
     parts = [_task(world, task, [one for one in _stages(world, task) if one.member(name)], say) for task in mine]
-    return "\n".join(parts) or say["nothing"]
+    return _some(parts, say) or say["nothing"]
 
 
 def _one_task(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
@@ -150,8 +178,8 @@ def _one_stage(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
 
 def _blueprints(world: World, _: AskInfo, asker: Agent) -> str:
     say = words_of(asker)
-    known = [say["blueprint"].format(one.name, one.role, one.profile) for one in ordered(world.blueprints)]
-    return _lines(*known) or say["nothing"]
+    known = (say["blueprint"].format(one.name, one.role, one.profile) for one in ordered(world.blueprints))
+    return _some(map(_lines, known), say) or say["nothing"]
 
 
 def _all_agents(world: World, _: AskInfo, asker: Agent) -> str:
@@ -180,7 +208,7 @@ def _agent_states(world: World, intent: AskInfo, asker: Agent) -> str | Rejected
         if agent is None:
             return unknown("agent", name, tuple(world.agents))
         found.append(_agent_state(world, agent, words_of(asker)))
-    return "\n".join(found)
+    return _some(found, words_of(asker))
 
 
 def _agent_state(world: World, agent: Agent, say: Words) -> str:
@@ -200,8 +228,8 @@ def _agent_state(world: World, agent: Agent, say: Words) -> str:
 
 def _abilities(world: World, _: AskInfo, asker: Agent) -> str:
     say = words_of(asker)
-    known = [say["ability"].format(one.name, one.type, one.description) for one in ordered(world.abilities)]
-    return _lines(*known) or say["nothing"]
+    known = (say["ability"].format(one.name, one.type, one.description) for one in ordered(world.abilities))
+    return _some(map(_lines, known), say) or say["nothing"]
 
 
 _ANSWERS: Final[dict[Query, Callable[[World, AskInfo, Agent], str | Rejected]]] = {

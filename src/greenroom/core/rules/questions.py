@@ -10,7 +10,7 @@ from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group,
 from greenroom.core.rules.intents import AskInfo, NeedToolDecision
 from greenroom.core.rules.messages import deliver
 from greenroom.core.rules.origins import known_of_all
-from greenroom.core.rules.queries import answer
+from greenroom.core.rules.queries import answer, told_of
 from greenroom.core.rules.queue import ahead, enqueue, is_open, open_thread, owed_in
 from greenroom.core.rules.telling import tell
 from greenroom.core.rules.waits import release
@@ -50,7 +50,7 @@ def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
             return_waiting_id=returns,
             kind="request" if returns is None else "response",
             sent_at=draft.now,
-            origins=known_of_all(draft) if returns is not None else (),
+            origins=known_of_all(draft, told_of(draft.world, intent, agent)) if returns is not None else (),
         )
         draft.emit(MessageSent(at=draft.now, message=message, thread_id=draft.cause.thread_id if draft.cause else None))
         if returns is not None:
@@ -86,7 +86,15 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdi
     place = ahead(draft.world, draft.world.agents[intent.agent_id], thread, owed)
     told = _instruct(draft, intent, work.intention)
     enqueue(
-        draft, thread, work, place=place, message=told, stage=intent.stage_id, answers=owed, jumped=owed is not None
+        draft,
+        thread,
+        work,
+        place=place,
+        message=told,
+        answers=owed,
+        stage=intent.stage_id,
+        jumped=owed is not None,
+        goes_on=True,
     )
     return None
 

@@ -153,6 +153,7 @@ def enqueue(
     stage: StageId | None = None,
     jumped: bool = False,
     retry: int = 0,
+    goes_on: bool = False,
     origins: Labels = (),
     on_behalf: Principals = (),
 ) -> StepId:
@@ -166,6 +167,7 @@ def enqueue(
         after=after,
         jumped=jumped,
         retry=retry,
+        goes_on=goes_on,
         origins=carried(draft, thread, origins),
         on_behalf=on_behalf or taken_along(draft, thread, home.agent_id),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
+from greenroom.core.base.fences import fenced
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, thread_id
 from greenroom.core.base.records import Data
 from greenroom.core.rules.behalf import given_by_manager
@@ -17,10 +18,12 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
+from greenroom.core.rules.origins import has_read
 from greenroom.core.rules.people import ABOUT, people_of, tell_people
 from greenroom.core.rules.queue import enqueue, open_thread
 from greenroom.core.rules.telling import tell
 from greenroom.core.rules.waits import decider, release_where
+from greenroom.core.state.origin import Labels, untrusted
 from greenroom.core.state.stage import (
     Member,
     MemberChanged,
@@ -149,8 +152,10 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> Verdict:
     draft.emit(
         SubtaskAssigned(at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=subtask.agent)
     )
+    origins = draft.world.tasks[stage.task_id].origins
+    text = _briefing(stage, subtask, untrusted(origins))
     if agent.spec.kind == "human":
-        _ask_human(draft, stage, subtask.agent, _briefing(stage, subtask), {"subtask_id": subtask.subtask_id})
+        _ask_human(draft, stage, subtask.agent, text, {"subtask_id": subtask.subtask_id})
         return None
     thread = open_thread(
         draft,
@@ -161,17 +166,26 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> Verdict:
         on_behalf=given_by_manager(draft, stage.task_id),
     )
     executor = "planning" if agent.spec.style == "plan" else "converse"
-    work = Work(type="skill", executor=executor, intention=subtask.name, text_content=_briefing(stage, subtask))
-    enqueue(draft, thread, work, origins=draft.world.tasks[stage.task_id].origins)
+    work = Work(type="skill", executor=executor, intention=subtask.name, text_content=text)
+    enqueue(draft, thread, work, origins=origins)
     return None
 
 
-def _briefing(stage: Stage, subtask: Subtask) -> str:
+def _briefing(stage: Stage, subtask: Subtask, strange: Labels) -> str:
     """The stage's goal, the agent's own, and what the subtasks it needs have left for it."""
     parts = [f"Stage goal: {stage.intention}", f"Your goal: {subtask.duty}"]
     done = [one for one in stage.subtasks if one.subtask_id in subtask.needs and one.summary]
-    parts += [f"From {one.agent} ({one.name}): {one.summary}" for one in done]
+    if done and strange:
+        parts.append(has_read(strange))
+    parts += [f"From {one.agent} ({one.name}):{_quoted(one.summary, strange)}" for one in done]
     return "\n".join(parts)
+
+
+def _quoted(summary: str, strange: Labels) -> str:
+    """What somebody says of their part, in another one's goal: nothing in it may be taken for a part of that goal."""
+    if summary and (strange or len(summary.splitlines()) > 1):
+        return f"\n{fenced(summary)}"
+    return f" {summary}".rstrip()
 
 
 def _ask_human(draft: Draft, stage: Stage, person: AgentId, text: str, data: Data) -> None:
@@ -191,7 +205,7 @@ def finish_subtask(draft: Draft, intent: FinishSubtask, by: str) -> Verdict:
     manager = draft.world.tasks[stage.task_id].manager
     if by not in (subtask.agent, manager) and not is_trusted(draft.world, by):
         return not_manager(by, f"finish subtask {subtask.subtask_id!r}")
-    refused = _only_summary(draft, by, intent.state == "finished")
+    refused = _for_person(draft, subtask.agent, by) or _only_summary(draft, by, intent.state == "finished")
     if refused is not None:
         return refused
     _end_subtask(draft, stage, subtask.subtask_id, intent.state, intent.summary, intent.evidence)
@@ -287,7 +301,27 @@ def _member(draft: Draft, name: StageId, agent: AgentId, by: str) -> Member | Re
         return Rejected(code="stage_not_running", why=f"Stage {name!r} has not begun.")
     if by not in (agent, draft.world.tasks[stage.task_id].manager) and not is_trusted(draft.world, by):
         return not_manager(by, f"speak for {agent!r}")
-    return member
+    return _for_person(draft, agent, by) or member
+
+
+def _for_person(draft: Draft, agent: AgentId, by: str) -> Rejected | None:
+    """Nobody but the house and people say what a person has done: a model would put words into their mouth."""
+    if is_trusted(draft.world, by) or not people_of(draft.world, (agent,)):
+        return None
+    return Rejected(
+        code="speaks_for_person",
+        why=f"{agent!r} is a person, and only they say how their part stands.",
+        hint="Wait for their answer, write to them, or finish the stage without it.",
+    )
+
+
+def _report(stage: Stage, strange: Labels) -> str:
+    """How each part ended. What its agent says of it is data for who decides."""
+    lines = [f"Stage {stage.stage_id} ({stage.intention}) has nothing left to do:"]
+    if strange:
+        lines.append(has_read(strange))
+    lines += [f"- {one.agent}, {one.name}: {one.state}.{_quoted(one.summary, strange)}" for one in stage.subtasks]
+    return "\n".join(lines)
 
 
 def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
@@ -302,17 +336,17 @@ def report_stage(draft: Draft, intent: ReportStage, by: str) -> Verdict:
         return refused
     draft.emit(StageReported(at=draft.now, stage_id=stage.stage_id))
     manager = draft.world.agents[draft.world.tasks[stage.task_id].manager]
-    lines = [f"Stage {stage.stage_id} ({stage.intention}) has nothing left to do:"]
-    lines += [f"- {one.agent}, {one.name}: {one.state}. {one.summary}".rstrip() for one in stage.subtasks]
+    origins = draft.world.tasks[stage.task_id].origins
+    text = _report(stage, untrusted(origins))
     if manager.spec.kind == "human":
-        _ask_human(draft, stage, manager.agent_id, "\n".join(lines), {"stage_id": stage.stage_id})
+        _ask_human(draft, stage, manager.agent_id, text, {"stage_id": stage.stage_id})
         return None
     work = Work(
         type="skill",
         executor=decider(manager.spec.style),
         intention=f"Decide how to go on after {stage.stage_id}.",
-        text_content="\n".join(lines),
+        text_content=text,
+        instruction_content={"people": False},
     )
-    origins = draft.world.tasks[stage.task_id].origins
     enqueue(draft, open_thread(draft, manager.agent_id, stage.task_id), work, origins=origins)
     return None

@@ -105,20 +105,22 @@ def _line_up(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]
         place = ahead(draft.world, agent, thread, owed)
     elif owed is not None:
         place = next_place(draft.world, agent)
+    repeated = [draft.cause if _repeats(draft, agent, work) else None for work in intent.works]
     return [
         enqueue(
             draft,
             thread,
             work,
             place=None if place is None else place + offset,
-            message=draft.cause.message_id if draft.cause is not None and _repeats(draft, agent, work) else None,
+            message=same.message_id if same is not None else None,
+            goes_on=same is not None and same.goes_on,
             stage=intent.stage_id,
             answers=owed,
             after=draft.asked(intent.agent_id) if owed else (),
             jumped=owed is not None,
             origins=merged((), intent.origins),
         )
-        for offset, work in enumerate(intent.works)
+        for offset, (work, same) in enumerate(zip(intent.works, repeated, strict=True))
     ]
 
 

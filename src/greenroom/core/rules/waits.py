@@ -107,7 +107,8 @@ def _tell(draft: Draft, wait: Wait, why: ReleaseWhy) -> None:
         intention="Read a notice.",
         text_content=_said(wait, why),
     )
-    enqueue(draft, thread, work, place=word_place(draft.world, agent, wait.waiting_id), jumped=True)
+    place = word_place(draft.world, agent, wait.waiting_id)
+    enqueue(draft, thread, work, place=place, jumped=True, goes_on=True)
 
 
 def _said(wait: Wait, why: ReleaseWhy) -> str:

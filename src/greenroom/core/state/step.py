@@ -104,9 +104,12 @@ class Terms:
 class Step:
     """An open step. `answers` is a waiting id it owes a reply; `after` are ids it waits for itself.
 
-    `message_id` is the message that it delivers, if it delivers one. `approval` is a person's word about it: it holds
-    until the step ends. `until` is when the attempt that runs has used up the working time reserved for it. `ended_in`
-    is the version at which it ended: what a window begins with. `origins` are where its text and its result come from.
+    `message_id` is the message that it delivers, if it delivers one. With `goes_on` nobody wants anything new with it:
+    it brings word of what the agent has asked for or begun itself, or is what it was to do, once more.
+
+    `approval` is a person's word about it: it holds until the step ends. `until` is when the attempt that runs has used
+    up the working time reserved for it. `ended_in` is the version at which it ended: what a window begins with.
+    `origins` are where its text and its result come from.
     """
 
     step_id: StepId
@@ -124,6 +127,7 @@ class Step:
     answers: WaitingId | None = None
     after: tuple[WaitingId, ...] = ()
     jumped: bool = False
+    goes_on: bool = False
     retry: int = 0
     state: StepWord = "init"
     attempt: int = 0
@@ -170,6 +174,7 @@ class StepQueued:
     after: tuple[WaitingId, ...] = ()
     jumped: bool = False
     retry: int = 0
+    goes_on: bool = False
     origins: Labels = ()
     on_behalf: Principals = ()
 
@@ -323,6 +328,7 @@ def queued(event: StepQueued, version: int) -> Step:
         after=event.after,
         jumped=event.jumped,
         retry=event.retry,
+        goes_on=event.goes_on,
         origins=event.origins,
         state="pending" if event.pending else "init",
     )

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Final
 
 from greenroom.core.base.errors import ModelFault, ProviderFault, Refused, WorldFault
+from greenroom.core.ports.workspace import WorkspaceFault
 
 
 class Exit(IntEnum):
@@ -48,7 +49,7 @@ def of_standings(words: Iterable[str]) -> Exit:
 def of_error(error: BaseException) -> Exit:
     """The code of a command that an error ended. A store or an owner in the way is a matter of configuration."""
     match error:
-        case Refused():
+        case Refused() | WorkspaceFault(reason="name"):  # what was typed names nothing
             return Exit.USAGE
         case ModelFault() | ProviderFault():
             return Exit.PROVIDER

@@ -72,6 +72,13 @@ def test_what_goes_on_begins_where_somebody_last_wanted_something() -> None:
     assert [PLANS.cut(steps, best) for best in (1, 2, 4)] == [1, 2, 2], "and there is never cut behind that"
 
 
+def test_word_of_what_the_agent_has_asked_for_begins_nothing_unless_there_is_nothing_but_letters() -> None:
+    heard = evolve(one(3, "process_message", letter=True), goes_on=True)
+    assert begun([one(1, "planning", letter=True), one(2, "send_message"), heard, one(4, "think")]) == 0
+    assert begun([one(1, "send_message", letter=True), one(2, "compact"), heard]) == 2
+    assert begun([one(1, "send_message"), one(2, "send_message")]) == 0
+
+
 def test_answers_in_a_row_are_counted_across_what_was_summed_up() -> None:
     row = [one(number, "send_message") for number in range(1, 4)]
     assert exchanges(row) == 3
@@ -149,6 +156,22 @@ async def test_what_goes_on_is_not_summed_up_however_long_it_is() -> None:
         assert "compact" not in " ".join(await here.did(ANN))
 
 
+async def test_an_answer_in_the_middle_of_a_plan_is_no_place_to_cut_it() -> None:
+    plan = [*[step("think")] * 30, step("ask_info"), *[step("think")] * 3]
+    told_ = lines(
+        **{**WORDS, "planning": [PLAN, said("planning", plan)]},
+        ask_info=[said("ask_info", {"type": "5", "about": []})],
+        process_message=[said("process_message", "I see.")],
+        compact=SUM,
+    )
+    async with house(told_) as here:
+        small(here)
+        await talk(here, 2)
+        done = await here.did(ANN)
+        assert done[-6:] == ["ask_info", "process_message", "think", "think", "think", "reflection"]
+        assert "compact" not in " ".join(done)
+
+
 async def test_only_what_stands_outside_of_stages_is_summed_up() -> None:
     async with house(lines(**WORDS)) as here:
         await talk(here, 6)
@@ -156,7 +179,7 @@ async def test_only_what_stands_outside_of_stages_is_summed_up() -> None:
         home = world.threads[ThreadId("ann@t1")]
         moment = Moment(
             world=world,
-            step=next(one for one in reversed(done) if one.work.executor == "planning"),
+            step=next(found for found in reversed(done) if found.work.executor == "planning"),
             agent=world.agents[ANN],
             history=done,
             tools={},
@@ -168,6 +191,11 @@ async def test_only_what_stands_outside_of_stages_is_summed_up() -> None:
         staged = world.threads.set(home.thread_id, evolve(home, stage_id=StageId("t1.s1")))
         assert summing_up(replace(moment, world=evolve(world, threads=staged)), 3000) == ()
         assert summing_up(moment, 200_000) == ()
+        for place, waits in ((home.thread_id, True), (ThreadId("ann@t2"), False)):
+            used = evolve(one(99, "dig"), thread_id=place, work=Work(type="tool", executor="dig"), state="init")
+            agents = world.agents.set(ANN, evolve(world.agents[ANN], todo=(used.step_id,)))
+            using = evolve(world, agents=agents, steps=world.steps.set(used.step_id, used))
+            assert (summing_up(replace(moment, world=using), 3000) == ()) is waits, "a tool in use here, or elsewhere"
 
 
 async def test_nothing_is_summed_up_in_a_stage_nor_where_it_is_short() -> None:
@@ -207,6 +235,21 @@ async def test_calls_of_a_tool_that_is_in_use_are_never_torn_apart() -> None:
         around = {pair for pair in pairwise(done) if "compact" in pair}
         assert not [pair for pair in around if set(pair) & {"dig", "tool_decision"}]
         assert all("For gold." in one for one in seen), "each decision knows what the tool was first used for"
+
+
+async def test_what_no_window_can_hold_is_not_sent_and_whoever_wrote_it_is_told() -> None:
+    async with house(lines(**WORDS, compact=SUM)) as here:
+        small(here, 8000)
+        await talk(here, 1, "x" * 20_000)
+        assert await here.did(ANN) == ["!planning"]
+        assert not here.model.asked
+        (failed,) = await here.steps(ANN)
+        assert "fake:script reads 8,000 at once. Say it in less, or in parts" in failed.error
+        assert failed.spent.money == 0
+        told_ = (await here.messages())[-1]
+        assert (told_.receiver, failed.error in told_.message) == ((KIM,), True)
+        await talk(here, 1)
+        assert (await here.did(ANN))[-1] == "reflection", "and it goes on with what is said in less"
 
 
 @pytest.mark.parametrize("window", [3000, 200_000])

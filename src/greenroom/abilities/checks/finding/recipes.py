@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -19,13 +20,17 @@ TARGETS: Final[Mapping[str, CheckKind]] = {
 }
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES: Final = ("justfile", "Justfile", ".justfile")
-MOST: Final = 20
+MOST: Final = 200
 """Files that one includes, with all that those include."""
 
 LONGEST: Final = 10_000
 """Characters of a line that is read."""
 
 INCLUDE: Final = re.compile(r"^(?:-?s?include|import\??)\s+(.+)$")
+WILDCARD: Final = re.compile(r"\$[({]wildcard\s|[)}\"']")
+"""What stands around names that are included, and is no part of them."""
+
+SIGNS: Final = frozenset("*?[")
 SETS: Final = re.compile(r"^(?:export\s+|override\s+)*[\w.\-]+\s*(?:[:?+!]|::|:::)?=")
 
 
@@ -81,11 +86,26 @@ class _Rules:
             elif line.strip() and not line.startswith("#"):
                 current = self._head(line, current)
 
+    def _meant(self, name: str) -> list[str]:
+        """The files that a word stands for: one with a `*` stands for whatever lies there, also what is put there."""
+        paths = [""]
+        for part in name.split("/"):
+            begins = [f"{path}/" if path else "" for path in paths]
+            paths = [f"{begin}{one}" for begin in begins for one in self._like(begin, part)][:MOST]
+        return paths
+
+    def _like(self, begin: str, part: str) -> list[str]:
+        if SIGNS.isdisjoint(part):
+            return [part]
+        there = self._place.inside(begin.rstrip("/")) if begin else self._place.names
+        return sorted(fnmatch.filter(there, part))
+
     def _head(self, line: str, current: list[str]) -> list[str]:
         included = INCLUDE.match(line)
         if included:
-            for name in included[1].replace('"', " ").replace("'", " ").split():
-                self._take(name)
+            for name in WILDCARD.sub(" ", included[1]).split():
+                for one in self._meant(name):
+                    self._take(one)
             return []
         if SETS.match(line):
             self._settings.append(line.strip())

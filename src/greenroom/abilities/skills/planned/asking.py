@@ -17,6 +17,7 @@ from greenroom.abilities.skills.planned.windows import SHARE, summing_up
 from greenroom.abilities.skills.talk import voice
 from greenroom.abilities.skills.talk.reply import Reply, listen
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN
+from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.labelled import origins_of
 from greenroom.core.base.records import Data
@@ -98,6 +99,7 @@ class PlannedSkill:
         tokens = asked.size // BYTES_PER_TOKEN
         bench.leave(lambda: Outcome(spent=reply.spent or voice.heard(model, tokens, moment.spec, reply.size)))
         try:
+            _fits(model, asked)
             await listen(bench, model, self._request(moment, model, asked), reply)
         except ModelFault as fault:  # no model answers this: asking again is of no use
             return self._outcome(moment, reply, str(fault), ends.failed(moment, self._skill, str(fault)), fault)
@@ -169,6 +171,13 @@ class PlannedSkill:
             max_output=voice.longest(model, moment.spec),
             **voice.wishes(moment.spec),
         )
+
+
+def _fits(model: Model, asked: Asked) -> None:
+    """What no window can hold is not sent: the history has its share, but the step's own text is as long as it is."""
+    why = voice.too_much(model, asked.size)
+    if why:
+        raise ModelFault(why, spent=NOTHING)
 
 
 def _room(world: World, step: Step, model: Model) -> int:

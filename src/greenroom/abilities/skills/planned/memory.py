@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from greenroom.core.base.headings import is_heading, lowered
+from greenroom.core.base.headings import is_heading, lowered, underlines
 
 _PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n")
 
@@ -20,7 +20,14 @@ def kept(said: str, known: str) -> str:
         if _bare(new) and _bare(one) not in old and not all(map(_is_empty, new.splitlines())):
             fresh.append(new.strip())
             old.add(_bare(one))
-    return "\n\n".join(fresh)
+    return _below(known, "\n\n".join(fresh))
+
+
+def _below(known: str, text: str) -> str:
+    """The text without lines that would make a heading of what the agent knows last."""
+    while underlines(known, text):
+        text = text.partition("\n")[2].lstrip()
+    return text
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -16,6 +16,7 @@ from greenroom.abilities.skills.planned.parts import parts, use_guide
 from greenroom.abilities.skills.planned.repairs import error_of, is_letter
 from greenroom.abilities.skills.planned.skill import PACK, Moment, Order, Skill
 from greenroom.core.base.fences import fenced
+from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import encode
 from greenroom.core.ports.model import ChatMessage
 
@@ -139,7 +140,7 @@ class Page:
 
 def _member(here: Moment, name: str) -> dict[str, object]:
     """Somebody of the group, as the others see them."""
-    found = next((one for one in here.world.agents.values() if one.agent_id == name), None)
+    found = here.world.agents.get(AgentId(name))
     spec = found.spec if found is not None else None
     return {
         "id": name,

@@ -63,8 +63,18 @@ def _failed(steps: Iterable[Step]) -> bool:
 
 
 def begun(history: Sequence[Step]) -> int:
-    """The place since which the newest work goes on: where somebody last wanted something."""
-    return next((place for place in reversed(range(len(history))) if begins(history[place])), 0)
+    """The place since which the newest work goes on: where somebody last wanted something.
+
+    Where there is nothing but letters since, nothing is torn apart before the newest one.
+    """
+    since = _last(place for place, one in enumerate(history) if begins(one))
+    if any(one.work.executor not in (*LETTERS, SUMS) for one in history[since:]):
+        return since
+    return _last((since, *(place for place, one in enumerate(history) if one.message_id is not None)))
+
+
+def _last(places: Iterable[int]) -> int:
+    return max(places, default=0)
 
 
 def size(step: Step) -> int:

@@ -9,14 +9,18 @@ from greenroom.core.state.world import World
 
 
 def begins(step: Step) -> bool:
-    """Whether somebody gives the agent something to do with it: a person, the house, another agent."""
+    """Whether somebody gives the agent something to do with it: a person, the house, another agent. Word of what it has
+    asked for itself is nothing new: else it could go on for ever by asking once more."""
+    if step.goes_on:
+        return False
     return step.cause is None or step.message_id is not None or _says(step, "begins")
 
 
 def from_people(world: World, step: Step) -> bool:
     """Whether those say it for whom the agent works: a person, or the house that hands out their tasks."""
     if step.message_id is None:
-        return step.cause is None or _says(step, "people")
+        told = (step.work.instruction_content or {}).get("people", step.cause is None)
+        return bool(told) and not step.goes_on
     known = world.agents.get(AgentId(step.message_id.partition(">")[0]))
     return known is not None and known.spec.kind == "human"
 

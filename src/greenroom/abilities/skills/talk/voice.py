@@ -16,6 +16,9 @@ MAX_OUTPUT: Final = 8192
 OVERHEAD: Final = 2000
 """Bytes for what surrounds the texts of a request: roles, names, separators."""
 
+GENEROUS: Final = 5
+"""Bytes that a token has, if it has many: what is too long by this count is too long by every other."""
+
 
 class Wishes(TypedDict, total=False):
     """What a request says only if somebody wants it."""
@@ -34,6 +37,17 @@ def longest(model: Model, spec: AgentSpec) -> int:
     """The longest answer that is paid for, in tokens."""
     wanted = (spec.llm_config or {}).get("max_output")
     return min(wanted if isinstance(wanted, int) and wanted > 0 else MAX_OUTPUT, model.card.output)
+
+
+def too_much(model: Model, size: int) -> str:
+    """Why a request of so many bytes is not made; empty when it may fit."""
+    least = size // GENEROUS
+    if least <= model.card.window:
+        return ""
+    return (
+        f"That is more than {least:,} tokens, and {model.name} reads {model.card.window:,} at once. "
+        "Say it in less, or in parts; or take a model with a larger window."
+    )
 
 
 def wishes(spec: AgentSpec) -> Wishes:

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from greenroom.app.jobs.copies import drop
 from greenroom.app.jobs.outcome import Outcome, outcome
 from greenroom.app.jobs.place import workspace
-from greenroom.app.jobs.report import JobReport, report_of
+from greenroom.app.jobs.report import JobReport, one_line, report_of
 from greenroom.app.lookup import Found, find
 from greenroom.app.talks.names import JOB
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import StepId, TeamId
+from greenroom.core.base.records import Data
 from greenroom.core.ports.workspace import Applied, Buried, Clashes, Committed, WorkspaceFault
 from greenroom.interfaces.cli.asked import taking
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.over import named, one_line, say_hooks, say_unproven, with_hooks
+from greenroom.interfaces.cli.runs.over import named, say_hooks, say_unproven, with_hooks
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
 SUBJECT: Final = 70
 """Characters of a commit's first line."""
 
+NOT_EXACT: Final = (
+    "The commit is not exactly what was checked: what you had not committed is not in it, or what you changed since "
+    "is. Run your checks again."
+)
+BEGUN: Final = ("applying", "applied", "undoing")
 NOT_COMMITTED: Final = "applied_not_committed"
 
 
 async def diff(door: Door, order: taking.Diff) -> Exit:
-    """Print the patch."""
-    _, came = await _job(door, order.name)
+    """Print the patch: for a person as much as can be read, for a program all of it, byte for byte."""
+    team, came = await _job(door, order.name)
+    if door.out.text and not door.out.live:
+        door.out.write_bytes(await came.workspace.patch(came.snapshot.commit, came.tip))
+        return door.out.result("shown", Exit.DONE)
     found = await came.diff()
-    door.out.write(harmless(found.text))
+    door.out.write(found.text)
+    if found.cut:
+        door.progress.note(f"Cut: there is more. All of it: {command(door, 'diff', team.team)} >FILE", style="yellow")
     return door.out.result("shown", Exit.DONE, diff=found.text, cut=found.cut)
 
 
@@ -49,7 +63,8 @@ async def apply(door: Door, order: taking.Apply) -> Exit:
     say_unproven(door, report)
     changed = await came.workspace.hooks(came.snapshot.commit, came.tip)
     hooks = not commits or with_hooks(door, found.team, changed, order.hooks)
-    done = await came.workspace.apply(found.team, came.snapshot.commit, came.tip)
+    async with _said_if_stopped(door, came):
+        done = await came.workspace.apply(found.team, came.snapshot.commit, came.tip)
     if isinstance(done, Clashes):
         return _in_the_way(door, found, done, branch=True)
     if not done.id:
@@ -59,11 +74,42 @@ async def apply(door: Door, order: taking.Apply) -> Exit:
         say_hooks(door, changed)
     try:
         message = order.message or await _message(door, found.team)
-        made = await came.workspace.commit(done.id, message, hooks=hooks) if commits else None
+        async with _said_if_stopped(door, came):
+            made = await came.workspace.commit(done.id, message, hooks=hooks) if commits else None
     except WorkspaceFault as fault:
         return await _not_committed(door, came, done, fault)
     again = done.id in before and done.commit == (made.commit if made else "")
-    return _applied(door, report, done, made, again=again)
+    told = {} if made is None else await _exactness(door, came, made.commit)
+    return _applied(door, report, done, made, again=again, more=told)
+
+
+@asynccontextmanager
+async def _said_if_stopped(door: Door, came: Outcome) -> AsyncIterator[None]:
+    """What is begun with a person's files is done to its end; who stops it meanwhile hears how they stand now."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        some = [one for one in await came.workspace.applied(came.run) if one.state == "applied"]
+        door.progress.note(f"Stopped. {_how_it_stands(door, came.run, some)}", style="bold")
+        raise
+
+
+def _how_it_stands(door: Door, run: str, some: Sequence[Applied]) -> str:
+    if not some:
+        return "Nothing of it is applied."
+    files, back = _files(len(some[-1].paths)), f"Take it back with: {command(door, 'undo', run)}"
+    if some[-1].commit:
+        return f"Applied, commit {some[-1].commit[:10]}: {files}. {back}"
+    return f"Applied, not committed: {files}. Commit it with: {command(door, 'apply', run)} {back}"
+
+
+async def _exactness(door: Door, came: Outcome, commit: str) -> Data:
+    """Whether a commit has the very files that were checked: what a person had not committed then, or has since, makes
+    a difference that no check has seen."""
+    exact = not (await came.workspace.diff(came.tip, commit, limit=0)).changes
+    if not exact:
+        door.progress.note(NOT_EXACT, style="yellow")
+    return {"exact": exact}
 
 
 async def _expect_commit(door: Door, found: Found, came: Outcome) -> None:
@@ -75,7 +121,7 @@ async def _expect_commit(door: Door, found: Found, came: Outcome) -> None:
         raise Refused(Rejected(code="no_commit_now", why=str(fault), hint=hint)) from fault
 
 
-def _applied(door: Door, report: JobReport, done: Applied, made: Committed | None, *, again: bool) -> Exit:
+def _applied(door: Door, report: JobReport, done: Applied, made: Committed | None, *, again: bool, more: Data) -> Exit:
     commit = made.commit if made else ""
     what = f"{'Applied already' if again else 'Applied'}: {_files(len(done.paths))}"
     door.out.show(what + (f", commit {commit[:10]}." if commit else "."))
@@ -85,7 +131,7 @@ def _applied(door: Door, report: JobReport, done: Applied, made: Committed | Non
     door.progress.note(f"Take it back with: {command(door, 'undo', done.run)}")
     told = {"paths": list(done.paths), "commit": commit, "mixed": list(mixed)}
     proven = {"verified": report.verified, "unproven": list(report.unproven)}
-    return door.out.result("applied", Exit.DONE, team=done.run, **told, **proven)
+    return door.out.result("applied", Exit.DONE, team=done.run, **told, **proven, **more)
 
 
 async def _not_committed(door: Door, came: Outcome, done: Applied, fault: WorkspaceFault) -> Exit:
@@ -107,33 +153,41 @@ async def branch(door: Door, order: taking.Branch) -> Exit:
     made = await came.workspace.branch(order.branch, came.snapshot.commit, came.tip, message)
     whole = " What you had not committed is in it too." if made.whole else ""
     door.out.show(f"{made.name} is at {made.commit[:10]}.{whole}")
-    return door.out.result("branched", Exit.DONE, team=found.team, branch=made.name, commit=made.commit)
+    told = await _exactness(door, came, made.commit)
+    return door.out.result("branched", Exit.DONE, team=found.team, branch=made.name, commit=made.commit, **told)
 
 
 async def undo(door: Door, order: taking.Undo) -> Exit:
     """Make the files what they were."""
     found, came = await _job(door, order.name)
-    some = [one for one in await came.workspace.applied(found.team) if one.state in ("applied", "undoing")]
+    some = [one for one in await came.workspace.applied(found.team) if one.state in BEGUN]
     if not some:
-        raise Refused(Rejected(code="not_applied", why=f"Nothing of {found.team} is applied."))
+        raise _not_applied(found)
     return await _undone(door, found, came, some[-1], order)
 
 
 async def _undone(door: Door, found: Found, came: Outcome, applied: Applied, order: taking.Undo) -> Exit:
-    done = await came.workspace.undo(applied.id, revert=order.revert)
+    async with _said_if_stopped(door, came):
+        done = await came.workspace.undo(applied.id, revert=order.revert)
     if isinstance(done, Clashes):
         return _in_the_way(door, found, done, branch=False)
     if isinstance(done, Buried):
         again = command(door, "undo", found.team, "--revert")
         raise Refused(Rejected(code="buried", why=done.why, hint=f"A commit on top takes it back: {again}"))
+    if not done.paths:  # half of it was there, and somebody has taken that back by hand
+        raise _not_applied(found)
     door.out.show(f"Undone: {named(done.paths)}.")
     return door.out.result("undone", Exit.DONE, team=found.team, paths=list(done.paths), revert=done.revert)
+
+
+def _not_applied(found: Found) -> Refused:
+    return Refused(Rejected(code="not_applied", why=f"Nothing of {found.team} is applied."))
 
 
 async def blame(door: Door, order: taking.Blame) -> Exit:
     """Name the step, its reason and its evidence."""
     path, _, number = order.place.rpartition(":")
-    if not path or not number.isdigit() or not int(number):
+    if not path or not number.isdecimal() or not int(number):
         why = f"{order.place!r} names no line."
         raise Refused(Rejected(code="no_line", why=why, hint="Say FILE:LINE, as cli.py:40."))
     theirs = await workspace(door.means.surroundings.root)

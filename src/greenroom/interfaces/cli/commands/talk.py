@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
+from greenroom.app.organisation.commands import commands
 from greenroom.app.organisation.people import HumanAgent, person_of
-from greenroom.app.organisation.typed import Address, Plain, commands
+from greenroom.app.organisation.typed import Address, Plain
 from greenroom.app.talks.typed.people import Nobody, Person
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import AgentId, TeamId
@@ -59,12 +60,13 @@ async def _looked(door: Door, human: HumanAgent, ear: Ear) -> Exit:
     door.out.expect("letters")
     for one in ear.owed():
         door.out.item("letter", {**told(one.message, one.number), "wants": one.kind, "waiting_id": one.waiting})
-    return door.out.result("ok", Exit.DONE, person=human.me, conversation_pool=(await human.pool()).portrait)
+    said = {} if door.out.text else (await human.pool()).portrait  # all that was ever said: only a program reads it
+    return door.out.result("ok", Exit.DONE, person=human.me, conversation_pool=said)
 
 
 async def _said(door: Door, order: Talk, human: HumanAgent, ear: Ear) -> Exit:
     """Say one thing; with `wait`, tell what comes of it."""
-    room, keeper = Room(door, human, ear, Nobody()), Keeper(door, human.team)
+    room, keeper = Room(door, human, ear, Nobody()), Keeper(door, ear)
     _refuse_command(door, order, ear)
     text = order.say.strip().removeprefix("/")
     names = tuple(one.strip() for one in order.to.split(",") if one.strip())
@@ -113,7 +115,7 @@ async def _waited(door: Door, room: Room, ear: Ear, keeper: Keeper, *, asked: bo
 
 
 async def _held(door: Door, order: Talk, room: Room, ear: Ear, person: Person) -> Exit:
-    keeper = Keeper(door, ear.team)
+    keeper = Keeper(door, ear)
     try:
         if person.attended:
             await keeper.open()

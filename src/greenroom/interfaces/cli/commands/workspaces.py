@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from greenroom.app.jobs.copies import Trace, copies, traces, wipe
+from greenroom.app.jobs.report import one_line
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Clashes, Standing
 from greenroom.interfaces.cli.asked.taking import WorkspacesClean, WorkspacesList
@@ -15,6 +16,7 @@ SHOWN = 5
 """Files and commits that are named; of more, how many there are."""
 
 ITS_COMMITS = "--discard drops it; its commits stay in the repository"
+ONLY_COPY = "This is the only copy of its files: --discard deletes them for good"
 FOR_GOOD = "--refs --discard deletes it for good"
 
 
@@ -56,7 +58,11 @@ async def _why_not(door: Door, one: Standing, order: WorkspacesClean) -> str:
     if holder is not None:
         return f"its run works, in {holder.owner}"
     done = await copies().clean(one.name, discard=order.discard)
-    return f"{told(one)}. {ITS_COMMITS}" if isinstance(done, Clashes) else ""
+    if isinstance(done, Clashes):
+        return f"{told(one)}. {ONLY_COPY if one.orphan else ITS_COMMITS}"
+    if one.orphan and one.dirty:
+        door.out.show(f"{one.name} is gone, and with it the only copy of {_some([*map(one_line, one.dirty)])}.")
+    return ""
 
 
 async def _wiped(door: Door, order: WorkspacesClean, roots: Iterable[str]) -> list[str]:
@@ -94,8 +100,11 @@ def _commits(one: Trace) -> str:
 def told(one: Standing) -> str:
     """What is in a copy."""
     if one.orphan:
-        return one.orphan.rstrip(".")
-    work = [f"not applied: {text}" for text in one.unapplied] + [f"in no commit: {path}" for path in one.dirty]
+        files = _some([*map(one_line, one.dirty)])
+        return one.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
+    work = [f"not applied: {text}" for text in one.unapplied] + [
+        f"in no commit: {one_line(path)}" for path in one.dirty
+    ]
     return _some(work) or "nothing that is not applied"
 
 

@@ -49,7 +49,9 @@ def deed(step: Step) -> str:
 
 
 def judged(verdict: Data) -> Sequence[str]:
-    """What the house says of the work, a line each: that it is proven, or what is not."""
+    """What the house says of the work, a line each: that it is proven, or what is not. An answer has no receipts."""
+    if verdict.get("state") == "verified" and not verdict.get("receipts"):
+        return ("No file was changed, so nothing was checked.",)
     if verdict.get("state") == "verified":
         return ("✓ proven: every check ran on this very tree, and nothing newly fails",)
     found = [str(one) for name in OPEN for one in _texts(verdict.get(name))]

@@ -96,6 +96,14 @@ class Output:
                 self.file.write(harmless(text) if self.live else text)
                 self.file.flush()
 
+    def write_bytes(self, content: bytes) -> None:
+        """Hand on to a program byte for byte what has no encoding: a patch. Never to a terminal."""
+        if self.text:
+            with self._heard():
+                self.file.flush()
+                self.file.buffer.write(content)
+                self.file.buffer.flush()
+
     def expect(self, many: str) -> None:
         """In one JSON object the list is there, also when nothing comes."""
         self._items.setdefault(many, [])

@@ -9,10 +9,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from greenroom.app.organisation.commands import commands
 from greenroom.app.organisation.letters import Letter, approval_of
 from greenroom.app.organisation.names import in_language
 from greenroom.app.organisation.notices import notices
-from greenroom.app.organisation.typed import commands
 from greenroom.core.base.ids import AgentId
 from greenroom.core.state.message import Message
 from greenroom.core.state.world import World, ordered
@@ -25,15 +25,15 @@ WORDS: Final = {
     "duty": {"en": "your part of {stage}", "zh": "您在{stage}中的职责"},
     "stage": {"en": "how to go on after {stage}", "zh": "{stage}之后如何继续"},
     "approval": {"en": "wants a yes or a no", "zh": "请批准或拒绝"},
-    "how_question": {"en": "answer {number} …", "zh": "answer {number} …（回复）"},
+    "how_question": {"en": "/answer {number} …", "zh": "/answer {number} …（回复）"},
     "how_duty": {
-        "en": "done {number} REPORT, or failed {number} WHY",
-        "zh": "done {number} 汇报，或 failed {number} 原因",
+        "en": "/done {number} REPORT, or /failed {number} WHY",
+        "zh": "/done {number} 汇报，或 /failed {number} 原因",
     },
-    "how_approval": {"en": "yes {number} or no {number} WHY", "zh": "yes {number} 批准，no {number} 原因 拒绝"},
+    "how_approval": {"en": "/yes {number} or /no {number} WHY", "zh": "/yes {number} 批准，/no {number} 原因 拒绝"},
     "how_always": {
-        "en": "yes {number} run or yes {number} always for {rules}",
-        "zh": "yes {number} run 或 yes {number} always 长期批准 {rules}",
+        "en": "/yes {number} run or /yes {number} always for {rules}",
+        "zh": "/yes {number} run 或 /yes {number} always 长期批准 {rules}",
     },
     "nothing": {"en": "Nothing waits for you.", "zh": "没有需要您处理的消息。"},
     "some": {"en": "Waiting for you: {count}", "zh": "等您处理：{count}条"},
@@ -94,8 +94,12 @@ WORDS: Final = {
 }
 
 
+INDENT: Final = "    "
+"""Only the house begins a line: before what others wrote stands this, so that nobody speaks in its voice."""
+
+
 class Hanging:
-    """A text on a terminal, broken between words; what a line begins with is kept on those that it is broken into."""
+    """A text on a terminal, broken between words; what a line is broken into is indented like it, and never not."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
@@ -104,8 +108,10 @@ class Hanging:
         """Draw it in this width."""
         for line in self.text.split(allow_blank=True):
             deep = len(line.plain) - len(line.plain.lstrip())
-            for part in line[deep:].wrap(console, max(options.max_width - deep, 20)) or [Text("")]:
-                yield Text(" " * deep).append_text(part)
+            rest = deep or len(INDENT)
+            wide = options.max_width - (deep if line.cell_len <= options.max_width else rest)
+            for place, part in enumerate(line[deep:].wrap(console, max(wide, 20)) or [Text("")]):
+                yield Text(" " * (rest if place else deep)).append_text(part)
 
 
 def word(name: str, language: str, /, **known: object) -> str:
@@ -143,14 +149,20 @@ def said_text(world: World, message: Message, language: str, me: AgentId) -> Tex
     """A message that wants no answer: who wrote it, where, what; the house's own words where it only tells."""
     told = notices(message, me, language)
     if told:
-        return Text("◆ ", style="bold blue").append(harmless("\n".join(told)), style="not bold default")
+        each = (Text("◆ ", style="bold blue").append(hung(one), style="not bold default") for one in told)
+        return Text("\n").join(each)
     text = Text(f"#{message.group} " if message.group else "", style="dim")
     text.append(message.sender_id, style=f"not dim bold {colour(world, message.sender_id)}".strip())
     return text.append("\n").append(_indented(message.message), style="not dim not bold default")
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in harmless(text).splitlines()) or "    "
+    return "\n".join(f"{INDENT}{line}" for line in harmless(text).splitlines()) or INDENT
+
+
+def hung(text: str) -> str:
+    """Words of the house with something of others in them: they have the first line, and no other begins like it."""
+    return f"\n{INDENT}".join(harmless(text).splitlines())
 
 
 def who_lines(world: World, me: AgentId, language: str) -> Iterator[Text]:
@@ -168,7 +180,7 @@ def help_lines(language: str, manager: str) -> Iterator[Text]:
     """What can be typed."""
     yield Text(word("plain", language, manager=manager))
     known = {name: about.rpartition("  ") for name, about in commands(language).items()}
-    wide = max(cell_len(f"{name} {takes}") for name, (takes, _, _) in known.items())
+    wide = max(cell_len(f"/{name} {takes}") for name, (takes, _, _) in known.items())
     for name, (takes, _, about) in known.items():
-        typed = set_cell_size(f"{name} {takes}", wide)
+        typed = set_cell_size(f"/{name} {takes}", wide)
         yield Text(f"  {typed}  ", style="bold").append(about, style="not bold dim")

@@ -32,7 +32,7 @@ from greenroom.core.state.approval import Approval
 from greenroom.interfaces.cli.display.organised import tasks_lines, waits_lines
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.reasons import end_word
-from greenroom.interfaces.cli.display.room import Hanging, help_lines, how, letter_text, who_lines, word
+from greenroom.interfaces.cli.display.room import Hanging, help_lines, how, hung, letter_text, who_lines, word
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.deciding import answered, kept
 from greenroom.interfaces.cli.runs.listening import Ear
@@ -239,7 +239,7 @@ class Doing:
 
     def _lines(self, lines: tuple[str, ...] | list[str], otherwise: str, **known: object) -> None:
         for line in lines:
-            shown(self._door, Text(harmless(line)))
+            shown(self._door, Text(hung(line)))
         if not lines:
             self._say(otherwise, **known)
 

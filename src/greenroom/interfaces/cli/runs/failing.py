@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from greenroom.app.organisation.names import BASE
 from greenroom.core.base.ids import StepId, TaskId, ThreadId, agent_of
 from greenroom.core.base.records import record
@@ -9,6 +11,9 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step, StepEnded, StepQueued
 from greenroom.core.state.task import EndWord, TaskEnded
 from greenroom.core.state.world import World
+
+SUMS_UP: Final = "compact"
+"""Makes the window of a thread shorter. Where it fails the work goes on with a longer one: nothing was given up."""
 
 
 @record
@@ -61,7 +66,7 @@ class Failures:
 
 
 def _counts(world: World, step: Step) -> bool:
-    return step.work.type == "skill" and _manages(world, step.thread_id)
+    return step.work.type == "skill" and step.work.executor != SUMS_UP and _manages(world, step.thread_id)
 
 
 def _manages(world: World, name: ThreadId) -> bool:

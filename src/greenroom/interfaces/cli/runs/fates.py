@@ -69,6 +69,7 @@ def _stands(world: World, stands: Standing, language: str, start: str) -> str:
         return word("stopped_why", language, name=world.team.name, why=why, command=start)
     if stands.word != "waiting":
         return still(stands.why, language, world.team.name, start)
-    owing = Counter(one for letter in world.mail.values() for one in letter.receiver)
+    each = (one for letter in world.mail.values() for one in letter.receiver)
+    owing = Counter(one for one in each if one in world.agents and world.agents[one].spec.kind == "human")
     people = ", ".join(f"{name} ({count})" for name, count in sorted(owing.items()))
     return word("waits_for", language, people=people) if people else stands.why

@@ -150,9 +150,10 @@ class Ear:
 class Keeper:
     """Runs the organisation here whenever nobody else does, as long as somebody is here. One that is stopped rests."""
 
-    def __init__(self, door: Door, team: TeamId) -> None:
+    def __init__(self, door: Door, ear: Ear) -> None:
         self._door = door
-        self._team = team
+        self._ear = ear
+        self._team = ear.team
         self._task: asyncio.Task[None] | None = None
         self._host: Host | None = None
 
@@ -182,7 +183,8 @@ class Keeper:
                 self._door.progress.trouble(str(fault))
 
     async def _look(self) -> None:
-        world = await self._door.runtime.world(self._team)
+        await self._ear.caught_up()
+        world = self._ear.world
         rests = world.team.paused is not None or BASE not in world.tasks
         lost = self._host is not None and self._host.sync.stopped is not None
         if self._host is not None and (rests or lost):

@@ -8,8 +8,9 @@ from pathlib import Path
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.organisation.charter import Charter, charters, find_charter
 from greenroom.app.organisation.finding import found_by_id, founded
-from greenroom.app.organisation.founding import Founders, found, founders_of, renewed
+from greenroom.app.organisation.founding import Founders, found, founders_of
 from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.renewing import renew
 from greenroom.app.organisation.staffing import all_staff
 from greenroom.app.talks.founding import Cast, model_of
 from greenroom.core.base.errors import Refused, Rejected
@@ -19,6 +20,7 @@ from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Tape
+from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.runs.beginning import meet_servers, refuse_unpriced, see_what_is_brought
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -82,7 +84,8 @@ async def brought_up(door: Door, one: Meant, tape: Tape) -> TeamId:
     _ask_all(door, *founders.managers)
     if one.team is None:
         return await found(door.runtime, founders)
-    await door.runtime.ask(one.team, *renewed(await door.runtime.world(one.team), founders))
+    for trouble in await renew(door.runtime, one.team, founders, str(charter.path)):
+        door.progress.note(harmless(trouble), style="yellow")
     return one.team
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.app.jobs.report import JobReport
+from greenroom.app.jobs.report import JobReport, one_line
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
@@ -64,8 +64,3 @@ def say_hooks(door: Door, changed: Sequence[str]) -> None:
 def named(paths: Sequence[str]) -> str:
     """Some of them, on one line."""
     return f"{', '.join(map(one_line, paths[:SHOWN]))}{' …' if len(paths) > SHOWN else ''}"
-
-
-def one_line(path: str) -> str:
-    """A file's name on one line: one that has a line end in it is written with its sign."""
-    return path if path.isprintable() else repr(path)

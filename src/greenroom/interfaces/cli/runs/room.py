@@ -11,7 +11,7 @@ from typing import Final
 from rich.text import Text
 
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.typed import Leaves, Typed, understood
+from greenroom.app.organisation.typed import Here, Leaves, Typed, understood
 from greenroom.app.standing import Standing
 from greenroom.app.talks.typed.lines import joined
 from greenroom.app.talks.typed.people import Gone, Person, Stopped, Woken, Written
@@ -20,7 +20,7 @@ from greenroom.core.state.message import Message
 from greenroom.interfaces.cli.display.errors import explain
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.reasons import still
-from greenroom.interfaces.cli.display.room import letter_text, said_text, word
+from greenroom.interfaces.cli.display.room import hung, letter_text, said_text, word
 from greenroom.interfaces.cli.exits import Exit, of_error
 from greenroom.interfaces.cli.runs.doing_there import Doing, shown
 from greenroom.interfaces.cli.runs.listening import Ear
@@ -85,7 +85,13 @@ class Room:
 
     async def do(self, line: str) -> Exit:
         """One line. What cannot be done is said in a sentence, and the room stays open."""
-        return await self.act(understood(line, self._language)) if line.strip() else self._fate
+        return await self.act(understood(line, self._here(), self._language)) if line.strip() else self._fate
+
+    def _here(self) -> Here:
+        """What can be meant by now."""
+        world = self._ear.world
+        letters = {one.number: one.kind for one in self._ear.owed()}
+        return Here(letters=letters, agents=frozenset(world.agents), groups=frozenset(world.groups))
 
     async def act(self, typed: Typed) -> Exit:
         """The same for what is understood already."""
@@ -120,7 +126,7 @@ class Room:
         """Why it does not go on, each once."""
         for one in reasons:
             if one not in self._told:
-                self._door.progress.note(harmless(one), style="yellow")
+                self._door.progress.note(hung(one), style="yellow")
             self._told.add(one)
 
     def tell_inbox(self) -> None:

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import os
 import shlex
-from collections.abc import AsyncIterator, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, cast
 
 from greenroom.app.checks.receipts import MAY_CHANGE
 from greenroom.app.host import Host
@@ -21,6 +21,7 @@ from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.display.progress import Progress
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.exits import Exit, of_standings
+from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.runs.session import Desk, Door
 
 LONG: Final = 50_000
@@ -74,17 +75,22 @@ async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
     finally:
         door.progress.end()
     standings = [(task, await door.runtime.stands(team, task)) for task in tasks]
-    return Ending(standings=standings, teller=teller, unjudged=await _unjudged(door, team, teller))
+    said = "\n".join(one.why for _, one in standings if one.word == "finished")
+    return Ending(standings=standings, teller=teller, unjudged=await _unjudged(door, team, teller, said))
 
 
-async def _unjudged(door: Door, team: TeamId, teller: Teller) -> str:
-    """Why nobody knows whether what a run has done is right: it may have changed files, and is no job."""
-    if teller.world.team.kit != RUN:
+async def _unjudged(door: Door, team: TeamId, teller: Teller, said: str) -> str:
+    """Why nobody knows whether what a run has done is right: it may have changed files, and is no job. Who could have
+    changed some, and has not, may answer, and claim nothing."""
+    able = any(not MAY_CHANGE.isdisjoint(one.spec.tools) for one in teller.world.agents.values())
+    if teller.world.team.kit != RUN or not able:
         return ""
-    async for one in door.runtime.archive(team, "step"):
-        if isinstance(one, Step) and one.work.executor in MAY_CHANGE and one.state in ("finished", "uncertain"):
-            return UNJUDGED
-    return ""
+    steps = [one async for one in door.runtime.archive(team, "step") if isinstance(one, Step)]
+    if any(one.work.executor in MAY_CHANGE and one.state in ("finished", "uncertain") for one in steps):
+        return UNJUDGED
+    held = cast("Callable[[Sequence[Step], str], tuple[str, ...]]", load("runs.claiming", "idle_claims"))
+    claims = held(steps, said)
+    return f"NOT verified: {' '.join(claims)}" if claims else ""
 
 
 @contextlib.asynccontextmanager

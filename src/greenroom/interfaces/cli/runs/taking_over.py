@@ -32,7 +32,7 @@ HALF: Final = "Verified and applied, but not committed"
 @record
 class Taken:
     """`fields` say for programs what was done. `done` says that nothing is left to be decided; `fault` why it failed
-    although the work is good."""
+    although the work is good, or that there is none: who orders it to be taken over waits for a change."""
 
     fields: Data
     done: bool = False
@@ -63,7 +63,7 @@ async def taken(door: Door, team: TeamId, take: taking.Apply | taking.Branch, re
     if not report.verified:
         return left(door, UNPROVEN)
     if not report.diff.changes:
-        return evolve(left(door, NOTHING), done=True)
+        return evolve(left(door, NOTHING), done=True, fault=NOTHING)
     aside = Aside(door.progress)
     act = cast("Callable[[Door, taking.Taking], Awaitable[Exit]]", load("commands.taking", type(take).__name__.lower()))
     try:

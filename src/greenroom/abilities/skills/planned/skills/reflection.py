@@ -7,6 +7,7 @@ from typing import Final
 from greenroom.abilities.skills.planned.history import of_stage
 from greenroom.abilities.skills.planned.skill import PACK, Answer, Meant, Moment, Skill
 from greenroom.abilities.skills.planned.works import STEPS, works
+from greenroom.abilities.skills.talk.origins import begins
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Work
@@ -52,7 +53,7 @@ def _rounds(moment: Moment) -> int:
     """How often it has added something in this stage; outside of one, since somebody last wanted something of it."""
     mine = of_stage(moment.history, moment.step)
     if moment.stage is None:
-        wanted = [place for place, one in enumerate(mine) if one.cause is None or one.message_id is not None]
+        wanted = [place for place, one in enumerate(mine) if begins(one)]
         mine = mine[wanted[-1] :] if wanted else mine
     return sum(bool((one.result or {}).get("reflection_step")) for one in mine if one.work.executor == "reflection")
 

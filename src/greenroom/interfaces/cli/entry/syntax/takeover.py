@@ -33,14 +33,15 @@ def apply(
     *,
     no_commit: Annotated[bool, typer.Option("--no-commit", help="Change the files only.")] = False,
     message: Annotated[str, typer.Option("--message", "-m", help="The message of the commit.")] = "",
-    hooks: Annotated[
-        bool | None,
-        typer.Option("--hooks/--no-hooks", help="Run your hooks also if the job changes what they run; or run none."),
-    ] = None,
+    hooks: Annotated[bool, typer.Option("--hooks", help="Run your hooks also if the job changes them.")] = False,
+    no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Run none of your hooks.")] = False,
 ) -> int:
     """Bring what a job changed to your files, as one commit in your name. Your hooks run, unless the job changes what
     they run: then you are asked."""
-    return do(context, Apply(name=name, commit=not no_commit, message=message.strip(), hooks=hooks))
+    if hooks and no_hooks:
+        raise typer.BadParameter("Either --hooks or --no-hooks: they run, or they do not.")
+    said = True if hooks else False if no_hooks else None
+    return do(context, Apply(name=name, commit=not no_commit, message=message.strip(), hooks=said))
 
 
 def branch(

@@ -1,0 +1,116 @@
+"""A person's side of an organisation in this process: what is read for it, and whom it says that it waits for."""
+
+import asyncio
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.app.kit import Kit
+from greenroom.app.organisation.chartering import Wish, write_charter
+from greenroom.app.organisation.founding import found
+from greenroom.app.organisation.names import BASE, KIT
+from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.runtime import Runtime
+from greenroom.app.standing import Standing
+from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.log import Held
+from greenroom.core.rules.intents import AddParticipants, SendMessage
+from greenroom.core.state.world import World
+from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.display.output import Console, Output
+from greenroom.interfaces.cli.display.progress import Quiet
+from greenroom.interfaces.cli.runs import listening
+from greenroom.interfaces.cli.runs.fates import fate_of
+from greenroom.interfaces.cli.runs.listening import Ear, Keeper
+from greenroom.interfaces.cli.runs.means import Means
+from greenroom.interfaces.cli.runs.session import Door, Stop
+from tests.app.organisation.office import ANN, BEN, MANAGER, WU, founders, office
+from tests.interfaces.cli.conftest import Type
+
+KITS = {KIT: lambda _: Kit(abilities=Abilities(()))}
+
+
+def door_of(runtime: Runtime, home: Path) -> Door:
+    quiet = Quiet(Console(file=io.StringIO()))
+    out = Output("text", io.StringIO())
+    return Door(setup=Setup(), home=home, out=out, progress=quiet, means=Means(), stop=Stop(), runtime=runtime)
+
+
+async def test_it_waits_only_for_people() -> None:
+    async with office() as house:
+        asked = SendMessage(task_id=BASE, receiver=(ANN, WU), message="Tea?", need_reply=True, sender=MANAGER)
+        await house.runtime.ask(house.team, AddParticipants(task_id=BASE, agents=(WU,)), asked)
+        await house.writes(BEN, "Tea?", need_reply=True)
+        fate = fate_of(await house.world(), Standing(word="waiting", why=""), (), "en", "start")
+        assert fate.reasons == ("It waits for answers of: ann (1), ben (1).",)
+
+
+class Watched(MemoryLog):
+    """A log that knows how often somebody looked who runs a team."""
+
+    def __init__(self, shared: Memory) -> None:
+        super().__init__(shared)
+        self.looks: asyncio.Queue[None] = asyncio.Queue()
+
+    async def holder(self, stream: str) -> Held | None:
+        """Count it."""
+        self.looks.put_nowait(None)
+        return await super().holder(stream)
+
+
+async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = Memory()
+    log = Watched(shared)
+    there, here = Runtime(MemoryLog(shared), kits=KITS), Runtime(log, kits=KITS)
+    replayed, world = list[TeamId](), Runtime.world
+
+    async def counted(runtime: Runtime, team: TeamId, at: int | None = None) -> World:
+        replayed.append(team)
+        return await world(runtime, team, at)
+
+    monkeypatch.setattr(listening, "LOOK", 0.01)
+    try:
+        team = await found(there, founders())
+        await there.start(team)
+        door = door_of(here, tmp_path)
+        ear = Ear(door, HumanAgent(here, team, ANN))
+        await ear.open()
+        keeper = Keeper(door, ear)
+        monkeypatch.setattr(Runtime, "world", counted)
+        await keeper.open()
+        for _ in range(5):
+            await asyncio.wait_for(log.looks.get(), 10)
+        await keeper.close()
+        await ear.close()
+        assert replayed == []
+    finally:
+        await here.close()
+        await there.close()
+
+
+def test_only_a_program_is_given_all_that_was_ever_said(
+    tmp_path: Path, greenroom: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_charter(tmp_path, Wish(name="tea", people=("ann",), language="en"))
+
+    async def begun() -> None:
+        runtime = await Runtime.open(tmp_path / "home", kits=KITS)
+        try:
+            team = await found(runtime, evolve(founders(), workspace=str(tmp_path)))
+            asked = SendMessage(task_id=BASE, receiver=(ANN,), message="Green?", need_reply=True, sender=MANAGER)
+            await runtime.ask(team, asked)
+        finally:
+            await runtime.close()
+
+    asyncio.run(begun())
+    whole = json.loads(greenroom("talk", "tea", "--as", "ann", "--inbox", "--output-format", "json").out)
+    assert "Green?" in str(whole["conversation_pool"])
+    monkeypatch.setattr(HumanAgent, "pool", None)
+    looked = greenroom("talk", "tea", "--as", "ann", "--inbox")
+    assert (looked.code, "Green?" in looked.out) == (0, True)
