@@ -346,3 +346,13 @@ def test_a_yes_answers_what_the_manager_asks_where_no_step_waits_for_one(tmp_pat
         answered = talk(home, tmp_path, "--wait", stdin="yes\n", **more)
     assert answered.code == 0, answered.err
     assert "→ manager (letter 1 is answered)" in answered.err
+
+
+def test_what_is_written_to_somebody_who_waits_for_an_answer_is_that_answer_and_it_is_said(tmp_path: Path) -> None:
+    home, script = tmp_path / "home", Company(ASKING)
+    with provider(script) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more).code == 6
+        told = talk(home, tmp_path, stdin="tell manager: One moment.\n", **more)
+    assert "→ manager\nLetter 1 is done.\n" in told.err

@@ -64,6 +64,16 @@ def test_what_was_asked_for_and_not_done_is_no_success(
     assert reason in ended.err
 
 
+@pytest.mark.parametrize("words", [(), ("--say", "A tea guide, please.", "--to", "@manager")], ids=["piped", "named"])
+def test_a_manager_who_says_nothing_is_no_success_however_it_was_asked(tmp_path: Path, words: Sequence[str]) -> None:
+    with provider(Company(SILENT)) as server:
+        more = reached(server)
+        new(tmp_path / "home", tmp_path, "--person", "ann", **more)
+        piped = None if words else "A tea guide, please.\n"
+        ended = greenroom(tmp_path / "home", "talk", *words, "--wait", stdin=piped, cwd=str(tmp_path), **more)
+    assert (ended.code, "manager has nothing more to do, and has not answered." in ended.err) == (1, True)
+
+
 def test_a_reply_that_is_mended_is_no_failure(tmp_path: Path) -> None:
     ended = asked(tmp_path, {**TEA, ("manager", "planning"): ["no plan at all", *TEA["manager", "planning"]]})
     assert (ended.code, ended.out) == (0, f"◆ Task t2 is over: finished. {GUIDE}\n")

@@ -7,7 +7,7 @@ import pytest
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.organisation.letters import approval_of
 from greenroom.app.organisation.names import BASE
-from greenroom.app.organisation.people import meeting_place, person_of
+from greenroom.app.organisation.people import HumanAgent, meeting_place, person_of
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, StepId, SubtaskId, ThreadId
@@ -231,6 +231,18 @@ async def test_a_group_is_of_people_and_a_model_hears_only_what_names_it() -> No
         assert (await house.ben.pool()).conversation_groups == (group,)
         with pytest.raises(Refused, match=r"There is no group 'them'. There are: us"):
             await house.ann.say_in(GroupId("them"), "Hello?")
+
+
+async def test_a_group_is_formed_again_by_those_who_take_part_and_by_nobody_else() -> None:
+    async with office() as house:
+        joe = AgentId("joe")
+        added = AddAgent(agent_id=joe, spec=AgentSpec(name="joe", kind="human"))
+        await house.runtime.ask(house.team, added, AddParticipants(task_id=BASE, agents=(joe,)))
+        await house.ann.form(GroupId("us"), BEN)
+        with pytest.raises(Refused, match=r"'us' is a group of others: ann, ben"):
+            await HumanAgent(house.runtime, house.team, joe).form(GroupId("us"), ANN)
+        await house.ben.form(GroupId("us"), joe)
+        assert (await house.world()).groups[GroupId("us")].participants == (BEN, joe)
 
 
 @pytest.mark.req("MAS-244")

@@ -99,7 +99,11 @@ class HumanAgent:
         await self._said(reply)
 
     async def form(self, group: GroupId, *people: AgentId, task: TaskId = BASE) -> None:
-        """Talk with other people in a group."""
+        """Talk with other people in a group. Who takes part in one may form it again, with others; nobody else."""
+        known = (await self.world()).groups.get(group)
+        if known is not None and self.me not in known.participants:
+            who = ", ".join(known.participants)
+            raise refused("their_group", "other_name", await self._language(), name=group, who=who)
         await self._runtime.ask(self.team, FormGroup(group_id=group, task_id=task, participants=(self.me, *people)))
 
     async def say_in(self, group: GroupId, text: str, *named: AgentId) -> None:

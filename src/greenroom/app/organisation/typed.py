@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias
 
@@ -20,7 +20,7 @@ from greenroom.app.organisation.commands import COMMANDS, commands
 from greenroom.app.organisation.letters import Kind
 from greenroom.app.organisation.names import in_language
 from greenroom.app.organisation.refusals import WHY
-from greenroom.core.base.records import Data, record
+from greenroom.core.base.records import Data, evolve, record
 
 OTHER_NAMES: Final = {"quit": "exit", "q": "exit", "bye": "exit", "?": "help", "y": "yes", "n": "no", "mail": "inbox"}
 ALONE: Final = ("inbox", "notices", "tasks", "who", "resume", "help", "exit", "quit", "yes", "no", "y", "n")
@@ -70,7 +70,10 @@ TOOL: Final = re.compile(r"tool\s+\S+(?:\s+in\s+\S+)?\s*(?:\{|$)", re.IGNORECASE
 CALLED: Final = re.compile(r"@[\w.-]+(?:\s|[,:：，]|$)")
 COLON: Final = re.compile("[:：]")
 COMMA: Final = re.compile("[,，]")
-NAMED: Final = re.compile(r"(?<![\w@])@([\w.-]+)")
+NAMED: Final = re.compile(r"(?<![A-Za-z0-9_.@-])@([\w.-]+)")
+GOES_ON: Final = re.compile(r"[A-Za-z0-9_-]|\.[A-Za-z0-9_]")
+"""What makes another name of a name. Chinese has no spaces, and a sentence may end with a name."""
+
 
 TAKES: Final[Mapping[str, tuple[Kind, ...]]] = {
     "answer": ("question", "approval"),
@@ -190,6 +193,20 @@ class Here:
 
 def understood(line: str, here: Here, language: str = "en") -> Typed:
     """What a line means here; what is unclear is said in this language."""
+    meant = _understood(line, here, language)
+    return evolve(meant, named=called_in(meant.text, here.agents)) if isinstance(meant, InGroup) else meant
+
+
+def called_in(text: str, agents: Collection[str]) -> tuple[str, ...]:
+    """Who is called by `@name`; of what is nobody's name, the whole word."""
+    found = []
+    for word in NAMED.findall(text):
+        known = [one for one in agents if word.startswith(one) and not GOES_ON.match(word[len(one) :])]
+        found.append(max(known, key=len, default=word))
+    return tuple(dict.fromkeys(found))
+
+
+def _understood(line: str, here: Here, language: str) -> Typed:
     if line[:1].isspace():
         return Plain(text=line.strip())
     text = line.strip()
@@ -310,7 +327,7 @@ def _addressed(name: str, rest: str, language: str) -> Typed:
     if not names or not text:
         return _how(name, language)
     if name == "group":
-        return InGroup(group=names[0], text=text, named=tuple(dict.fromkeys(NAMED.findall(text))))
+        return InGroup(group=names[0], text=text, named=called_in(text, ()))
     how: Literal["to", "tell", "ask"] = "ask" if name == "ask" else "tell" if name == "tell" else "to"
     return Address(names=tuple(dict.fromkeys(names)), text=text, how=how)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from greenroom.app.organisation.commands import commands
+from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.people import HumanAgent, person_of
 from greenroom.app.organisation.typed import Address, Plain
 from greenroom.app.talks.typed.people import Nobody, Person
@@ -69,12 +70,13 @@ async def _said(door: Door, order: Talk, human: HumanAgent, ear: Ear) -> Exit:
     room, keeper = Room(door, human, ear, Nobody()), Keeper(door, ear)
     _refuse_command(door, order, ear)
     text = order.say.strip().removeprefix("/")
-    names = tuple(one.strip() for one in order.to.split(",") if one.strip())
-    code = await room.act(Address(names=names, text=text, how="to") if names else Plain(text=text))
+    names = tuple(dict.fromkeys(one.strip().lstrip("@") for one in order.to.split(",") if one.strip()))
+    to_manager = names in ((), (ear.world.tasks[BASE].manager,))
+    code = await room.act(Plain(text=text) if to_manager else Address(names=names, text=text, how="to"))
     if code != Exit.DONE or not order.wait:
         await _say_if_nobody_runs_it(door, ear)
         return _done(door, room, human.me, "sent", code)
-    return await _waited(door, room, ear, keeper, asked=not names)
+    return await _waited(door, room, ear, keeper)
 
 
 def _done(door: Door, room: Room, me: AgentId, status: str, code: Exit) -> Exit:
@@ -98,9 +100,9 @@ async def _say_if_nobody_runs_it(door: Door, ear: Ear) -> None:
         door.progress.note(word("nobody", _language(ear), command=start), style="dim")
 
 
-async def _waited(door: Door, room: Room, ear: Ear, keeper: Keeper, *, asked: bool = False) -> Exit:
+async def _waited(door: Door, room: Room, ear: Ear, keeper: Keeper) -> Exit:
     """Stay until it rests. Whatever it is that keeps it from being done is said, and is the code; also that the manager
-    was `asked` for something and nothing came."""
+    was asked for something and nothing came."""
     try:
         await keeper.open()
         stands = await room.settled()
@@ -108,7 +110,7 @@ async def _waited(door: Door, room: Room, ear: Ear, keeper: Keeper, *, asked: bo
         await keeper.close()
     start = command(door, "team", "start", ear.world.team.name)
     fate = fate_of(ear.world, stands, ear.failures(), _language(ear), start)
-    if asked and fate.code == Exit.DONE and not room.heard:
+    if room.asked and fate.code == Exit.DONE and not room.heard:
         fate = unanswered(ear.world, _language(ear))
     room.tell_reasons(fate.reasons)
     return door.out.result(fate.status, fate.code, why=" ".join(fate.reasons))

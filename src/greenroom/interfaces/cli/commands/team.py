@@ -141,7 +141,7 @@ def _why(world: World, start: str) -> tuple[str, Exit]:
     if paused is None:
         return team_word("over", language), Exit.DONE
     stands = at_rest(world).word
-    if stands == "paused":
+    if stands == "paused" or paused == STOPPED:  # also while a step is still being interrupted
         return team_word("ended", language, why=reason(paused, language)), Exit.DONE
     return still(paused, language, world.team.name, start), of_standings([stands])
 

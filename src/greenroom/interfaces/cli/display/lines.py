@@ -34,22 +34,27 @@ class PlainLines:
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._pressed = asyncio.Event()
         self._pending: asyncio.Task[bytes | None] | None = None
+        self._begun: list[str] = []
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
 
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
-        """The next text, however many lines it has."""
-        found: list[str] = []
+        """The next text, however many lines it has. Who is woken between two of them comes back for the rest."""
+        found = self._begun
         while not found or unfinished("\n".join(found)):
             self._say(tip if not found else "· ")
             line = await self._next(woken)
-            if isinstance(line, Woken | Stopped):
+            if isinstance(line, Woken):
+                return line
+            if isinstance(line, Stopped):
+                self._begun = []
                 return line
             if line is None:
                 self._say("\n")
-                return Written(text="\n".join(found)) if found else Gone()
+                break
             found.append(_decoded(line))
-        return Written(text="\n".join(found))
+        self._begun = []
+        return Written(text="\n".join(found)) if found else Gone()
 
     async def agrees(self, tip: str, *, default: bool) -> bool:
         """A yes or a no; nobody there means the default."""

@@ -29,6 +29,7 @@ from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import AgentId, GroupId, StageId
 from greenroom.core.rules.messages import VERBS
 from greenroom.core.state.approval import Approval
+from greenroom.core.state.world import World
 from greenroom.interfaces.cli.display.organised import tasks_lines, waits_lines
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.reasons import end_word
@@ -162,11 +163,20 @@ class Doing:
     # ------------------------------------------------------------------------------------------------------ writing
 
     async def _writes(self, typed: Address | InGroup | NewGroup) -> Exit:
+        """What is written to somebody who waits for an answer is that answer, and it is said."""
+        owed = {one.number for one in self._ear.owed()}
+        code = await self._written(typed)
+        await self._ear.caught_up()
+        for number in sorted(owed - {one.number for one in self._ear.owed()}):
+            self._say("reported", number=number)
+        return code
+
+    async def _written(self, typed: Address | InGroup | NewGroup) -> Exit:
         match typed:
             case Address():
                 return await self._address(typed)
             case InGroup(group=group, text=text, named=named):
-                models = [AgentId(one) for one in named if not self._is_person(one)]
+                models = [AgentId(one) for one in named if not is_person(self._ear.world, one)]
                 await self._human.say_in(GroupId(group), text, *models)
                 return self._say("sent", to=f"#{group}")
             case NewGroup(group=group, people=people):
@@ -183,12 +193,9 @@ class Doing:
             if typed.how == "ask":
                 await self._human.ask(typed.text, name)
             else:
-                await self._human.say(typed.text, name, need_reply=typed.how == "to" and not self._is_person(name))
+                wants = typed.how == "to" and not is_person(self._ear.world, name)
+                await self._human.say(typed.text, name, need_reply=wants)
         return self._say("sent", to=", ".join(typed.names))
-
-    def _is_person(self, name: str) -> bool:
-        agent = self._ear.world.agents.get(AgentId(name))
-        return agent is not None and agent.spec.kind == "human"
 
     async def _by_hand(self, typed: ByHand) -> Exit:
         """Use the tool, under the rules that hold for everybody, then write it down."""
@@ -256,3 +263,9 @@ def shown(door: Door, text: Text) -> None:
 
 def _a_question(one: Letter) -> bool:
     return one.kind == "question" and VERBS.isdisjoint(one.message.data or ())
+
+
+def is_person(world: World, name: str) -> bool:
+    """Whether that is one of the people there."""
+    agent = world.agents.get(AgentId(name))
+    return agent is not None and agent.spec.kind == "human"

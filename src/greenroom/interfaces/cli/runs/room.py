@@ -11,7 +11,7 @@ from typing import Final
 from rich.text import Text
 
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.typed import Here, Leaves, Typed, understood
+from greenroom.app.organisation.typed import Here, Leaves, Plain, Typed, understood
 from greenroom.app.standing import Standing
 from greenroom.app.talks.typed.lines import joined
 from greenroom.app.talks.typed.people import Gone, Person, Stopped, Woken, Written
@@ -22,7 +22,7 @@ from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.reasons import still
 from greenroom.interfaces.cli.display.room import hung, letter_text, said_text, word
 from greenroom.interfaces.cli.exits import Exit, of_error
-from greenroom.interfaces.cli.runs.doing_there import Doing, shown
+from greenroom.interfaces.cli.runs.doing_there import Doing, is_person, shown
 from greenroom.interfaces.cli.runs.listening import Ear
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
@@ -35,7 +35,7 @@ QUICK: Final = 2.0
 class Room:
     """Somebody who reads and types. Where nobody is at a terminal, each line is done, and what comes is told.
 
-    `heard` is how much came.
+    `heard` is how much came from others than people, `asked` that the manager was asked for something.
     """
 
     def __init__(self, door: Door, human: HumanAgent, ear: Ear, person: Person) -> None:
@@ -49,6 +49,7 @@ class Room:
         self._over = False
         self._told: set[str] = set()
         self.heard = 0
+        self.asked = False
 
     @property
     def wrong(self) -> str:
@@ -100,6 +101,7 @@ class Room:
             return self._fate
         try:
             self._fate = await self._doing.do(typed)
+            self.asked |= isinstance(typed, Plain)
             await self._ear.caught_up()
         except (StaleOwner, StoreFault):
             raise
@@ -112,7 +114,7 @@ class Room:
     def tell_news(self) -> None:
         """Everything that came since."""
         for message, letter in self._ear.taken():
-            self.heard += 1
+            self.heard += not is_person(self._ear.world, message.sender_id)
             if letter is not None:
                 shown(self._door, letter_text(self._ear.world, letter, self._language))
             else:
