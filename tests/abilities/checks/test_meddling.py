@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.judge_names import is_test
-from greenroom.abilities.checks.meddling import Changed, judges, meddled, redefined
+from greenroom.abilities.checks.meddling import Changed, judges, meddled
 from greenroom.abilities.checks.python_tests import rewritten
-from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import Check
 
 OLD = """
 '''Words.'''
@@ -126,18 +124,3 @@ def test_what_is_changed_of_the_judges_is_said(
     path: str, before: str | None, after: str | None, told: list[str]
 ) -> None:
     assert said(path, before, after) == told
-
-
-def test_a_command_that_means_something_else_is_said() -> None:
-    base = Check(
-        name="npm test", line="npm test", kind="test", why="package.json has the script 'test'.", means="test: jest"
-    )
-    own = evolve(base, name="mine", own=True)
-    assert redefined([base, own], [base]) == ()
-    (one,) = redefined([base], [evolve(base, means="test: true")])
-    assert (one.path, one.said) == ("package.json", "What 'npm test' runs was changed, and now means: test: true.")
-    (two,) = redefined([evolve(base, folder="web")], [])
-    assert two.path == "web/package.json"
-    assert two.said == "The check 'npm test' is not defined any more: package.json has the script 'test' no longer."
-    (three,) = redefined([base], [evolve(base, means="")])
-    assert three.said == "What 'npm test' runs was changed."

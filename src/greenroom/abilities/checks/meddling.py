@@ -6,7 +6,7 @@ checks as they were before pass on the new code too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from greenroom.abilities.checks.closure import Closure
@@ -15,7 +15,6 @@ from greenroom.abilities.checks.looking import ini, json_object, table, toml
 from greenroom.abilities.checks.python_tests import rewritten
 from greenroom.abilities.checks.shadowing import shadowed
 from greenroom.core.base.records import Data, encode, record
-from greenroom.core.ports.checks import Check
 
 TABLES: Final = (
     *(
@@ -94,28 +93,6 @@ def _is_known_test(change: Changed) -> bool:
 
 def _how(change: Changed) -> str:
     return "added" if change.before is None else "deleted" if change.after is None else "changed"
-
-
-def redefined(base: Sequence[Check], now: Sequence[Check]) -> tuple[Meddled, ...]:
-    """Checks of which the command, or what it stands for, is not what it was on the base."""
-    known = {(one.name, one.folder): one for one in now}
-    return tuple(found for one in base if not one.own for found in _redefined(one, known.get((one.name, one.folder))))
-
-
-def _redefined(base: Check, now: Check | None) -> Iterator[Meddled]:
-    if now is None:
-        said = f"The check {base.name!r} is not defined any more: {base.why.rstrip('.')} no longer."
-        yield Meddled(kind="command", path=_file(base), said=said)
-    elif now.digest != base.digest:
-        means = " ".join(now.means.split())[:120]
-        told = f", and now means: {means}" if means else ""
-        yield Meddled(kind="command", path=_file(base), said=f"What {base.name!r} runs was changed{told}.")
-
-
-def _file(check: Check) -> str:
-    """The file that says so: the first word of the reason."""
-    name = check.why.partition(" ")[0]
-    return name if check.folder == "." else f"{check.folder}/{name}"
 
 
 def _found(change: Changed) -> Iterator[Meddled]:

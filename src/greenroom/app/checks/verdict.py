@@ -38,8 +38,8 @@ class Delivered:
 @record
 class Verdict:
     """*verified* means that every check ran last, on this very tree, with no new failure and nothing `changed` that
-    judges it, unless a person accepted that. `missing` says what is not proven, `claims` what was said and is not,
-    `remarks` what else there is to know. `receipts` are those that count, one for each check that ran.
+    judges it, unless the old judges find nothing wrong either. `missing` says what is not proven, `claims` what was
+    said and is not, `remarks` what else there is to know. `receipts` are those that count, one for each check that ran.
     """
 
     state: Literal["verified", "unproven"]
@@ -61,12 +61,8 @@ def verdict(
     delivered: Delivered,
     *,
     left: Sequence[str] = (),
-    accepted: bool = False,
 ) -> Verdict:
-    """What the steps of the log prove about what is delivered. `left` are checks that were not run, and why.
-
-    `accepted` is a person's word that what the work changed of its own judges is as they want it.
-    """
+    """What the steps of the log prove about what is delivered. `left` are checks that were not run, and why."""
     every = receipts(steps)
     counting = tuple(one for check in needed for one in _last(every, check.name, delivered.tree))
     base = base_report(steps)
@@ -80,13 +76,13 @@ def verdict(
     if facts is not None:
         known = evolve(facts, passed=_passed(needed, counting), added=_added(counting, base)) if not missing else facts
         claims = unproven(delivered.says, known)
-    good = not missing and not claims and (not changed or cleared or accepted)
-    remarks = [*_remarks(counting, base), *(_lifted(one, cleared=cleared) for one in changed if cleared or accepted)]
+    good = not missing and not claims and (not changed or cleared)
+    remarks = [*_remarks(counting, base), *(_lifted(one) for one in changed if cleared)]
     return Verdict(
         state="verified" if good else "unproven",
         receipts=counting,
         missing=tuple(missing),
-        changed=() if cleared or accepted else tuple(dict.fromkeys(changed)),
+        changed=() if cleared else tuple(dict.fromkeys(changed)),
         claims=claims,
         remarks=tuple(dict.fromkeys(remarks)),
     )
@@ -214,9 +210,8 @@ def _holds(now: Checked, before: Checked | None) -> bool:
     return not set(before.compared.old) & {*known.mended, *known.relieved, *known.gone, *known.skipped}
 
 
-def _lifted(said: str, *, cleared: bool) -> str:
-    why = "with everything put back as it was, the checks pass too" if cleared else "a person accepted it"
-    return f"{said} (Changed by the work itself; {why}.)"
+def _lifted(said: str) -> str:
+    return f"{said} (Changed by the work itself; with everything put back as it was, the checks pass too.)"
 
 
 # ---------------------------------------------------------------------------------------------------------------- words
