@@ -18,7 +18,7 @@ import pytest
 from greenroom.interfaces.cli.entry.line import run
 from greenroom.interfaces.cli.runs.story.scenes import LINES
 from greenroom.testing.story import script, shop
-from tests.e2e.terminal import PATIENCE, Ended, Running, environment
+from tests.e2e.terminal import PATIENCE, Ended, Running, environment, greenroom
 from tests.e2e.typing import Typing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,6 +164,15 @@ def test_code_that_was_broken_beforehand_ends_it_as_failed_also_on_a_narrow_term
     assert "1 pass and 2 fail; it should be 2 and 1" in " ".join(told.split())
     assert max(len(line) for line in told.splitlines() if "/" not in line) <= 60, "only paths are not cut"
     assert "\x1b[3" not in raw, "nothing is coloured"
+
+
+def test_a_home_that_it_would_not_use_is_refused_and_the_other_way_is_named(tmp_path: Path) -> None:
+    for words in (("--home", str(tmp_path / "mine"), "demo"), ("demo", "--home", str(tmp_path / "mine"))):
+        ended = greenroom(tmp_path, *words)
+        assert (ended.code, ended.out) == (2, "")
+        assert "The demo has a home of its own" in ended.err
+        assert "--in FOLDER" in ended.err
+    assert not (tmp_path / "mine").exists()
 
 
 PARTS = {

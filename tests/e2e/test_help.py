@@ -26,6 +26,13 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
     assert not (tmp_path / "greenroom.db").exists()
 
 
+@pytest.mark.parametrize("words", [(), ("run",), ("apply",), ("workspaces",), ("workspaces", "clean")])
+@pytest.mark.parametrize("columns", [40, 60])
+def test_help_is_as_wide_as_the_terminal(tmp_path: Path, words: tuple[str, ...], columns: int) -> None:
+    told = greenroom(tmp_path, *words, "--help", COLUMNS=str(columns)).out
+    assert max(map(len, told.splitlines())) <= columns, told
+
+
 def test_help_is_quick(tmp_path: Path) -> None:
     assert within(LIMIT, tmp_path, "--help")
 
@@ -57,6 +64,24 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
         [sys.executable, "-c", program], env=clean, capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert done.stderr == "[] 0\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("show", "last"), ("diff", "last"), ("undo", "last"), ("tasks", "last")], ids=" ".join
+)
+def test_who_only_looks_does_not_wait_for_what_works(home: Path, words: tuple[str, ...]) -> None:
+    program = (
+        "import sys\n"
+        "from greenroom.interfaces.cli.entry.line import run\n"
+        f"run({list(words)!r})\n"
+        "heavy = {'pydantic', 'aiohttp', 'greenroom.app.hands.hands', 'greenroom.app.jobs.delivering'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    clean = {name: value for name, value in environment(home).items() if not name.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=clean, capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
 
 
 def test_the_version_is_said(tmp_path: Path) -> None:

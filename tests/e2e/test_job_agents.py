@@ -64,6 +64,17 @@ def test_its_lies_are_told_to_it_and_end_with_a_failure(tmp_path: Path) -> None:
     assert "Not proven:" in heard, "it was told what is missing, and asked to mend it"
 
 
+def test_the_summary_that_ends_its_work_is_judged_like_the_rest(tmp_path: Path) -> None:
+    shop = staffed(tmp_path, painter="groups: [read, edit]\nneed_summary: true")
+    replies: list[Reply] = [
+        turns("good, red"),
+        *(Answer(text="It is red."), Answer(text="I created `b_missing.py`.")) * 3,
+    ]
+    told = shop.runs(replies, "Paint it.", "--agent", "painter", "--output-format", "json")
+    assert (told.code, told.json["status"], told.json["verified"]) == (1, "failed", False)
+    assert "It speaks of 'b_missing.py' as done, and there is no such file." in str(told.json["verdict"])
+
+
 @pytest.mark.prove
 def test_in_place_it_changes_the_files_themselves(tmp_path: Path) -> None:
     shop = staffed(tmp_path, painter="groups: [read, edit]")

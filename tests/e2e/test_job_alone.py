@@ -105,10 +105,12 @@ def test_files_that_are_in_the_way_are_named_and_nothing_is_taken(shop: Workshop
 def test_an_answer_that_changes_nothing_ends_well_and_no_check_is_said_to_have_run(shop: Workshop) -> None:
     ended = shop.runs([Answer(text="It is green.")], "Which colour?", *ALONE, stdin="the log\n")
     told = ended.json
-    assert (ended.code, told["verified"], told["answer"]) == (0, True, "It is green.")
+    assert (ended.code, told["verified"], told["answered"], told["answer"]) == (0, False, True, "It is green.")
     ended = shop.runs([Answer(text="It is green.")], "Which colour?", "--yes")
     assert ended.code == 0, ended.err
     assert "No file was changed, so nothing was checked." in ended.err
+    assert "✓ Answered:" in ended.err
+    assert "✓ Done" not in ended.err
     assert "every check ran" not in ended.err
 
 
@@ -118,7 +120,7 @@ def test_who_orders_a_change_and_gets_none_hears_that_there_is_nothing_to_take(
 ) -> None:
     ended = shop.runs([Answer(text="It is green.")], "Which colour?", *ALONE, *take)
     told = ended.json
-    assert (ended.code, told["status"], told["verified"], told["answer"]) == (1, "failed", True, "It is green.")
+    assert (ended.code, told["status"], told["answered"], told["answer"]) == (1, "failed", True, "It is green.")
     assert "nothing to take over" in str(told["taken"])
 
 

@@ -106,6 +106,8 @@ def test_who_does_nothing_in_the_files_themselves_and_claims_much_is_not_verifie
 
 def test_who_only_looks_at_the_files_themselves_has_answered(tmp_path: Path) -> None:
     desk = desk_with(tmp_path, LIES["a module"][0])
-    ended = desk.asks(changes(BROKEN)[0], Answer(text="It subtracts."), words=("--yes", "--in-place"))
-    assert (ended.code, ended.out) == (0, "It subtracts.\n")
+    words = ("--yes", "--in-place", "--output-format", "json")
+    ended = desk.asks(changes(BROKEN)[0], Answer(text="It subtracts."), words=words)
+    told = ended.json
+    assert (ended.code, told["answer"], told["verified"], told["answered"]) == (0, "It subtracts.", False, True)
     assert "NOT verified" not in ended.err

@@ -86,7 +86,19 @@ def test_a_commit_that_is_not_what_was_checked_says_so(shop: Workshop, dirty: bo
     branched = shop.types("branch", "last", "other", "--output-format", "json")
     applied = shop.types("apply", "last", "--output-format", "json")
     for said in (branched, applied):
-        assert (said.code, said.json["exact"], "is not exactly what was checked" in said.err) == (0, not dirty, dirty)
+        told = "The checks ran with what you had not committed; the commit is without it: lib.py." in said.err
+        assert (said.code, said.json["exact"], told) == (0, not dirty, dirty)
+
+
+def test_a_commit_with_what_was_changed_since_it_was_checked_says_so(shop: Workshop) -> None:
+    assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
+    shop.puts("lib.py", "A = 1\n")
+    git(shop.repo, "add", "--all")
+    git(shop.repo, "commit", "--quiet", "--message=second")
+    applied = shop.types("apply", "last", "--output-format", "json")
+    assert (applied.code, applied.json["exact"]) == (0, False)
+    assert "Changed since the checks ran, so run them again: lib.py." in applied.err
+    assert "had not committed" not in applied.err
 
 
 def test_what_is_typed_wrong_is_a_matter_of_typing(shop: Workshop) -> None:

@@ -1,6 +1,8 @@
 """Taking over what came of a job where something stands against it: what is said is so, and nothing is half done."""
 
+import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,72 @@ def test_a_name_with_a_tab_is_handed_over_like_any_other(shop: Workshop) -> None
     assert shop.types("blame", "app.txt:1").code == 0
     undone = shop.types("undo", "last")
     assert (undone.code, undone.out) == (0, "Undone: 'a\\tb', app.txt.\n")
+
+
+DYING = """
+import os, signal
+from greenroom.adapters.git import {room} as room
+real = room.save
+async def save(house, paper):
+    if paper.state == {state!r}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    await real(house, paper)
+room.save = save
+"""
+
+
+def dying(folder: Path, room: str, state: str) -> str:
+    """A path for Python on which a life ends right before this is written down."""
+    (folder / state).mkdir()
+    (folder / state / "sitecustomize.py").write_text(DYING.format(room=room, state=state))
+    return str(folder / state)
+
+
+def test_what_a_kill_left_half_done_is_ended_by_the_next_command_and_that_is_said(
+    shop: Workshop, tmp_path: Path
+) -> None:
+    run = shop.runs([*GOOD], "Paint it.", *ALONE).json["team"]
+    assert shop.types("apply", "last", PYTHONPATH=dying(tmp_path, "applying", "applied")).code == -9
+    assert shop.reads() == "good, red\n"
+    assert "cut off" not in shop.types("diff", "last").err, "who only looks ends nothing"
+    again = shop.types("apply", "last")
+    assert (again.code, again.out[:16]) == (0, "Applied: 1 file,")
+    assert f"{run} was cut off in your files: it is applied now, all of it (app.txt)." in again.err
+    assert "cut off" not in shop.types("apply", "last").err, "it is said once"
+    assert shop.types("undo", "last", PYTHONPATH=dying(tmp_path, "undoing", "undone")).code == -9
+    again = shop.types("undo", "last")
+    assert (again.code, again.out, shop.reads()) == (0, "Undone: app.txt.\n", "good\n")
+    assert f"{run} was cut off in your files: it is undone now, all of it (app.txt)." in again.err
+
+
+def test_a_new_job_says_it_too_because_it_begins_with_the_files_as_they_are_then(
+    shop: Workshop, tmp_path: Path
+) -> None:
+    run = shop.runs([*GOOD], "Paint it.", *ALONE).json["team"]
+    assert shop.types("apply", "last", PYTHONPATH=dying(tmp_path, "applying", "applied")).code == -9
+    ended = shop.runs([Answer(text="It is red.")], "Which colour?", "--yes")
+    assert ended.code == 0, ended.err
+    assert f"{run} was cut off in your files: it is applied now, all of it (app.txt)." in ended.err
+
+
+def test_of_two_at_once_one_goes_first_and_who_cannot_wait_hears_why(shop: Workshop, tmp_path: Path) -> None:
+    assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
+    hook, begun, go = shop.repo / ".git/hooks/pre-commit", tmp_path / "begun", tmp_path / "go"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho >{begun}\ncat {go}\n")
+    hook.chmod(0o755)
+    for one in (begun, go):
+        os.mkfifo(one)
+    with ThreadPoolExecutor() as both:
+        first = both.submit(shop.types, "apply", "last")
+        assert begun.read_text() == "\n", "its hook runs now"
+        for verb in ("undo", "apply"):
+            beside = shop.types(verb, "last")
+            assert (beside.code, beside.out) == (3, "")
+            assert "Another greenroom is at work on this, perhaps in another terminal." in beside.err
+        go.write_text("")
+        assert (first.result().code, shop.reads()) == (0, "good, red\n")
+        ends = [one.result() for one in [both.submit(shop.types, "undo", "last") for _ in range(2)]]
+    assert any(one.code == 0 for one in ends)
+    assert all(one.code == 0 or (one.code == 2 and "Nothing of" in one.err) for one in ends), "it is undone once"
+    assert (shop.reads(), git(shop.repo, "log", "--format=%s")) == ("good\n", "first\n")

@@ -114,6 +114,7 @@ def test_whatever_is_wrong_is_said_and_nothing_is_made(done: tuple[Desk, str]) -
         ("rewind", new, "--to", "10"): f"Step coder#10 of {new} has not ended (init)",
         ("rewind", f"{old}/t1", "--to", "3"): f"Say {old}",
         ("rewind", old, "differently"): "Say --to STEP",
+        ("rewind", old, "--to", " "): "--to names no step. Without it, all steps are listed",
         ("rewind", old, "--to", "7"): "There is no key for 'openai",
     }
     for words, why in wrong.items():

@@ -51,7 +51,7 @@ def test_in_chinese_the_room_speaks_chinese(tmp_path: Path) -> None:
         more = reached(server)
         new(home, tmp_path, "--person", "ann", "--language", "zh", **more)
         asked = talk(home, tmp_path, "--say", "请泡茶。", "--wait", **more)
-        assert "提问, 正在等您" in asked.out
+        assert "提问，正在等您" in asked.out
         told = talk(home, tmp_path, stdin="notices\nhelp\nwho\ninbox\ntasks\n", **more)
     assert "来自Agent[<agent_id>manager</agent_id>]的消息需要您回复。" in told.out
     assert "直接输入的文字会发给manager" in told.out
@@ -224,6 +224,8 @@ def test_a_provider_in_the_way_is_said_and_resume_goes_on(tmp_path: Path) -> Non
         ("tool rm {}", "ann may not use the tool 'rm'."),
         ("yes", "No step waits for a yes or a no."),
         ("/to ann", "Type it like this: /to NAME: TEXT"),
+        ("tool chain", "That was not sent. You have no tool 'chain'. To say it as it is, begin the line with a space."),
+        ("/history Manager", "There is no agent 'Manager'. Did you mean 'manager'?"),
         ("/inbx", "There is no command /inbx. Did you mean /inbox?"),
         ("inbx", "That was not sent. Did you mean /inbox? To say it as it is, begin the line with a space."),
         ("/answer Green", "Type it like this: /answer N TEXT"),
@@ -292,6 +294,37 @@ def test_a_room_takes_over_from_one_that_is_killed_and_says_when_all_is_over(tmp
                 assert ben.ends() == 0
 
 
+def test_who_sends_something_to_what_is_stopped_is_told_so_once(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        assert talk(home, tmp_path, "--as", "ann", "--say", "who", **more).code == 0
+        assert greenroom(home, "team", "stop", cwd=here, **more).code == 0
+        with Typing(home, "talk", "--as", "ann", cwd=here, **more) as ann:
+            ann.until("it is stopped: greenroom team start tea")
+            ann.says("tell ben: Tea?")
+            ann.until("→ ben")
+            ann.until("It is stopped, and does nothing with that yet. `resume` lets it go on.")
+            ann.says("tell ben: Now?")
+            ann.until("→ ben")
+            ann.until("›")
+            assert ann.seen.count("does nothing with that yet") == 1
+
+
+def test_an_at_offers_agents_and_no_files(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (tmp_path / "made.txt").write_text("tea\n")
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        with Typing(home, "talk", cwd=str(tmp_path), **more) as ann:
+            ann.until("›")
+            ann.press("group us: @ma")
+            ann.until("@manager")
+            assert "made.txt" not in ann.seen
+
+
 @pytest.mark.parametrize("form", ["json", "stream-json"])
 def test_a_program_is_told_what_could_not_be_done(tmp_path: Path, form: str) -> None:
     home = tmp_path / "home"
@@ -316,8 +349,7 @@ def test_a_command_is_not_said_and_a_slash_can_be(tmp_path: Path) -> None:
         new(home, tmp_path, "--person", "ann", **more)
         refused = talk(home, tmp_path, "--say", "/answer 1 Green.", **more)
         assert refused.code == 2
-        assert "'/answer 1 Green.' looks like a command" in refused.err
-        assert "--say '//answer 1 Green.'" in refused.err
+        assert "No letter 1 waits for ann." in refused.err
         assert talk(home, tmp_path, "--say", "//etc/hosts is broken", **more).code == 0
         assert talk(home, tmp_path, stdin="//help me\n /help me too\n", **more).code == 0
         heard = talk(home, tmp_path, stdin="/history manager\n", **more)

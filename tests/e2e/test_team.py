@@ -222,6 +222,32 @@ def test_a_file_with_mistakes_is_listed_with_what_is_wrong(tmp_path: Path) -> No
     assert "is not TOML" in {one["name"]: one["fault"] for one in found}["coffee"]
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('managers = ["nobody"]', "nobody is called 'nobody', so it cannot manage. Who can manage here: manager."),
+        ('managers = ["writer"]', "the agent 'writer' is no manager. Write `manager: true` into its file."),
+        ('blueprints = ["writr"]', "`blueprints` names 'writr', and nobody is called so. There are: analyst, "),
+        ('blueprints = ["manager"]', "`blueprints` names 'manager', who manages: managers make no managers."),
+        (
+            '[person.ann]\ntools = ["read_cod"]',
+            "`tools` of [person.ann] names 'read_cod'. There is no tool 'read_cod'. Did you mean 'read_code'?",
+        ),
+    ],
+)
+def test_a_name_that_means_nobody_here_is_a_mistake_in_the_file(tmp_path: Path, written: str, said: str) -> None:
+    home, here, teams = tmp_path / "home", str(tmp_path), tmp_path / ".greenroom" / "teams"
+    teams.mkdir(parents=True)
+    (teams / "tea.toml").write_text(f'people = ["ann"]\n{written}\n')
+    listed = greenroom(home, "team", "list", cwd=here)
+    assert (listed.code, "its file has mistakes" in listed.out) == (0, True)
+    assert said in " ".join(listed.err.split())
+    with provider(Company(TEA)) as server:
+        talked = greenroom(home, "talk", "--say", "Tea.", cwd=here, **reached(server))
+    assert said in " ".join(talked.err.split())
+    assert talked.code == (3 if written.startswith("managers") else 0)
+
+
 def test_a_file_that_breaks_keeps_nobody_from_looking_at_what_it_became_or_stopping_it(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     with provider(Company(TEA)) as server:

@@ -13,7 +13,7 @@ from tests.e2e.typing import Typing
 
 LETTERS = """
     Agent agent_id Ctrl Error ID JSON MAS TEXT Token ann ben bob greenroom manager run always talk tea team start stop
-    toml wu vm as in
+    toml wu vm as in new dismiss cancel status en zh person
 """
 NAMES = {*LETTERS.split(), *COMMANDS}
 """What is written with our letters in any language."""
@@ -44,6 +44,8 @@ SCRIPT = {
     ("wu", "reflection"): [[]],
     ("wu", "summary"): [{"completion_summary": "八十度。", "state": "finished"}],
 }
+MAKING = (("manager", "agent_manager"), ("manager", "reflection"))
+"""What it takes to make wu."""
 
 
 def foreign(text: str) -> set[str]:
@@ -56,6 +58,7 @@ def test_every_line_that_its_people_read_is_chinese(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     settings(home, 'language = "zh"\n')
     lines = "help who tasks notices inbox /wat inbx answer answer_9_x to_bob:_x group_us:_x yes_7 /history_bob"
+    lines += " tool_chain tool_wat_{x /form_tea_wu /form_tea_ann /form_t#a_ben /form_tea_ben group_tea:_@bob to_Ben:_x"
     typed = "\n".join(one.replace("_", " ") for one in lines.split())
     told = []
     with provider(Company(SCRIPT)) as server:
@@ -87,3 +90,69 @@ def test_every_line_that_its_people_read_is_chinese(tmp_path: Path) -> None:
             told.append(first.seen)
         assert does("team", "list") == 0
     assert {name for one in told for name in foreign(one)} == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "start",
+        "stop bob",
+        "new a_b",
+        "new tea --person a,b",
+        "new tea --person manager",
+        "new tea --person writer",
+        "new tea --person ann --person ann",
+        "new tea --person ann --person Ann",
+        "new tea --language fr",
+        "new tea --model http://here",
+        "dismiss ann",
+    ],
+)
+def test_what_cannot_be_is_said_in_the_language_of_the_person(tmp_path: Path, words: str) -> None:
+    settings(tmp_path / "home", 'language = "zh"\n')
+    each = [one.replace("_", " ") for one in words.split()]
+    ended = greenroom(tmp_path / "home", "team", *each, cwd=str(tmp_path))
+    assert (ended.code, foreign(ended.err)) == (2, set())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'people = ["ann"]\ncolour = "green"',
+        "people = []\nmanagers = []",
+        'people = ["manager", "writer", "ann", "ANN"]\n[person.ben]\nrole = "x"',
+        'people = ["ann"]\nmanagers = ["nobody", "writer"]\nblueprints = ["x", "manager"]\n[person.ann]\ntools = ["y"]',
+    ],
+)
+def test_a_mistake_in_its_file_is_said_in_its_language(tmp_path: Path, written: str) -> None:
+    settings(tmp_path / "home", 'language = "zh"\n')
+    teams = tmp_path / ".greenroom" / "teams"
+    teams.mkdir(parents=True)
+    (teams / "tea.toml").write_text(f'language = "zh"\n{written}\n')
+    listed = greenroom(tmp_path / "home", "team", "list", cwd=str(tmp_path))
+    keys = {"colour", "language", "people", "person", "managers", "blueprints", "model", "limits", "tools", "list"}
+    roles = {"analyst", "engineer", "researcher", "reviewer", "writer", "true"}
+    assert "文件有错误" in listed.out
+    assert foreign(listed.out + listed.err) - keys - roles == set()
+    assert "tea.toml: " in listed.err
+
+
+def test_where_it_was_founded_and_who_may_go_is_said_in_its_language(tmp_path: Path) -> None:
+    home, old, place = tmp_path / "home", tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    settings(home, 'language = "zh"\n')
+    told = []
+    makes = {("manager", "planning"): [[step("agent_manager")]], **{key: SCRIPT[key] for key in MAKING}}
+    with provider(Company(makes)) as server:
+        more = reached(server)
+        new(home, old, "--person", "ann", **more)
+        told.append(greenroom(home, "talk", "--say", "茶", "--wait", cwd=str(old), **more).err)
+        told += [greenroom(home, "team", "dismiss", who, cwd=str(old), **more).err for who in ("ann", "xx", "wu")]
+        old.rename(place)
+        told.append(greenroom(home, "talk", "--say", "茶", cwd=str(place), **more).err)
+        charter = place / ".greenroom" / "teams" / "tea.toml"
+        charter.write_text(f"{charter.read_text()}\n[limits]\ntokens = 10\n")
+        told.append(greenroom(home, "talk", "--say", "茶", "--wait", cwd=str(place), **more).err)
+    assert "曾在" in told[-2]
+    assert "上限写在" in told[-1]
+    assert {name for one in told for name in foreign(one)} - {"show", "limits", "tokens", "max"} == set()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.testing.fake_openai import Answer
 from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step, writes
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Ended, greenroom
@@ -148,3 +149,49 @@ def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: 
                 "tea does not work: it has used up its tokens. Give it more: greenroom team start tea --max-tokens"
             )
             assert first.ends() == 5
+
+
+def test_a_limit_of_the_charter_is_said_to_be_there_and_resuming_promises_nothing(tmp_path: Path) -> None:
+    home, here, charter = tmp_path / "home", str(tmp_path), tmp_path / ".greenroom" / "teams" / "tea.toml"
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        charter.write_text(f"{charter.read_text()}\n[limits]\ntokens = 10\n")
+        said = f"it has used up its tokens. Its file allows no more: `tokens` below [limits] in {charter}. Write more"
+        asked = greenroom(home, "talk", "--say", "A tea guide, please.", "--wait", cwd=here, **more)
+        assert (asked.code, said in " ".join(asked.err.split())) == (5, True), asked.err
+        again = greenroom(home, "talk", "--wait", cwd=here, stdin="resume\n", **more)
+        assert again.code == 5
+        assert "It goes on as far as its limits let it." in again.err
+        assert said in " ".join(again.err.split())
+        charter.write_text(charter.read_text().replace("tokens = 10", "tokens = 900_000"))
+        started = greenroom(home, "talk", "--wait", cwd=here, stdin="resume\n", **more)
+    assert (started.code, GUIDE in started.out) == (0, True), started.err
+
+
+def test_what_is_started_from_elsewhere_is_given_more_and_called_by_its_id(tmp_path: Path) -> None:
+    home, here, elsewhere = tmp_path / "home", tmp_path / "project", str(tmp_path)
+    here.mkdir()
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, here, "--person", "ann", **more)
+        said = ("talk", "--say", "A tea guide, please.", "--output-format", "json")
+        team = str(greenroom(home, *said, cwd=str(here), **more).json["team"])
+        with Typing(home, "team", "start", team, "--max-tokens", "10", cwd=elsewhere, **more) as first:
+            first.until(f"Give it more: greenroom team start {team} --max-tokens")
+            assert first.ends() == 5
+
+
+def test_a_stop_while_a_model_is_asked_ends_it_with_success(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
+        with Typing(home, "team", "start", cwd=here, **more) as first:
+            server.wait_for(in_flight=1)
+            assert greenroom(home, "team", "stop", cwd=here, **more).code == 0
+            first.until("Stopped: stopped by a person.")
+            assert first.ends() == 0
+        shown = greenroom(home, "team", "status", "--output-format", "json", cwd=here, **more).json
+    assert (shown["stands"], shown["owner"]) == ("paused", None), shown

@@ -2,12 +2,13 @@
 
 import pytest
 
-from tests.organisation.lasting import FULL, SMALL, Life, lasting
+from tests.organisation.lasting import EVERY, FULL, SMALL, Life, lasting
 
 
 def bounded(life: Life, messages: int) -> None:
     """What must hold of it."""
     assert life.messages >= messages
+    assert life.tasks == life.agents == -(-messages // 2 // EVERY)
     assert life.newest_is_told
     assert life.first_wish_is_told, "what people said is what is kept longest"
     assert max(life.prompts) <= 4 * life.window

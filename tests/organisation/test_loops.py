@@ -104,6 +104,30 @@ async def test_word_of_what_an_agent_has_asked_for_itself_does_not_let_it_begin_
         assert done.count("tool_decision" if asks == "dig" else "process_message") == 3
 
 
+@pytest.mark.parametrize("waits", [True, False])
+async def test_two_who_look_back_and_send_each_other_the_same_again_are_brought_to_an_end(waits: bool) -> None:
+    """Each letter wants something of the other, so each would let it begin anew: but it wants nothing new."""
+    lines: Lines = {
+        (who, skill): [line]
+        for who, other in (("boss", "ada"), ("ada", "boss"))
+        for skill, line in (
+            ("planning", said("planning", [step("send_message"), step("reflection")])),
+            ("send_message", said("send_message", message(other, text="Why?", need_reply=True, waiting=waits))),
+            ("process_message", said("process_message", "I see.")),
+            ("reflection", said("reflection", [step("send_message"), step("reflection")])),
+        )
+    }
+    specs = {"boss": planner("boss", manager=True, turn=SHORT), "ada": planner("ada", turn=SHORT)}
+    request = SendMessage(task_id=T1, receiver=(BOSS, ADA), message="Tea.", need_reply=True, kind="request", sender=KIM)
+    async with crowd(lines, specs=specs) as here:
+        await here.work(group=["ada"])
+        for number in (1,) if waits else (1, 2):
+            await here.runtime.ask(here.team, request)
+            assert await asyncio.wait_for(here.rest(), 30) == "idle"
+            looked = [(await here.did(one)).count("reflection") for one in (BOSS, ADA)]
+            assert all(4 * number <= one <= 8 * number for one in looked), looked
+
+
 @pytest.mark.req("MAS-178", "MAS-179")
 async def test_a_tool_that_is_always_used_once_more_is_ended() -> None:
     more = said("tool_decision", {"decision": "continue", "direction": "Deeper."})

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.checks.claims import Facts, among, unproven
+from greenroom.abilities.checks.claims import Facts, among, named_tests, unproven
 
 HERE = among(["src/app/export.py", "tests/test_export.py", "README.md"])
-NONE = Facts(exists=HERE, tests=("tests/test_export.py::test_json", "tests/test_export.py::test_csv[a]"))
-CLEAN = Facts(exists=HERE, tests=NONE.tests, passed=12)
+NONE = Facts(exists=HERE)
+CLEAN = Facts(exists=HERE, passed=12)
 NO_PROOF = "It says that all tests pass, and no clean run of the checks on this tree proves it."
 
 
@@ -41,13 +41,16 @@ NO_PROOF = "It says that all tests pass, and no clean run of the checks on this 
         ("新增了文件docs/usage.md。", "It speaks of 'docs/usage.md' as done, and there is no such file."),
         ("I deleted README.md.", "It says that 'README.md' was deleted, and it is still there."),
         ("Removed `README.md`.", "It says that 'README.md' was deleted, and it is still there."),
-        ("Added `test_yaml` and `test_json`.", "It speaks of the test 'test_yaml', and no such test ran."),
         ("All tests pass, no regressions.", NO_PROOF),
         ("Done. The test suite is green.", NO_PROOF),
         ("I ran pytest: all 12 unit tests are passing now.", NO_PROOF),
         ("所有测试均已通过。", NO_PROOF),
         ("测试全部通过", NO_PROOF),
         ("5 tests passed.", "It says that 5 tests pass, and no clean run of the checks on this tree proves it."),
+        (
+            "tests/test_a.py: 14 passed",
+            "It says that 14 tests pass, and no clean run of the checks on this tree proves it.",
+        ),
         ("12 个测试通过。", "It says that 12 tests pass, and no clean run of the checks on this tree proves it."),
     ],
 )
@@ -78,6 +81,7 @@ def test_a_claim_that_nothing_proves_is_named(text: str, told: str) -> None:
         "I wrote app/export.py and README.md.",
         "I have not created docs/usage.md.",
         "Removed `old.py`.",
+        "The 2 passed to the function are counted from zero.",
         "没有修改 `setup.py`。",
         "如果所有测试通过，就可以合并。",
         "Should I add `more.py`?",
@@ -93,8 +97,21 @@ def test_what_a_clean_run_proves_may_be_said() -> None:
     assert unproven("13 tests pass.", CLEAN) == ("It says that 13 tests pass; in the run that counts it were 12.",)
 
 
-def test_names_of_tests_are_left_alone_where_nobody_knows_them() -> None:
-    assert unproven("Added `test_yaml`.", Facts(exists=HERE)) == ()
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("`test_yaml` passes, and tests/test_a.py::test_b passed.", ("test_yaml", "test_b")),
+        ("I added the test `test_yaml` and the tests test_one and more.", ("test_yaml", "test_one")),
+        ("`TestA::test_b()` now passes.", ("test_b",)),
+        ("新增测试 `test_yaml`，`test_json` 已通过。", ("test_yaml", "test_json")),
+        ("I added a fixture `test_client`, and changed `test_data`.", ()),
+        ("I added tests to test_export.py.", ()),
+        ("I did not add the test `test_later`; `test_x` would pass if it were there.", ()),
+        ("Removed the test `test_old`.", ()),
+    ],
+)
+def test_a_test_is_spoken_of_where_its_name_can_be_nothing_else(text: str, named: tuple[str, ...]) -> None:
+    assert named_tests(text) == named
 
 
 COUNTED = Facts(exists=HERE, passed=12, added=2)

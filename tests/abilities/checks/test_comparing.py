@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,14 @@ WORDS: st.SearchStrategy[Word] = st.sampled_from(["passed", "failed", "skipped"]
 TESTS = st.dictionaries(st.sampled_from([f"t.py::test_{n}" for n in range(8)]), WORDS)
 
 
-def ran(tests: dict[str, Word], *, kind: CheckKind = "test", passed: int | None = None, code: int | None = None) -> Ran:
+def ran(
+    tests: dict[str, Word],
+    *,
+    kind: CheckKind = "test",
+    passed: int | None = None,
+    code: int | None = None,
+    exact: bool = False,
+) -> Ran:
     failed = "failed" in tests.values()
     count = sum(word == "passed" for word in tests.values())
     return Ran(
@@ -21,6 +29,7 @@ def ran(tests: dict[str, Word], *, kind: CheckKind = "test", passed: int | None 
         kind=kind,
         outcome="failed" if failed else "passed",
         exit=int(failed) if code is None else code,
+        exact=exact,
         tests=tests,
         passed=count if passed is None else passed,
     )
@@ -36,7 +45,7 @@ def test_new_is_exactly_what_fails_now_and_did_not_before(
     failing = {name for name, word in now.items() if word == "failed"}
     before = {name for name, word in base.items() if word == "failed"}
     flaky = data.draw(st.sets(st.sampled_from(sorted(failing - before)))) if failing - before else set()
-    found = compared(ran(base), ran(now), flaky)
+    found = compared(ran(base, exact=True), ran(now, exact=True), flaky)
     assert set(found.new) == failing - before - flaky
     assert set(found.old) == failing & before
     assert set(found.mended) == {name for name in before if now.get(name, "" if now else "passed") == "passed"}
@@ -64,6 +73,38 @@ def test_a_runner_that_names_only_what_fails_has_lost_nothing_when_it_names_less
     assert (found.mended, found.gone, found.relieved, found.fewer) == (("a",), (), (), 0)
     deleted = compared(ran({"a": "failed"}, passed=4), ran({}, passed=4))
     assert deleted.fewer == 1
+
+
+def test_a_runner_that_names_only_what_fails_and_counts_nothing_has_lost_nothing_when_some_of_it_is_mended() -> None:
+    base = ran({"TestA": "failed", "TestB": "failed"})
+    for now, mended in ((ran({"TestB": "failed"}), ("TestA",)), (ran({}), ("TestA", "TestB"))):
+        found = compared(base, now)
+        assert (found.mended, found.gone, found.relieved, found.fewer) == (mended, (), (), 0)
+
+
+MOVED = {
+    "to another file": ("tests/test_a.py::test_x", "tests/unit/test_a.py::test_x"),
+    "into a class": ("t.py::test_x", "t.py::TestX::test_x"),
+    "to other parameters": ("t.py::test_x[a - b]", "t.py::test_x[a - b-1]"),
+    "to another module of unittest": ("test_x (tests.a.T.test_x)", "test_x (tests.b.T.test_x)"),
+    "to another module of Rust": ("a::tests::adds", "b::tests::adds"),
+    "to another line of Rust": ("src/lib.rs - sums::add (line 5)", "src/lib.rs - sums::add (line 9)"),
+    "to another line of a file of Rust": ("src/lib.rs - add (line 5)", "src/lib.rs - add (line 9)"),
+    "to another number in its name": ("listens on 127.0.0.1:51234", "listens on 127.0.0.1:8080"),
+}
+
+
+@pytest.mark.parametrize("case", MOVED)
+def test_a_test_that_was_moved_is_not_gone(case: str) -> None:
+    old, new = MOVED[case]
+    assert compared(ran({old: "passed"}), ran({new: "passed"})).gone == ()
+
+
+def test_a_test_in_whose_place_stands_another_one_is_gone_and_one_that_was_moved_stands_for_one_only() -> None:
+    found = compared(ran({"t.py::test_a": "passed"}), ran({"t.py::test_b": "passed"}))
+    assert (found.gone, found.fewer) == (("t.py::test_a",), 0)
+    two = ran({"a.py::test_a": "passed", "b.py::test_a": "passed"})
+    assert compared(two, ran({"c.py::test_a": "passed", "c.py::test_b": "passed"})).gone == ("b.py::test_a",)
 
 
 def test_a_finding_of_a_linter_that_is_gone_is_no_loss() -> None:

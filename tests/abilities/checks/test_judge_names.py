@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.judge_names import BEGINNINGS, FOLDERS, SET_UP, is_set_up, is_test
-from greenroom.abilities.checks.meddling import Changed, judges, meddled
+from greenroom.abilities.checks.meddling import Changed, meddled
 
 NAMES = st.text(alphabet="abcxyz", min_size=1, max_size=6)
 LETTERS = st.sampled_from((str.lower, str.upper, str.title, str.swapcase))
@@ -27,7 +27,8 @@ LETTERS = st.sampled_from((str.lower, str.upper, str.title, str.swapcase))
         ),
         *("FooTest.java", "FooTests.cs", "TestFoo.kt", "UserSpec.scala", "OrderIT.java", "FooTestCase.php", "tests.py"),
         *("foo-test.js", "test-foo.mjs", "features/login.feature", "t/basic.t", "cypress/login.cy.js", "x.golden"),
-        *("__mocks__/fs.js", "testdata/a.json", "a_spec.lua", "test.sh", "out.approved.txt"),
+        *("__mocks__/fs.js", "testdata/a.json", "a_spec.lua", "test.sh", "out.approved.txt", "expected/out.txt"),
+        *("data/golden/a.json", "src/cassettes/call.yaml"),
     ],
 )
 def test_tests_of_many_languages_are_known(path: str) -> None:
@@ -45,11 +46,12 @@ def test_tests_of_many_languages_are_known(path: str) -> None:
         "docs/testing.md",
         "inspect.js",
         "unit.py",
+        "src/expected/result.rs",
     ],
 )
 def test_names_that_only_sound_like_it_are_none(path: str) -> None:
     assert not is_test(path)
-    assert not judges(path)
+    assert not meddled([Changed(path=path, before=b"a", after=b"b")])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_names_that_only_sound_like_it_are_none(path: str) -> None:
         *("conftest.py", "a/conftest.py", "pytest.ini", "tox.ini", ".coveragerc", "noxfile.py", "jest.config.mjs"),
         *("vitest.config.ts", "vitest.workspace.js", ".mocharc.yml", ".pre-commit-config.yaml", "tsconfig.test.json"),
         *("phpunit.xml.dist", ".golangci.yml", "clippy.toml", ".cargo/config.toml", "cypress.config.ts", ".nycrc.json"),
-        *(".npmrc", "web/.yarnrc.yml", ".pnpmrc"),
+        *(".npmrc", "web/.yarnrc.yml", ".pnpmrc", ".python-version", ".tool-versions"),
     ],
 )
 def test_what_sets_up_checks_is_known(path: str) -> None:
@@ -67,7 +69,8 @@ def test_what_sets_up_checks_is_known(path: str) -> None:
 
 
 def test_workflows_of_a_server_are_no_judges() -> None:
-    assert not any(map(judges, (".github/workflows/ci.yml", ".gitlab-ci.yml", "azure-pipelines.yml")))
+    for path in (".github/workflows/ci.yml", ".gitlab-ci.yml", "azure-pipelines.yml"):
+        assert not meddled([Changed(path=path, before=b"a", after=b"b")])
 
 
 @given(st.sampled_from(sorted(FOLDERS)), NAMES, LETTERS)

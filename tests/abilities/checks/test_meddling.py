@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.judge_names import is_test
-from greenroom.abilities.checks.meddling import Changed, judges, meddled
+from greenroom.abilities.checks.meddling import Changed, meddled
 from greenroom.abilities.checks.python_tests import rewritten
 
 OLD = """
@@ -72,12 +72,12 @@ def test_any_two_files_can_be_compared(before: bytes, after: bytes) -> None:
 )
 def test_paths_of_tests_are_known(path: str) -> None:
     assert is_test(path)
-    assert judges(path)
 
 
 def test_other_paths_are_none() -> None:
-    assert not any(map(judges, ("src/contest.py", "latest.py", "docs/testing.md", "app.js")))
-    assert all(map(judges, ("conftest.py", "a/pyproject.toml", "package.json", "jest.config.ts", "x.pth")))
+    assert not any(said(path, "a", "b") for path in ("src/contest.py", "latest.py", "docs/testing.md", "app.js"))
+    every = ("conftest.py", "a/pyproject.toml", "package.json", "jest.config.ts", "x.pth")
+    assert all(said(path, "a", "b") for path in every), "also where nobody can read what stands in it"
 
 
 def said(path: str, before: str | None, after: str | None) -> list[str]:

@@ -25,6 +25,12 @@ from greenroom.abilities.checks.undone import undone
         "我修复了这个错误。",
         "代码已经提交。",
         "功能实现完成。",
+        "Done.",
+        "**All done!** ✅",
+        "It's finished.",
+        "The task is now complete.",
+        "完成了。",
+        "任务已完成。",
     ],
 )
 def test_what_is_said_to_be_done_is_not_so(text: str) -> None:
@@ -36,6 +42,10 @@ def test_what_is_said_to_be_done_is_not_so(text: str) -> None:
     "text",
     [
         "It is green.",
+        "Done: there are 4 callers.",
+        "The migration is complete since `a.py` has no caller.",
+        "It is done in `export.py`.",
+        "",
         "The exporter is implemented in `export.py`; `fixed.py` has the rest.",
         "Rows are written to a file that is created by `open`.",
         "`--json` was added in version 2.0.",

@@ -9,7 +9,7 @@ from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import Finished, ModelCard, TextDelta, ToolCall, Usage
 from greenroom.core.rules.intents import QueueSteps, SetLimits
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.state.spec import AgentSpec, History, Turn
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 from tests.abilities.skills.talks import ANN, BOB, T1, Answer, Played, calls, in_order, says, team
@@ -208,6 +208,25 @@ async def test_what_an_agent_says_of_its_work_is_a_claim_until_it_is_proven(how:
     assert proof.said == ["Done.", "Done."]
     assert "A test fails." in model.asked[1].messages[-1].content
     assert model.asked[1].messages[-1].role == "user", "nobody has called it, so it is no result of a call"
+
+
+async def test_what_it_claims_with_the_call_is_judged_with_what_it_says() -> None:
+    spec, proof = AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=Turn(ends="finish")), Proof()
+    done = calls("finish", status="done", summary="It is parsed.", claims=["14 tests passed", "I added `a.py`."])
+    async with team(Played(lambda _: done), spec, tools=[proof]) as here:
+        assert await here.ask() == "finished"
+    assert proof.said[0] == "It is parsed.\n- 14 tests passed\n- I added `a.py`."
+
+
+async def test_what_sums_up_the_work_is_judged_because_nothing_is_said_after_the_verdict() -> None:
+    spec, proof = AgentSpec(name="Ann", proof="proof", history=History(need_summary=True)), Proof()
+    model = Played(lambda request: says("In short.") if request.purpose.skill == "summarize" else says("Long story."))
+    async with team(model, spec, tools=[proof]) as here:
+        assert await here.ask() == "finished"
+        assert await here.summary() == "Proven."
+    assert proof.said == ["In short.", "In short."]
+    assert [one.purpose.skill for one in model.asked] == ["converse", "summarize", "converse", "summarize"]
+    assert "A test fails." in model.asked[2].messages[-1].content, "it hears what is missing, as everybody does"
 
 
 async def test_work_that_failed_is_not_proven() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.git.standing import GitWorktrees
-from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, Standing, WorkspaceFault
+from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, WorkspaceFault
+from greenroom.core.ports.worktrees import Standing
 from tests.adapters.git.person import Person, got, opened, put, worked
 
 

@@ -110,7 +110,7 @@ async def test_an_agent_cannot_send_us_elsewhere(person: Person) -> None:
     (folder / ".gitattributes").write_text("* filter=evil -diff\n")
     edit(folder)
     done = await worked(worktree)
-    assert [(one.path, one.why) for one in done.left_out] == [("inner", "repository")]
+    assert [(one.path, one.why) for one in (await worktree.look()).left_out] == [("inner", "repository")]
     diff = await workspace.diff(worktree.base, done.commit)
     assert "+line twenty" in diff.text, "no attribute hides a change"
     assert {one.path for one in diff.changes} >= {".gitattributes", "a.txt", "new-link", "keep/c.py"}

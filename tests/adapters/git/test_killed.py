@@ -42,6 +42,7 @@ class Story:
         self._untorn(tree_of(person.root))
         torn = tree_of(person.root)
         workspace = await person.workspace()
+        await workspace.snapshot("r1")
         assert tree_of(person.root) == torn, "who only looks changes nothing"
         await workspace.recover()
         assert tree_of(person.root) in (self.before, self.after), "all of it or nothing"

@@ -11,7 +11,7 @@ import pytest
 
 from greenroom.adapters.git import staging, writing
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.workspace import Applied, LeftOut, WorkspaceFault
+from greenroom.core.ports.workspace import Applied, LeftOut, Looked, WorkspaceFault
 from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
@@ -52,7 +52,7 @@ async def test_a_pipe_in_place_of_a_file_is_said_and_not_waited_for(person: Pers
     os.mkfifo(folder / "a.txt")
     (folder / "new").write_text("new\n")
     done = await worked(worktree)
-    assert done.left_out == (LeftOut(path="a.txt", why="other"),)
+    assert await worktree.look() == Looked(tree=done.tree, left_out=(LeftOut(path="a.txt", why="other"),))
     assert person.git("diff", "--name-only", worktree.base, done.commit) == "new\n", "the file is what it was"
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from greenroom.adapters.git.standing import GitWorktrees
 from greenroom.adapters.git.workspaces import GitWorkspace
-from greenroom.core.ports.workspace import Workspace, Worktrees
+from greenroom.core.ports.workspace import Workspace
+from greenroom.core.ports.worktrees import Worktrees
 from greenroom.testing.conformance.workspace import WorkspaceConformance
 from greenroom.testing.conformance.workspace_case import WorkspaceCase
 from tests.adapters.git.person import Person

@@ -95,6 +95,20 @@ async def test_a_test_that_fails_once_is_flaky_and_not_new(tmp_path: Path) -> No
     assert (one.flaky, one.new) == (("tests/test_app.py::test_a",), ("tests/test_app.py::test_b",))
 
 
+async def test_no_file_fails_by_chance(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    root = written(tmp_path / "project", {**SMALL, "tests/test_app.py": "def test_a(): pass\n"})
+    async with checker(root, PYTEST) as checks:
+        await checks.baseline(Shelf())
+        once = (
+            f"import pathlib\nflag = pathlib.Path({str(flag)!r})\nif not flag.exists():\n    flag.touch()\n    1 / 0\n"
+        )
+        written(root, {"tests/test_app.py": f"{once}def test_a(): pass\n"})
+        one = only(await checks.run((), Shelf()))
+    assert one.compared is not None
+    assert (one.compared.flaky, one.compared.new) == ((), ("tests/test_app.py",))
+
+
 async def test_what_fails_beside_the_others_every_time_is_not_flaky_though_it_passes_alone(tmp_path: Path) -> None:
     tests = "import app\ndef test_a(): assert app.total([1, 2]) == 3\ndef test_b(): assert app.total([5]) == 5\n"
     total = "def total(items):\n    return sum(items)\n"

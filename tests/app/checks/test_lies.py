@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.checks.claims import Facts, among
-from greenroom.abilities.checks.meddling import Changed, judges, meddled
+from greenroom.abilities.checks.meddling import Changed, meddled
 from greenroom.app.checks.checker import NO_REPORT, base_of
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.core.ports.checks import Check, Report
@@ -39,7 +39,7 @@ MAKE = Check(name="make test", line="make test", kind="test", why="Makefile has 
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[Changed]:
-    paths = [path for path in {**before, **after} if judges(path) and before.get(path) != after.get(path)]
+    paths = [path for path in {**before, **after} if before.get(path) != after.get(path)]
     told = {path: tuple(None if path not in one else one[path].encode() for one in (before, after)) for path in paths}
     return [Changed(path=path, before=old, after=new) for path, (old, new) in told.items()]
 
@@ -64,7 +64,7 @@ class Desk:
             tree = name_of(root)
             restored: Report | None = None
             if restore:
-                _become(root, {**after, **{path: text for path, text in BASE.items() if judges(path)}})
+                _become(root, {**after, **{path: text for path, text in BASE.items() if path != "app.py"}})
                 restored = await checks.run((), self._shelf)
         facts = Facts(exists=among(list(after)))
         says = "I mended `app.py`. All tests pass."
@@ -143,7 +143,7 @@ async def test_saying_so_proves_nothing(desk: Desk, tmp_path: Path) -> None:
 
 
 async def test_changed_tests_are_let_pass_when_the_old_ones_do(desk: Desk, tmp_path: Path) -> None:
-    shorter = TESTS.replace("def test_one", "def test_the_first").replace("== 6", "== 2 * 3")
+    shorter = TESTS.replace("== 6", "== 2 * 3")
     honest = {**BASE, "app.py": MENDED, "tests/test_app.py": shorter}
     assert not (await desk.delivered(tmp_path / "a", honest)).verified
     found = await desk.delivered(tmp_path / "b", honest, restore=True)
@@ -151,3 +151,21 @@ async def test_changed_tests_are_let_pass_when_the_old_ones_do(desk: Desk, tmp_p
     assert any("with everything put back as it was" in one for one in found.remarks)
     liar = {**BASE, "tests/test_app.py": TESTS.replace("== 6", "== 4")}
     assert not (await desk.delivered(tmp_path / "c", liar, restore=True)).verified
+
+
+TRIVIAL = "def test_a(): pass\ndef test_b(): pass\n"
+
+
+async def test_trivial_tests_do_not_stand_for_those_that_are_gone(desk: Desk, tmp_path: Path) -> None:
+    after = {**BASE, "app.py": MENDED, "tests/test_app.py": SPARED.replace("test_one", "test_uno") + TRIVIAL}
+    found = await desk.delivered(tmp_path, after, restore=True)
+    assert not found.verified, "the old ones pass on it, and whoever gets it has them no more"
+    assert "'pytest': not there any more: tests/test_app.py::test_one." in found.changed
+
+
+async def test_tests_that_were_only_moved_are_let_pass(desk: Desk, tmp_path: Path) -> None:
+    after = {**BASE, "app.py": MENDED, "tests/unit/test_double.py": TESTS}
+    del after["tests/test_app.py"]
+    found = await desk.delivered(tmp_path, after, restore=True)
+    assert (found.state, found.missing, found.changed) == ("verified", (), ())
+    assert any("tests/test_app.py was deleted." in one for one in found.remarks)

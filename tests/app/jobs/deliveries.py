@@ -14,9 +14,10 @@ from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.app.checks.checker import ProjectChecks
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.planning import Plan
+from greenroom.app.checks.receipts import VERDICT
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.hands import Hands
-from greenroom.app.jobs.delivering import NAME, VERDICT, Deliver
+from greenroom.app.jobs.delivering import NAME, Deliver
 from greenroom.app.jobs.judging import Judges, judges
 from greenroom.app.jobs.place import Place, opened
 from greenroom.app.jobs.preparing import Setup, prepared
@@ -80,12 +81,11 @@ async def nothing_runs() -> Sequence[str]:
 class Job:
     """One in a copy; its steps are what a log would have."""
 
-    def __init__(self, place: Place, commands: PlainCommands, line: str, setup: Setup) -> None:
-        self.place, self._commands, self._setup = place, commands, setup
-        self._check = Check(name="quick", line=line, kind="test", why="w.", own=True)
+    def __init__(self, place: Place, commands: PlainCommands, check: Check, setup: Setup) -> None:
+        self.place, self._setup, self._check = place, setup, check
         look = FolderLook(place.folder)
         self.checks = ProjectChecks([self._check], commands, place.worktree.tree, look=look)
-        self.story = Story()
+        self.story, self.shelf = Story(), Shelf()
         self.stopped: Sequence[str] = ()
 
     @property
@@ -101,7 +101,7 @@ class Job:
 
     async def begins(self) -> None:
         """The checks run on the base."""
-        report = await self.checks.baseline(Shelf())
+        report = await self.checks.baseline(self.shelf)
         self.story.step("baseline", {REPORT: dict(as_data(report))})
 
     def tool(self, judged: Judges | None = None) -> Deliver:
@@ -116,13 +116,23 @@ class Job:
         plan = Plan(run=(self._check,))
         by = judged or self.judges
         runs = self._setup.runs
-        return Deliver(self.place, plan, self._commands, history, judges=by, quiet=quiet, prepares=runs)
+        return Deliver(
+            self.place,
+            plan,
+            history,
+            judges=by,
+            quiet=quiet,
+            blob=self.shelf.fetch,
+            prepares=runs,
+        )
 
     def bench(self, said: str = "") -> Bench:
         """That of a step which is about to deliver."""
         step = self.story.step(NAME).steps.pop()
         work = evolve(step.work, instruction_content={"said": said})
-        return cast("Bench", AtWork(evolve(step, work=work, state="running", ended_at=None)))
+        here = AtWork(evolve(step, work=work, state="running", ended_at=None))
+        here.blobs = self.shelf.blobs
+        return cast("Bench", here)
 
     async def delivers(self, said: str = "Done.", judged: Judges | None = None) -> Data:
         """What a delivery has in its result; the log has it from now on."""
@@ -150,10 +160,10 @@ def verdict_of(result: Data) -> Told:
 
 @asynccontextmanager
 async def job(
-    root: Path, line: str, files: Mapping[str, str] = NO_FILES, *, setup: Setup = NO_SETUP
+    root: Path, line: str, files: Mapping[str, str] = NO_FILES, *, setup: Setup = NO_SETUP, found: bool = False
 ) -> AsyncIterator[Job]:
-    """A job in a copy of a repository with these files, whose only check is this line. It was prepared, if it can be,
-    and the base was looked at."""
+    """A job in a copy of a repository with these files, whose only check is this line, the person's own, or `found` in
+    the project under this name. It was prepared, if it can be, and the base was looked at."""
     person = Person(root / "repo")
     for name, text in {"app.py": "good\n", **files}.items():
         person.write(name, text)
@@ -166,7 +176,8 @@ async def job(
     place = await opened(Team(team_id=RUN, workspace=str(person.root)), nothing)
     commands = PlainCommands(place.folder)
     try:
-        made = Job(place, commands, line, setup)
+        check = Check(name=line if found else "quick", line=line, kind="test", why="w.", own=not found)
+        made = Job(place, commands, check, setup)
         if setup.runs:
             await prepared(setup, commands, Shelf())
         await made.begins()

@@ -18,6 +18,10 @@ SAYS = Delivered(tree="new", says="It is done.")
 FAILS = Verdict(state="unproven", missing=("'pytest' fails: test_a.",))
 
 
+def says(text: str) -> Delivered:
+    return Delivered(tree="new", says=text)
+
+
 def step() -> Step:
     (one,) = Story().step("deliver").steps
     return one
@@ -31,13 +35,6 @@ def test_verified_work_ends_with_its_receipts_as_evidence() -> None:
     end = delivering._next(step(), SAYS, with_receipt(Verdict(state="verified")), 1)
     assert isinstance(end, FinishTask)
     assert (end.state, end.summary, end.evidence) == ("finished", "It is done.", ("pytest: clean, step ann#1",))
-
-
-def test_verified_work_of_somebody_who_sums_up_ends_with_that_summary_and_unproven_work_does_not() -> None:
-    more = delivering._next(step(), SAYS, with_receipt(Verdict(state="verified")), 1, sums_up=True)
-    assert isinstance(more, QueueSteps)
-    assert [one.executor for one in more.works] == ["summarize"]
-    assert isinstance(delivering._next(step(), SAYS, FAILS, TRIES, sums_up=True), FinishTask)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +88,27 @@ def test_a_verdict_is_kept_with_its_receipts() -> None:
 
 
 def test_where_nothing_was_changed_an_answer_counts_unless_a_change_was_meant() -> None:
-    assert delivering._as_it_was(FAILS, Story().step("read_code").steps, "It is green.").verified
-    found = delivering._as_it_was(FAILS, Story().edit().steps, "It is green.")
+    assert delivering._as_it_was(FAILS, Story().step("read_code").steps, says("It is green.")).verified
+    found = delivering._as_it_was(FAILS, Story().edit().steps, says("It is green."))
     assert (found.verified, found.claims) == (False, (UNCHANGED,))
 
 
 def test_where_nothing_was_changed_nothing_was_done_whatever_is_said() -> None:
-    found = delivering._as_it_was(
-        with_receipt(FAILS), Story().steps, "Added `json` support to `export.py`, with tests."
-    )
+    lie = says("Added `json` support to `export.py`, with tests.")
+    found = delivering._as_it_was(with_receipt(FAILS), Story().steps, lie)
     assert (found.verified, found.receipts) == (False, ())
     assert found.claims == ("It says 'Added', and nothing was changed.",)
+
+
+def test_who_has_only_looked_is_not_done_and_who_acted_elsewhere_may_be() -> None:
+    looked, stamped = Story().step("read_code").step("run_checks").steps, Story().step("stamp").steps
+    claims = delivering._as_it_was(FAILS, looked, says("Done.")).claims
+    assert claims == ("It says 'Done', and nothing was changed.",)
+    assert delivering._as_it_was(FAILS, stamped, says("Done.")).verified
+
+
+def test_an_answer_beside_which_something_lies_that_nobody_gets_is_no_answer() -> None:
+    left = evolve(says("It is green."), left_out=("'sub' is a repository of its own.",))
+    found = delivering._as_it_was(FAILS, (), left)
+    assert (found.state, found.missing, found.claims) == ("unproven", left.left_out, ())
+    assert isinstance(delivering._next(step(), left, found, 1), QueueSteps), "who left it there can take it away"

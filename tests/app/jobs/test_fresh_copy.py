@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,13 +13,15 @@ import pytest
 from greenroom.abilities.checks.meddling import Meddled
 from greenroom.app.checks.checker import ProjectChecks
 from greenroom.app.checks.verdict import Delivered
-from greenroom.app.jobs.delivering import UNFOLLOWED, UNINSTALLED, UNSTEADY
+from greenroom.app.jobs.delivering import NAME, UNFOLLOWED, UNINSTALLED, UNSTEADY
 from greenroom.app.jobs.preparing import Setup
 from greenroom.app.jobs.recording import COMMIT, TREE
 from greenroom.core.ports.checks import REPORT, Witness
 from greenroom.core.ports.workspace import SCRATCH
+from tests.adapters.git.person import Person
 from tests.app.checks.projects import Shelf
 from tests.app.jobs.deliveries import RUN, job, verdict_of
+from tests.e2e.jobs import ALONE
 
 GOOD = "grep -q good app.py"
 IGNORED = {".gitignore": "left/\nnode_modules/\n.venv/\n"}
@@ -144,10 +148,11 @@ async def test_what_nobody_followed_is_not_forgotten_when_the_old_judges_are_ask
         work.writes("app.py", "good, red\n")
         await work.delivers()
         edited = Meddled(kind="set-up", path="app.py", said="app.py, which sets up checks, was changed.")
-        tree = await work.place.worktree.tree()
+        tree, tool = await work.place.worktree.tree(), work.tool()
         for unfollowed in ((), (UNFOLLOWED,)):
             delivered = Delivered(tree=tree, meddled=(edited,), unfollowed=unfollowed)
-            found, _ = await work.tool()._judged_as_before(delivered, ["app.py"], work.story.steps, work.bench())
+            restored = await tool._by_old_judges(delivered, [["app.py"]], work.story.steps, work.bench())
+            found = tool._held(delivered, restored, work.story.steps)
             assert found.missing == unfollowed
             assert found.verified is not bool(unfollowed)
 
@@ -177,3 +182,118 @@ async def test_new_tests_of_good_work_cost_one_run_more_and_those_of_none_cost_n
         work.writes("app.py", "good, red\n")
         assert verdict_of(await work.delivers()).state == "verified"
         assert count.read_text().count("x") == 4
+
+
+async def test_a_repository_in_the_copy_is_said_to_be_left_behind_and_nothing_is_verified(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD) as work:
+        work.writes("app.py", "good, red\n")
+        inner = Person(work.place.folder / "sub")
+        inner.write("more.py", "lost\n")
+        inner.git("init", "--quiet")
+        found = verdict_of(await work.delivers("It is red."))
+        assert (found.state, len(found.receipts)) == ("unproven", 1)
+        (said,) = found.missing
+        assert said.startswith("'sub' is a repository of its own, so nothing in it is delivered.")
+        assert "delete 'sub/.git'" in said
+        shutil.rmtree(work.place.folder / "sub" / ".git")
+        assert verdict_of(await work.delivers("It is red.")).state == "verified"
+        assert "sub/more.py" in await work.place.changes()
+
+
+async def test_an_answer_with_a_repository_left_behind_is_no_answer(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD) as work:
+        inner = Person(work.place.folder / "sub")
+        inner.write("more.py", "lost\n")
+        inner.git("init", "--quiet")
+        found = verdict_of(await work.delivers("It is red."))
+    assert (found.state, len(found.missing)) == ("unproven", 1)
+
+
+async def test_a_test_that_is_spoken_of_by_name_has_run(tmp_path: Path) -> None:
+    line = f"{sys.executable} -m pytest -q {ALONE} -p no:cacheprovider"
+    async with job(tmp_path, line, {"test_app.py": "def test_blue():\n    pass\n", ".gitignore": "*.pyc\n"}) as work:
+        work.writes("app.py", "RED = 1\n")
+        lie = verdict_of(await work.delivers("The test `test_red` is there, and `test_blue` passes."))
+        assert (lie.state, lie.missing) == ("unproven", [])
+        assert lie.claims == ["It speaks of the test 'test_red', and no such test ran."]
+        assert verdict_of(await work.delivers("`test_blue` passes.")).state == "verified"
+    async with job(tmp_path / "quick", GOOD) as work:
+        work.writes("app.py", "good, red\n")
+        assert verdict_of(await work.delivers("`test_red` passes.")).state == "verified", "nobody knows what ran"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mended"), [("data.json", "{", "{}"), ("more.py", "def (:\n", ""), ("set.toml", "a = \n", "")]
+)
+async def test_a_file_that_cannot_be_read_as_what_it_is_called_is_no_work(
+    tmp_path: Path, name: str, text: str, mended: str
+) -> None:
+    async with job(tmp_path, GOOD) as work:
+        work.writes(name, text)
+        for _ in range(2):  # each time another tool, as in a later life: nothing is known but what the log has
+            (missing,) = verdict_of(await work.delivers()).missing
+            assert missing.startswith(f"Syntax error detected in {name}, line 1: ")
+        work.writes(name, mended)
+        assert verdict_of(await work.delivers()).state == "verified"
+
+
+async def test_a_tree_that_was_looked_at_is_not_copied_again(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD) as work:
+        work.writes("more.py", "def (:\n")
+        opened: list[Sequence[str]] = []
+
+        @asynccontextmanager
+        async def judged(paths: Sequence[str], witness: Witness) -> AsyncIterator[ProjectChecks]:
+            opened.append(paths)
+            async with work.judges(paths, witness) as checks:
+                yield checks
+
+        tool = work.tool(judged)
+        for _ in range(2):
+            outcome = await tool.run(work.bench("Done."))
+            work.story.step(NAME, dict(outcome.result or {}))
+            assert verdict_of(outcome.result or {}).state == "unproven"
+    assert opened == [()]
+
+
+OLD_RECIPE = {
+    "Makefile": "-include extra.mk\ntest:\n\tsh tests/test_a.sh\n",
+    "tests/test_a.sh": "grep -q good app.py\n",
+}
+OTHER_RECIPE = ".PHONY: test\ntest: none\nnone:\n\ttrue\nMAKEFLAGS += -i\n"
+
+
+async def test_old_tests_that_are_run_in_another_way_clear_nothing(tmp_path: Path) -> None:
+    async with job(tmp_path, "make test", OLD_RECIPE, found=True) as work:
+        work.writes("app.py", "bad\n")
+        work.writes("extra.mk", OTHER_RECIPE)
+        work.writes("tests/test_a.sh", "true; grep -q . app.py\n")
+        told = verdict_of(await work.delivers())
+    assert (told.state, told.missing) == ("unproven", [])
+    assert "What 'make test' runs is not what it ran on the base." in told.changed
+
+
+@pytest.mark.parametrize(("flag", "state"), [("left/ok", "unproven"), ("{outside}", "verified")])
+async def test_what_passes_only_beside_what_its_own_failure_leaves_behind_is_not_flaky(
+    tmp_path: Path, flag: str, state: str
+) -> None:
+    """A copy that is new has nothing of it; what failed for something else passes there."""
+    place = flag.format(outside=tmp_path / "outside")
+    once = f"{{ test -f {place} || {{ mkdir -p left; touch {place}; false; }}; }}"
+    async with job(tmp_path, f"{GOOD} && ! grep -q red app.py || {once}", IGNORED) as work:
+        work.writes("app.py", "good, red\n")
+        told = verdict_of(await work.delivers())
+    assert told.state == state
+    assert told.missing == (["'quick' fails: the check as a whole."] if state == "unproven" else [])
+    assert any("flaky" in one for one in told.remarks) is (state == "verified")
+
+
+async def test_old_judges_are_asked_once_for_one_tree(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    async with job(tmp_path, f"echo x >> {count}; {SOURCED}", OLD_TEST) as work:
+        work.writes("app.py", "bad\n")
+        work.writes("tests/test_z.sh", "true\n")
+        for _ in range(2):
+            told = verdict_of(await work.delivers())
+            assert told.changed[0] == "Existing lines of tests/test_z.sh were changed."
+            assert count.read_text().count("x") == 4, "base, work, with the old test put back, and once more"

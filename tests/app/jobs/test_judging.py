@@ -10,13 +10,13 @@ def used(path: str, *, doubtful: bool = False) -> Meddled:
 
 def test_all_judges_are_put_back_at_once_and_the_work_is_left() -> None:
     changes = ["app.py", "ci/t.sh", "tests/test_new.py"]
-    assert put_back(changes, [used("ci/t.sh")]) == [["ci/t.sh", "tests/test_new.py"]]
+    assert put_back(changes, ["tests/test_new.py"], [used("ci/t.sh")]) == [["ci/t.sh", "tests/test_new.py"]]
 
 
 def test_what_may_be_the_work_itself_is_put_back_and_left_and_put_back_alone() -> None:
     changes = ["app.py", "ci/t.sh", "run_it"]
     meddled = [used("ci/t.sh"), used("app.py", doubtful=True), used("run_it", doubtful=True)]
-    assert put_back(changes, meddled) == [
+    assert put_back(changes, (), meddled) == [
         ["ci/t.sh", "app.py", "run_it"],
         ["ci/t.sh"],
         ["ci/t.sh", "app.py"],
@@ -25,10 +25,15 @@ def test_what_may_be_the_work_itself_is_put_back_and_left_and_put_back_alone() -
 
 
 def test_one_that_may_be_the_work_is_put_back_once() -> None:
-    assert put_back(["app.py", "b.py"], [used("app.py", doubtful=True)]) == [["app.py"]]
-    assert put_back(["app.py"], []) == []
+    assert put_back(["app.py", "b.py"], (), [used("app.py", doubtful=True)]) == [["app.py"]]
+    assert put_back(["app.py"], (), []) == []
 
 
 def test_only_a_few_are_put_back_alone() -> None:
     names = [f"p{number}" for number in range(ALONE + 4)]
-    assert len(put_back(names, [used(one, doubtful=True) for one in names])) == 1 + ALONE
+    assert len(put_back(names, (), [used(one, doubtful=True) for one in names])) == 1 + ALONE
+
+
+def test_what_stands_in_one_file_with_the_work_is_not_put_back() -> None:
+    inside = Meddled(kind="test", path="src/lib.rs", said="Tests inside of src/lib.rs were changed.", apart=False)
+    assert put_back(["src/lib.rs", "ci/t.sh"], (), [inside, used("ci/t.sh")]) == [["ci/t.sh"]]

@@ -137,3 +137,9 @@ def test_only_the_house_has_a_say_in_the_verdict() -> None:
         diff=Diff(changes=(), text=""),
         verdict={"missing": ["a"], "changed": ["b"], "claims": ["c"], "remarks": ["d"]},
     ).unproven == ("a", "b", "c")
+
+
+def test_a_text_that_only_programs_read_is_no_docs() -> None:
+    changes = [Change(path=one, kind="changed") for one in ("CMakeLists.txt", "a/requirements-dev.txt", "notes.txt")]
+    told = lines(*changes, verdict={})
+    assert [one for one in told if one.startswith("NOT")] == ["NOT verified: docs, which no check reads: notes.txt"]

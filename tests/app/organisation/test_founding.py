@@ -14,11 +14,11 @@ from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.finding import found_by_id, founded, organisations
 from greenroom.app.organisation.founding import Founders, found, founders_of, lower
-from greenroom.app.organisation.names import BASE, KIT, ROLES
-from greenroom.app.organisation.staffing import LANGUAGES, all_staff, house_agent, house_staff
+from greenroom.app.organisation.names import BASE, KIT, LANGUAGES, ROLES
+from greenroom.app.organisation.staffing import all_staff, house_agent, house_staff
 from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
-from greenroom.core.base.errors import Refused
+from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.log import Held, Lease, Snapshot
@@ -88,9 +88,9 @@ def test_what_a_charter_means() -> None:
 
 
 def test_nobody_manages_who_is_not_there_or_no_manager() -> None:
-    with pytest.raises(Refused, match=r"nobody is called 'boss'.*Who can manage here: manager"):
+    with pytest.raises(WorldFault, match=r"nobody is called 'boss'.*Who can manage here: manager"):
         meant(evolve(CHARTER, managers=("boss",)))
-    with pytest.raises(Refused, match=r"'writer' is no manager. Write `manager: true`"):
+    with pytest.raises(WorldFault, match=r"'writer' is no manager. Write `manager: true`"):
         meant(evolve(CHARTER, managers=("writer",)))
     own = AgentSpec(name="boss", style="plan", manager=True)
     assert meant(evolve(CHARTER, managers=("boss",)), {"boss": own}).managers[0].language == "en"

@@ -245,6 +245,35 @@ async def test_a_group_is_formed_again_by_those_who_take_part_and_by_nobody_else
         assert (await house.world()).groups[GroupId("us")].participants == (BEN, joe)
 
 
+async def test_a_model_that_is_named_in_a_group_hears_it_wherever_it_works() -> None:
+    async with office() as house:
+        await house.ann.form(GroupId("us"), BEN)
+        assert WU not in (await house.world()).tasks[BASE].group
+        await house.ann.say_in(GroupId("us"), "Tea, wu?", WU)
+        assert [one.work.executor for one in (await house.world()).steps_of(WU)] == ["process_message"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_what_cannot_be_done_in_groups_is_said_in_the_persons_language(language: str) -> None:
+    async with office(language=language) as house:
+        joe = AgentId("joe")
+        spec = AgentSpec(name="joe", kind="human", language=language)
+        await house.runtime.ask(house.team, AddAgent(agent_id=joe, spec=spec))
+        await house.ann.form(GroupId("us"), BEN)
+        us, others = GroupId("us"), HumanAgent(house.runtime, house.team, joe)
+        tried = {
+            "only people|只能由人": house.ann.form(GroupId("them"), WU),
+            "two people|两个人": house.ann.form(GroupId("them"), ANN),
+            "cannot be a group|不能用作群组": house.ann.form(GroupId("a#b"), BEN),
+            "Did you mean 'ben'|您是指'ben'": house.ann.form(GroupId("them"), AgentId("Ben")),
+            "There are: ann|现有：ann": house.ann.say_in(us, "Hello?", AgentId("bob")),
+            "take no part|您不在群组": others.say_in(us, "Hello?"),
+        }
+        for words, doing in tried.items():
+            with pytest.raises(Refused, match=words.split("|")[language == "zh"]):
+                await doing
+
+
 @pytest.mark.req("MAS-244")
 async def test_a_tool_used_by_hand_is_a_step_bound_to_a_stage() -> None:
     async with office() as house:

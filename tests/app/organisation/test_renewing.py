@@ -31,6 +31,25 @@ async def test_a_changed_charter_brings_new_people_and_models_and_sends_nobody_a
         assert world.budgets[TEAM_BUDGET].limits.money == 1
 
 
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "/w/tea.toml names 'boss' first, but tea was founded with 'manager', who goes on hearing what people"),
+        ("zh", "/w/tea.toml首先列出的是'boss'，但tea成立时的管理者是'manager'"),
+    ],
+)
+async def test_another_first_manager_joins_and_is_said_not_to_take_over(language: str, said: str) -> None:
+    async with office(language) as house:
+        now = founders(language)
+        boss = evolve(now.managers[0], name="boss")
+        assert await renew(house.runtime, house.team, evolve(now, managers=(*now.managers, boss)), "/w/tea.toml") == ()
+        (told,) = await renew(house.runtime, house.team, evolve(now, managers=(boss,)), "/w/tea.toml")
+        assert told.startswith(said)
+        assert f"`greenroom cancel {house.team}`" in told
+        base = (await house.world()).tasks[BASE]
+        assert (base.manager, "boss" in base.group) == (MANAGER, True)
+
+
 async def made_by_the_manager(house: Office, name: AgentId) -> None:
     host = await house.runtime.start(house.team)
     refused = await host.submit(AddAgent(agent_id=name, spec=AgentSpec(name=name, style="plan")), by=MANAGER)

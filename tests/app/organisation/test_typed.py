@@ -23,8 +23,9 @@ from greenroom.app.organisation.typed import (
 
 HERE = Here(
     letters={2: "question", 3: "duty", 4: "approval", 5: "stage"},
-    agents=frozenset({"wu", "ann", "ben"}),
+    agents=frozenset({"wu", "ann", "ben", "copa"}),
     groups=frozenset({"us"}),
+    tools=frozenset({"read_code", "list_files"}),
 )
 """What a person can mean in these tests."""
 
@@ -143,6 +144,9 @@ def test_what_is_unclear_says_how_to_type_it(line: str, said: str) -> None:
         ("tell me: what is green tea?", "There is no agent 'me'."),
         ("ask wu, around: who knows tea?", "There is no agent 'around'."),
         ("group work: how do we do it?", "There is no group 'work'."),
+        ("tool chain", "You have no tool 'chain'. To say it as it is, begin the line with a space."),
+        ("tell Ben: tea is ready", "There is no agent 'Ben'. Did you mean 'ben'?"),
+        ("tell \u0441\u043e\u0440\u0430: tea", "Did you mean 'copa'?"),
     ],
 )
 def test_a_sentence_that_begins_like_a_command_is_neither_done_nor_sent(line: str, said: str) -> None:

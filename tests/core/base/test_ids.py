@@ -40,6 +40,10 @@ def test_an_owner_is_read_back_from_an_id() -> None:
         ("小明", "小明", True),
         ("ann", "anna", False),
         ("小明", "小红", False),
+        ("copa", "\u0441\u043e\u0440\u0430", True),
+        ("TOM", "\u03a4\u039f\u041c", True),
+        ("\u0442\u043e\u0440\u0430", "\u03c4\u03bf\u03c1\u03b1", True),
+        ("анна", "ann", False),
     ],
 )
 def test_names_can_be_taken_for_each_other_whatever_their_letters_case_and_form(

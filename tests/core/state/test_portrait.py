@@ -112,7 +112,7 @@ def test_a_person_is_shown_with_what_was_said_to_them() -> None:
     assert found == {"conversation_groups": [], "conversation_privates": {}, "global_messages": ["hello"]}
 
 
-@pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-83", "MAS-85", "MAS-86", "MAS-87", "MAS-88")
+@pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-83", "MAS-87", "MAS-88")
 def test_a_step_in_mas_words() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).queue(
         ANN, tool("shell", {"command": ["ls"]}, "look around", "see what is there"), stage=S1

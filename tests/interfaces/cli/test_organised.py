@@ -3,7 +3,10 @@
 import asyncio
 import io
 import json
+import sys
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import ClassVar, cast
 
 import pytest
 
@@ -15,6 +18,7 @@ from greenroom.app.organisation.names import BASE, KIT
 from greenroom.app.organisation.people import HumanAgent
 from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
+from greenroom.app.talks.typed.people import Gone
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Abilities
@@ -22,8 +26,10 @@ from greenroom.core.ports.log import Held
 from greenroom.core.rules.intents import AddParticipants, SendMessage
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.commands import chat
 from greenroom.interfaces.cli.display.output import Console, Output
 from greenroom.interfaces.cli.display.progress import Quiet
+from greenroom.interfaces.cli.display.reasons import Way
 from greenroom.interfaces.cli.runs import listening
 from greenroom.interfaces.cli.runs.fates import fate_of
 from greenroom.interfaces.cli.runs.listening import Ear, Keeper
@@ -46,7 +52,8 @@ async def test_it_waits_only_for_people() -> None:
         asked = SendMessage(task_id=BASE, receiver=(ANN, WU), message="Tea?", need_reply=True, sender=MANAGER)
         await house.runtime.ask(house.team, AddParticipants(task_id=BASE, agents=(WU,)), asked)
         await house.writes(BEN, "Tea?", need_reply=True)
-        fate = fate_of(await house.world(), Standing(word="waiting", why=""), (), "en", "start")
+        way = Way(name="tea", start="start", keys={})
+        fate = fate_of(await house.world(), Standing(word="waiting", why=""), (), "en", way)
         assert fate.reasons == ("It waits for answers of: ann (1), ben (1).",)
 
 
@@ -114,3 +121,38 @@ def test_only_a_program_is_given_all_that_was_ever_said(
     monkeypatch.setattr(HumanAgent, "pool", None)
     looked = greenroom("talk", "tea", "--as", "ann", "--inbox")
     assert (looked.code, "Green?" in looked.out) == (0, True)
+
+
+class Typist:
+    """Somebody at a terminal who looks at what they typed before, and leaves."""
+
+    attended = True
+    chooses = True
+    remembered: ClassVar[list[str]] = []
+
+    def __init__(self, *given: object) -> None:
+        self._before = cast("Callable[[], AsyncIterator[str]]", given[3])
+
+    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Gone:
+        """Look, and leave."""
+        self.remembered.extend([line async for line in self._before()])
+        return Gone()
+
+    def stop(self) -> None:
+        """Nothing to stop."""
+
+
+def test_what_was_typed_in_a_chat_stays_there(tmp_path: Path, greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def typed(*_: object, **__: object) -> AsyncIterator[str]:
+        yield "Nobody is to know."
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+    monkeypatch.setattr(chat, "typed_before", typed)
+    monkeypatch.setattr(chat, "_terminal", lambda *_: sys.stdin)
+    monkeypatch.setattr(chat, "_screen", lambda *_: sys.stderr)
+    monkeypatch.setattr(chat, "load", lambda *_: Typist)
+    write_charter(tmp_path, Wish(name="tea", people=("ann",), language="en"))
+    Typist.remembered.clear()
+    ended = greenroom("talk", "tea")
+    assert (ended.code, Typist.remembered) == (0, []), ended.err

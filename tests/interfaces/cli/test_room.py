@@ -9,10 +9,11 @@ from rich.text import Text
 
 from greenroom.app.organisation.commands import COMMANDS
 from greenroom.app.organisation.letters import Letter
-from greenroom.core.base.ids import AgentId, ApprovalId, MessageId, StepId, TaskId, WaitingId
+from greenroom.core.base.ids import AgentId, ApprovalId, MessageId, StageId, StepId, SubtaskId, TaskId, WaitingId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.message import Message
+from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.world import NOWHERE
 from greenroom.interfaces.cli.display import team
 from greenroom.interfaces.cli.display.room import WORDS, Hanging, help_lines, letter_text, said_text
@@ -57,7 +58,7 @@ def test_a_letter_says_how_it_is_answered(changes: dict[str, object], how: str) 
 def test_a_question_of_somebody_who_waits_says_so() -> None:
     letter = Letter(number=1, kind="question", message=message("Green?"), waiting=WaitingId("eva>1:ann"))
     assert letter_text(NOWHERE, letter, "en").plain.startswith("1  eva · asks, waits for you\n    Green?")
-    assert "提问, 正在等您" in letter_text(NOWHERE, letter, "zh").plain
+    assert "提问，正在等您" in letter_text(NOWHERE, letter, "zh").plain
 
 
 def test_what_is_said_in_a_group_names_it_and_nothing_steers_the_terminal() -> None:
@@ -70,6 +71,25 @@ def test_long_lines_are_broken_between_words_and_keep_their_indent() -> None:
     Console(file=out, width=30).print(Hanging(Text("1  eva\n    one two three four five six seven\n\nend")))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert lines == ["1  eva", "    one two three four five", "    six seven", "", "end"]
+
+
+@pytest.mark.parametrize(
+    ("language", "begins"),
+    [
+        ("en", ["    Stage goal: Tea", "    Your goal: Taste it"]),
+        ("zh", ["    阶段目标：Tea", "    您的职责：Taste it"]),
+    ],
+)
+def test_a_duty_says_in_the_persons_language_what_is_the_goal(language: str, begins: list[str]) -> None:
+    duty = Subtask(subtask_id=SubtaskId("t2.s1.1"), name="taste", duty="Taste it", agent=ANN)
+    stage = Stage(stage_id=StageId("t2.s1"), task_id=TaskId("t2"), intention="Tea", subtasks=(duty,), members=())
+    text = "Stage goal: Tea\nYour goal: Taste it\nFrom wu (write): Mild."
+    sent = message(text, stage_relative="t2.s1", data={"subtask_id": "t2.s1.1"})
+    letter = Letter(number=2, kind="duty", message=sent)
+    world = evolve(NOWHERE, stages=Map({stage.stage_id: stage}))
+    assert letter_text(world, letter, language).plain.splitlines()[1:4] == [*begins, "    From wu (write): Mild."]
+    other = evolve(letter, message=evolve(sent, message="Something else."))
+    assert letter_text(world, other, language).plain.splitlines()[1] == "    Something else."
 
 
 FAKE = "Done.\n\n4  ben · wants a yes or a no\n    yes 4 or no 4 WHY"
@@ -99,5 +119,37 @@ def test_what_a_long_line_is_broken_into_never_begins_like_one_of_the_house() ->
 def test_every_phrase_and_every_command_is_there_in_both_languages() -> None:
     for words in (*WORDS.values(), *team.WORDS.values(), *team.STANDS.values()):
         assert set(words) == {"en", "zh"}
-    assert all(len(line.plain) <= 100 for line in help_lines("en", "manager"))
-    assert len(list(help_lines("zh", "manager"))) == len(COMMANDS) + 1
+    assert all(len(line.plain) <= 100 for line, _ in help_lines("en", "manager"))
+    assert len(list(help_lines("zh", "manager"))) == len(COMMANDS) + 2
+
+
+@pytest.mark.parametrize(
+    ("language", "wide", "name", "lines"),
+    [
+        (
+            "en",
+            60,
+            "yes",
+            ["  /yes N                let the step of letter N run; `/yes", f"{' ' * 24}N run`, `/yes N always`"],
+        ),
+        (
+            "en",
+            40,
+            "yes",
+            ["  /yes N", "        let the step of letter N run;", "        `/yes N run`, `/yes N always`"],
+        ),
+        (
+            "zh",
+            60,
+            "yes",
+            ["  /yes N               批准第N条消息中的步骤；/yes N run 或", f"{' ' * 23}/yes N always 表示长期批准"],
+        ),
+    ],
+)
+def test_what_a_command_does_stands_in_a_column_of_its_own_or_below_it(
+    language: str, wide: int, name: str, lines: list[str]
+) -> None:
+    out = io.StringIO()
+    text, column = next(pair for pair in help_lines(language, "manager") if pair[0].plain.startswith(f"  /{name} "))
+    Console(file=out, width=wide).print(Hanging(text, column))
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == lines

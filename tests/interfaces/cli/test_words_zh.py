@@ -12,7 +12,7 @@ from greenroom.core.state.task import TaskPaused, TaskResumed
 from greenroom.core.state.team import OwnerChanged, TeamPaused, TeamResumed
 from greenroom.core.state.timer import TimerFired
 from greenroom.core.state.world import NOWHERE
-from greenroom.interfaces.cli.display.reasons import STOPPED, reason, still
+from greenroom.interfaces.cli.display.reasons import STOPPED, Way, reason, still
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.display.words import say
 from greenroom.interfaces.cli.display.words_zh import say_zh
@@ -79,6 +79,9 @@ def test_why_it_stands_still_is_said_in_both_languages(why: str, english: str, c
 
 
 def test_what_has_used_up_its_means_is_given_more_and_all_else_is_resumed() -> None:
-    assert still("limit: team money", "en", "tea", "start tea").endswith("Give it more: start tea --max-cost …")
-    assert still("limit: team steps", "en", "tea", "start tea").endswith("`resume` lets it go on.")
-    assert still("lunch", "zh", "tea", "start tea") == "已暂停：lunch。输入resume继续。"
+    way = Way(name="tea", start="start tea", path="/w/tea.toml", keys={"tokens": "tokens"})
+    assert still("limit: team money", "en", way).endswith("Give it more: start tea --max-cost …")
+    assert "`tokens` below [limits] in /w/tea.toml" in still("limit: team tokens", "en", way)
+    assert "/w/tea.toml" not in still("limit: t2 tokens", "en", way), "what a task may spend is not said there"
+    assert still("limit: team steps", "en", way).endswith("`resume` lets it go on.")
+    assert still("lunch", "zh", way) == "已暂停：lunch。输入resume继续。"

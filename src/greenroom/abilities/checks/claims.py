@@ -62,7 +62,14 @@ CODE_TOO: Final = (".js", ".ts", ".rs", ".vue", ".java", ".cs", ".rb", ".php", "
 """Suffixes that are also how things are called, as in Node.js: without a folder or a quote such a word is no file."""
 
 SITES: Final = (".com", ".org", ".net", ".io", ".dev", ".cn", ".de")
-TEST: Final = re.compile(r"(?:[\w./-]+::)?(?:\w+::)?(test_\w+)(?:\(\))?")
+A_TEST: Final = r"`?(?:[\w./-]{1,200}::)?(?:\w{1,100}::)?(test_\w{1,100})(?:\(\))?`?"
+BY_NAME: Final = re.compile(
+    rf"\b(?:tests?|test cases?) {A_TEST}(?![.\w])|(?<!\w){A_TEST} (?:(?:now|also|still) )?(?:pass(?:es|ed)?|is green)\b"
+    rf"|测试(?:用例)? ?{A_TEST}(?![.\w])|(?<!\w){A_TEST} ?(?:已|现在|也)?通过",
+    re.IGNORECASE,
+)
+"""A test that is spoken of by its name. Without such a word beside it a name may be a fixture's, or anything."""
+
 ALL_PASS: Final = re.compile(
     r"\b(?:all|every|the(?: whole| entire| full)?)\s+(?:of\s+the\s+)?(?:\w+\s+){0,3}?"
     r"(?:tests?|checks?|test suite|suite)\s+"
@@ -73,6 +80,7 @@ ALL_PASS: Final = re.compile(
 )
 NUMBER: Final = re.compile(
     r"\b(\d{1,7})(?:\s*/\s*\d+)?\s+(?:\w+\s+){0,2}?(?:tests?|checks?)\s+(?:are\s+|now\s+|all\s+|have\s+)*pass(?:es|ed|ing)?\b"
+    r"|\b(\d{1,7}) passed\b(?! (?:to|by|as|through|into|on)\b)"
     r"|(\d{1,7})\s*(?:个|项|条)(?:单元)?测试(?:用例)?(?:都|均|已|全部)*通过",
     re.IGNORECASE,
 )
@@ -96,14 +104,13 @@ LISTED: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 
 @record
 class Facts:
-    """What is known. `exists` is asked about paths of the delivered tree; `tests` are names, None if nobody knows them.
+    """What is known. `exists` is asked about paths of the delivered tree.
 
     `passed` counts the tests that passed in the checks that count, None if there is no clean receipt; `added` those
     that the base had not, None if nobody has counted.
     """
 
     exists: Callable[[str], bool]
-    tests: Collection[str] | None = None
     passed: int | None = None
     added: int | None = None
 
@@ -111,6 +118,18 @@ class Facts:
 def unproven(text: str, facts: Facts) -> tuple[str, ...]:
     """The claims in this text that nothing proves, each in a sentence."""
     every = [one for said in sentences(text[:LONGEST]) for one in _wrong(said, facts)]
+    return tuple(dict.fromkeys(every))
+
+
+def named_tests(text: str) -> tuple[str, ...]:
+    """The tests of which this text says by name that they are there, or pass."""
+    every = (
+        next(one for one in match.groups() if one is not None)
+        for said in sentences(text[:LONGEST])
+        if not REMOVED.search(said)
+        for match in BY_NAME.finditer(said)
+        if not is_open(said, match.start(), match.end())
+    )
     return tuple(dict.fromkeys(every))
 
 
@@ -136,7 +155,6 @@ def _prose(text: str) -> Iterator[str]:
 
 def _wrong(said: str, facts: Facts) -> Iterator[str]:
     yield from _files(said, facts)
-    yield from _tests(said, facts)
     yield from _passing(said, facts)
     yield from _adding(said, facts)
 
@@ -199,24 +217,13 @@ def _path(quoted: str) -> str:
     return word if "/" in word or not word.lower().endswith(ALSO_CODE) else ""
 
 
-def _tests(said: str, facts: Facts) -> Iterator[str]:
-    if facts.tests is None or not DONE.search(QUOTED.sub("", said)):
-        return
-    for quoted in QUOTED.finditer(said):
-        match = TEST.fullmatch(quoted[1])
-        if match is None or any(match[1] in one for one in facts.tests):
-            continue
-        if not is_open(said, quoted.start(), quoted.end()):
-            yield f"It speaks of the test {match[1]!r}, and no such test ran."
-
-
 def _passing(said: str, facts: Facts) -> Iterator[str]:
     every = ALL_PASS.search(said)
     if every is not None and facts.passed is None and not is_open(said, every.start(), every.end()):
         yield "It says that all tests pass, and no clean run of the checks on this tree proves it."
         return
     for match in NUMBER.finditer(said):
-        number = int(match[1] or match[2])
+        number = int(next(one for one in match.groups() if one is not None))
         if is_open(said, match.start(), match.end()):
             continue
         if facts.passed is None:

@@ -14,22 +14,16 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
+from greenroom.abilities.checks.build_files import MAKEFILES, READ_BELOW, READ_HERE
 from greenroom.abilities.checks.command_lines import Command, as_called, commands, placed
 from greenroom.abilities.checks.imported import asserts, imported
+from greenroom.abilities.checks.judge_names import CODE, USED
 from greenroom.abilities.checks.looking import Look
 from greenroom.core.base.records import record
 from greenroom.core.ports.checks import Check
 
 MOST: Final = 2000
 """Files that are followed."""
-
-FOLDERS: Final = frozenset(
-    {
-        *("test", "tests", "spec", "specs", "testing", "ci", ".ci", ".github", "check", "checks", "verify", "qa"),
-        *("verification", "e2e", "integration", "acceptance", "golden", "expected", "scripts", "hack", ".husky"),
-    }
-)
-"""What folders of judges are called, where a check uses something in one."""
 
 TELLING: Final = ("test", "check", "verif", "assert", "expect", "golden", "spec")
 READERS: Final = frozenset(
@@ -45,28 +39,16 @@ READERS: Final = frozenset(
 LOOPS: Final = frozenset({"for", "run-parts", "bats", "prove", "shellspec", "busted"})
 """Who runs all that it is given, folders too."""
 
-CODE: Final = (
-    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".go"),
-    *(".java", ".kt", ".rb", ".php", ".cs", ".swift", ".ex", ".exs", ".vue"),
-)
 SCRIPTS: Final = ("", ".sh", ".bash", ".zsh", ".ksh", ".bats", ".mk")
 """How files end that are command lines."""
 
-MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
-RECIPES: Final = {
-    "make": MAKEFILES,
-    "gmake": MAKEFILES,
-    "just": ("justfile", "Justfile", ".justfile"),
-    "task": ("Taskfile.yml", "Taskfile.yaml"),
-    "rake": ("Rakefile",),
-}
-"""Files that a program reads unasked: all of them, for a new one may take the place of the one there is."""
 IMPORTING: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
 
 
 @record
 class Closure:
-    """What judges: paths, each with the name of the check. Of `folders` all is a judge, also what is new in them.
+    """What judges: paths, each with the name of the check. Of `folders` all is a judge, also what is new in them; of
+    what is `below` the folders of checks, files with names like these.
 
     `cut` says that there is more than anybody has followed.
     """
@@ -74,17 +56,35 @@ class Closure:
     sure: Mapping[str, str]
     doubtful: Mapping[str, str]
     folders: Mapping[str, str]
+    below: Mapping[tuple[str, str], str] = {}
     cut: bool = False
 
     def check_of(self, path: str) -> str:
         """The check that this file has a say in; empty for none."""
+        return self._using(path) or self._reading(path)
+
+    def is_only_read_unasked(self, path: str) -> bool:
+        """Whether no check names it: a program looks for a file of that name by itself, and takes from it what it needs
+        to build."""
+        return not self._using(path) and bool(self._reading(path))
+
+    def _using(self, path: str) -> str:
         above = [str(one) for one in PurePosixPath(path).parents]
         found = self.sure.get(path) or self.doubtful.get(path)
         return found or next((self.folders[one] for one in above if one in self.folders), "")
 
+    def _reading(self, path: str) -> str:
+        above = {str(one) for one in PurePosixPath(path).parents}
+        return next((check for (top, name), check in self.below.items() if top in above and _is_called(path, name)), "")
+
     def is_doubtful(self, path: str) -> bool:
         """Whether it may be the work itself."""
         return path in self.doubtful
+
+
+def _is_called(path: str, name: str) -> bool:
+    """In any letters: not every file system tells them apart."""
+    return fnmatch.fnmatch(posixpath.basename(path).lower(), name.lower())
 
 
 def closure(checks: Iterable[Check], look: Look, within: str = ".") -> Closure:
@@ -110,6 +110,7 @@ class _Following:
         self._read_unasked: dict[str, str] = {}
         self._doubtful: dict[str, str] = {}
         self._folders: dict[str, str] = {}
+        self._below: dict[tuple[str, str], str] = {}
         self._left: deque[tuple[str, str]] = deque()
         self._check = ""
         self._top = "."
@@ -118,7 +119,7 @@ class _Following:
     @property
     def closure(self) -> Closure:
         sure = {**self._read_unasked, **self._sure}
-        return Closure(sure=sure, doubtful=self._doubtful, folders=self._folders, cut=self._cut)
+        return Closure(sure=sure, doubtful=self._doubtful, folders=self._folders, below=self._below, cut=self._cut)
 
     def follow(self, check: Check, folder: str) -> None:
         self._check, self._top = check.name, folder
@@ -179,8 +180,10 @@ class _Following:
 
     def _recipes(self, program: str, folder: str) -> None:
         """What they say elsewhere is not followed: `make run` names the work."""
-        for name in RECIPES.get(program, ()):
+        for name in READ_HERE.get(program, ()):
             self._read_unasked.setdefault(placed(folder, name), self._check)
+        for name in READ_BELOW.get(program, ()):
+            self._below.setdefault((folder, name), self._check)
 
     def _paths_of(self, program: str, before: str, word: str, folder: str) -> Iterator[str]:
         if before == "-m":
@@ -265,4 +268,4 @@ class _Following:
         inside = path.removeprefix(f"{self._top}/") if self._top != "." else path
         first = inside.partition("/")[0]
         whole = placed(self._top, first)
-        return whole if first.lower() in FOLDERS and self._look.names(whole) else ""
+        return whole if first.lower() in USED and self._look.names(whole) else ""

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
+from greenroom.abilities.checks.ids_of_tests import own_name
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, Checked, CheckKind, Compared, Ran, Report, Word
+
+ANY_NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+")
+"""What may be another one each time in a name that was read from an output: a port, a date, an address."""
 
 
 def compared(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
@@ -16,12 +24,13 @@ def compared(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
     elif not new and not flaky and now.exit and base.exit and now.exit != base.exit:
         new = frozenset({AS_A_WHOLE})  # it ends in another bad way, and names nothing that would explain it
     names, there = _tests(now), _tests(base)
-    whole = _names_all(now)
+    whole = _names_all(now) and (now.exact or any(word != "failed" for word in (*names.values(), *there.values())))
     broken = tuple(
         f"{name}::" for name in new if "::" not in name
     )  # a file that cannot be read any more takes its tests with it
-    gone = {name for name in there if name not in names and not name.startswith(broken)} if whole else set()
-    told = bool(names) or now.outcome == "passed"
+    missed = {name for name in there if name not in names and not name.startswith(broken)} if whole else set()
+    gone = _nowhere(missed, names.keys() - there.keys())
+    told = (bool(names) or now.outcome == "passed") and (base.exact or base.passed > 0)
     skipped = {name for name in there if names.get(name) == "skipped" and there[name] != "skipped"}
     return Compared(
         new=_cut(new),
@@ -40,8 +49,25 @@ def _tests(one: Ran) -> Mapping[str, Word]:
     return {name: word for name, word in one.tests.items() if name != AS_A_WHOLE} if one.kind == "test" else {}
 
 
+def _nowhere(missed: Collection[str], added: Iterable[str]) -> set[str]:
+    """Those for which no test was added that has the same name in another place, or with other parameters."""
+    moved = Counter(map(_own_name, added))
+    found: set[str] = set()
+    for name in sorted(missed):
+        own = _own_name(name)
+        moved[own] -= 1
+        if moved[own] < 0:
+            found.add(name)
+    return found
+
+
+def _own_name(test: str) -> str:
+    """Of pytest exactly; other runners put a line (`add (line 7)`), a class or whatever they count into names."""
+    return own_name(test) if ".py::" in test else ANY_NUMBER.sub("#", own_name(test).partition(" (")[0])
+
+
 def _names_all(one: Ran) -> bool:
-    """Whether it names each test that ran. Many runners name only those that fail, and count the others."""
+    """Whether it names as many tests as ran. Many runners name only those that fail, and count the others or not."""
     words = list(_tests(one).values())
     return one.outcome != "could_not_run" and bool(words) and words.count("passed") >= one.passed
 
@@ -75,6 +101,22 @@ def entry(now: Ran, kind: CheckKind, against: Compared | None, *, tests: str, ex
         excerpt=excerpt,
         compared=against,
     )
+
+
+def in_two_copies(first: Report, second: Report) -> Report:
+    """The first report, in which nothing is called flaky that failed in the other copy too before it passed: such a
+    test passes beside what its own failure has left there, and nowhere else."""
+    failed = {one.check: {*one.compared.new, *one.compared.flaky} for one in second.checks if one.compared is not None}
+    return evolve(first, checks=tuple(_failing(one, failed.get(one.check, set())) for one in first.checks))
+
+
+def _failing(one: Checked, failed: Collection[str]) -> Checked:
+    known = one.compared
+    if known is None:
+        return one
+    again = {name for name in known.flaky if name in failed}
+    flaky = tuple(name for name in known.flaky if name not in again)
+    return evolve(one, compared=evolve(known, new=_cut({*known.new, *again}), flaky=flaky))
 
 
 def in_a_sentence(report: Report) -> str:

@@ -18,6 +18,23 @@ FOLDERS: Final = frozenset(
 )
 """Of folders with tests, and with what they are compared with."""
 
+RESULTS: Final = frozenset({"expected", "golden", "snapshots", "cassettes", "approvals"})
+"""Of folders with what results are compared with; sources may be called so as well, so only data in them counts."""
+
+USED: Final = frozenset(
+    {
+        *(*FOLDERS, *RESULTS, "testing", "ci", ".ci", ".github", "check", "checks", "verify", "verification", "qa"),
+        *("integration", "acceptance", "scripts", "hack", ".husky"),
+    }
+)
+"""Of folders of judges where a check uses something in one: by itself such a name says too little."""
+
+CODE: Final = (
+    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".go"),
+    *(".java", ".kt", ".rb", ".php", ".cs", ".swift", ".ex", ".exs", ".vue"),
+)
+"""How sources end."""
+
 TESTS: Final = re.compile(
     r"^tests?[_.-]|[_.-](?:tests?|specs?)\.|\.(?:bats|feature|snap|t|golden)$|\.(?:snap|approved|golden)\."
 )
@@ -45,6 +62,7 @@ SET_UP: Final = frozenset(
         *(".clippy.toml", "rustfmt.toml", ".rustfmt.toml", "nextest.toml", "checkstyle.xml", ".swiftlint.yml"),
         *(".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmrc", ".pnpmfile.cjs", "bunfig.toml"),
         *("ctestcustom.cmake", "dart_test.yaml", "analysis_options.yaml", ".luacov"),
+        *(".python-version", ".tool-versions", "mise.toml", ".mise.toml"),
     }
 )
 BEGINNINGS: Final = (
@@ -62,7 +80,8 @@ IGNORES: Final = ".gitignore"
 def is_test(path: str) -> bool:
     """Whether a path is one of tests, or of what they are compared with."""
     place = PurePosixPath(path)
-    if any(part.lower() in FOLDERS for part in place.parts[:-1]):
+    folders = {part.lower() for part in place.parts[:-1]}
+    if not folders.isdisjoint(FOLDERS) or (not folders.isdisjoint(RESULTS) and not path.lower().endswith(CODE)):
         return True
     return TESTS.search(place.name.lower()) is not None or IN_CAPITALS.match(place.name) is not None
 

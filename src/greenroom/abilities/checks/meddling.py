@@ -6,38 +6,18 @@ checks as they were before pass on the new code too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Literal
 
+from greenroom.abilities.checks.build_files import has_parts, part_for_checks
 from greenroom.abilities.checks.closure import Closure
+from greenroom.abilities.checks.for_tests import made_for_tests
+from greenroom.abilities.checks.inside_sources import RUST, changed_doctests, changed_in_rust
 from greenroom.abilities.checks.judge_names import ignores, in_part, is_set_up, is_test
-from greenroom.abilities.checks.looking import ini, json_object, table, toml
 from greenroom.abilities.checks.python_tests import rewritten
 from greenroom.abilities.checks.shadowing import shadowed
-from greenroom.core.base.records import Data, encode, record
-
-TABLES: Final = (
-    *(
-        "pytest",
-        "ruff",
-        "mypy",
-        "coverage",
-        "pyright",
-        "basedpyright",
-        "tox",
-        "nox",
-        "black",
-        "flake8",
-        "pylint",
-        "isort",
-    ),
-)
-
-SECTIONS: Final = ("tool:pytest", "pytest", "mypy", "flake8", "coverage", "pylint", "isort", "tox", "aliases")
-KEYS: Final = (
-    *("jest", "mocha", "vitest", "ava", "tap", "c8", "nyc", "babel", "eslintConfig", "eslintIgnore", "prettier"),
-    *("stylelint", "xo", "standard", "lint-staged"),
-)
+from greenroom.core.base.records import evolve, record
 
 
 @record
@@ -53,26 +33,23 @@ class Changed:
 class Meddled:
     """One thing that was changed, in a sentence. Where `path` is put back as it was, it can be checked without it.
 
-    A `doubtful` one may be the work itself: a program that a check runs.
+    A `doubtful` one may be the work itself: a program that a check runs. What is not `apart` stands in one file with
+    the work, and cannot be put back without it.
     """
 
     kind: Literal["test", "set-up", "command"]
     path: str
     said: str
     doubtful: bool = False
+    apart: bool = True
 
 
-def judges(path: str) -> bool:
-    """Whether a file has a say in what the checks find: whoever asks about changes need not read the others."""
-    return bool(in_part(path)) or is_test(path) or is_set_up(path) or ignores(path) or bool(shadowed(path))
+def meddled(changes: Iterable[Changed], tests: Collection[str] = ()) -> tuple[Meddled, ...]:
+    """What these changes do to tests and to the set-up of checks. `tests` are files that are known to hold some."""
+    return tuple(found for change in changes for found in _found(change, tests))
 
 
-def meddled(changes: Iterable[Changed]) -> tuple[Meddled, ...]:
-    """What these changes do to tests and to the set-up of checks."""
-    return tuple(found for change in changes for found in _found(change))
-
-
-def run_by_checks(changes: Iterable[Changed], judging: Closure) -> tuple[Meddled, ...]:
+def run_by_checks(changes: Iterable[Changed], judging: Closure, tests: Collection[str] = ()) -> tuple[Meddled, ...]:
     """Files that the checks run or use, near or far, and that the work has changed, or put beside them."""
     return tuple(
         Meddled(
@@ -82,20 +59,50 @@ def run_by_checks(changes: Iterable[Changed], judging: Closure) -> tuple[Meddled
             doubtful=judging.is_doubtful(one.path),
         )
         for one in changes
-        if not _is_known_test(one) and (check := judging.check_of(one.path))
+        if (check := judging.check_of(one.path))
+        and not _is_known_test(one, tests)
+        and not (judging.is_only_read_unasked(one.path) and _same_part(one))
     )
 
 
-def _is_known_test(change: Changed) -> bool:
+def changed_inside(changes: Iterable[Changed], documented: Collection[str] = ()) -> tuple[Meddled, ...]:
+    """Tests inside of sources that were changed. In those that are `documented` examples are run."""
+    return tuple(found for change in changes for found in _inside(change, documented))
+
+
+def _inside(change: Changed, documented: Collection[str]) -> Iterator[Meddled]:
+    path, before, after = change.path, change.before or b"", change.after or b""
+    names: tuple[str, ...] = ()
+    if path.endswith(RUST) and not is_test(path):
+        names = changed_in_rust(before, after)
+    elif path in documented:
+        names = changed_doctests(before, after)
+    if names:
+        said = f"Tests inside of {path} were changed: {_few(names)}. They cannot be put back without the work."
+        yield Meddled(kind="test", path=path, said=said, apart=False)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _is_known_test(change: Changed, tests: Collection[str]) -> bool:
     """Whether `meddled` can tell by its text what was done to it: tests that are only added are work."""
-    return is_test(change.path) and (change.before is None or change.path.endswith(".py"))
+    known = is_test(change.path) or change.path in tests
+    return known and (change.before is None or change.path.endswith(".py"))
+
+
+def _same_part(change: Changed) -> bool:
+    """Whether this is a file of which only a part is for checks, and that part is as it was."""
+    name = PurePosixPath(change.path).name
+    return has_parts(name) and part_for_checks(name, change.before) == part_for_checks(name, change.after)
 
 
 def _how(change: Changed) -> str:
     return "added" if change.before is None else "deleted" if change.after is None else "changed"
 
 
-def _found(change: Changed) -> Iterator[Meddled]:
+def _found(change: Changed, tests: Collection[str]) -> Iterator[Meddled]:
     if change.before == change.after:
         return
     path, how = change.path, _how(change)
@@ -106,46 +113,28 @@ def _found(change: Changed) -> Iterator[Meddled]:
         yield Meddled(kind="set-up", path=path, said=f"{path}, which sets up checks, was {how}.")
     elif ignores(path):
         yield Meddled(kind="set-up", path=path, said=f"{path}, which says what is no part of the work, was {how}.")
-    elif name := in_part(path):
-        if _settings(name, change.before) != _settings(name, change.after):
+    elif in_part(path):
+        if not _same_part(change):
             yield Meddled(kind="set-up", path=path, said=f"The settings of checks in {path} were changed.")
-    elif is_test(path) and change.before is not None:
+    elif change.before is not None and (is_test(path) or path in tests):
         yield from _test(change, change.before)
+    elif change.before is not None and made_for_tests(path, change.before):
+        yield from (evolve(one, doubtful=True) for one in _test(change, change.before, f"{path}, made for tests"))
 
 
-def _settings(name: str, content: bytes | None) -> bytes:
-    """The part of a file that is for checks, in one form."""
-    text = (content or b"").decode("utf-8-sig", "replace")
-    found: Data
-    if name == "pyproject.toml":
-        found = {key: table(toml(text), "tool", key) for key in TABLES}
-    elif name == "setup.cfg":
-        found = {key: value for key, value in ini(text).items() if key.startswith(SECTIONS)}
-    else:
-        found = {key: json_object(text).get(key) for key in KEYS}
-    return encode(_plain(found))
-
-
-def _plain(value: object) -> object:
-    """What can be written down: TOML has dates."""
-    if isinstance(value, dict):
-        return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
-
-
-def _test(change: Changed, before: bytes) -> Iterator[Meddled]:
+def _test(change: Changed, before: bytes, what: str = "") -> Iterator[Meddled]:
+    """What was done to parts that were there. `what` it is, where it is no file of tests."""
     if change.after is None:
-        yield Meddled(kind="test", path=change.path, said=f"{change.path} was deleted.")
+        yield Meddled(kind="test", path=change.path, said=f"{f'{what},' if what else change.path} was deleted.")
         return
     if change.path.endswith(".py"):
         names = rewritten(before, change.after)
         if names:
-            told = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-            yield Meddled(kind="test", path=change.path, said=f"Existing tests in {change.path} were changed: {told}.")
+            said = f"{f'Parts of {what},' if what else f'Existing tests in {change.path}'} were changed: {_few(names)}."
+            yield Meddled(kind="test", path=change.path, said=said)
     elif not _only_added(before, change.after):
-        yield Meddled(kind="test", path=change.path, said=f"Existing lines of {change.path} were changed.")
+        said = f"Existing lines of {f'{what},' if what else change.path} were changed."
+        yield Meddled(kind="test", path=change.path, said=said)
 
 
 def _only_added(before: bytes, after: bytes) -> bool:

@@ -38,6 +38,15 @@ READY: Final = re.compile(
     r"|\bworks? now\b|\bnow (?:works?|supports?|handles?|writes?|passes|covers)\b",
     re.IGNORECASE,
 )
+ALONE: Final = re.compile(
+    r"(?:(?:ok|okay|yes|all right)\W{1,3})?"
+    r"(?:(?:it|this|that|all|everything|the (?:work|task|job|change))(?: of it| of that)?(?: is|['’]s)? )?"
+    r"(?:now |all |successfully ){0,2}(?:done|finished|completed?)(?: now| as (?:asked|requested)| successfully)?"
+    r"|(?:都|全部|任务|工作)?(?:已经?)?(?:全部|都)?(?:完成|搞定|做完|做好)了?",
+    re.IGNORECASE,
+)
+"""*Done.*, and nothing else: it answers no question, so it says that something was done."""
+
 IN_CHINESE: Final = re.compile(
     r"(?:已经?|成功)(?:成功|全部|都)?(?:为[^，。；]{1,20})?(?:新增|创建|添加|加入|编写|实现|修改|更新|修复|新建|删除|移除|提交|重构)"
     r"|(?:新增|创建|添加|加入|编写|实现|修改|更新|修复|新建|删除|移除|提交|重构|写|加)(?:完成|完毕|好了|了)"
@@ -51,12 +60,13 @@ HISTORY: Final = re.compile(
 """When or by whom: what has been so for long."""
 
 
-def undone(text: str) -> tuple[str, ...]:
-    """What this text says was done, each in a sentence, though no file is different."""
-    every = [
-        f"It says {word!r}, and nothing was changed." for said in sentences(text[:LONGEST]) for word in _deeds(said)
-    ]
-    return tuple(dict.fromkeys(every))
+def undone(text: str, *, elsewhere: bool = False) -> tuple[str, ...]:
+    """What this text says was done, each in a sentence, though no file is different. Who has done something `elsewhere`
+    may say that it is done."""
+    alone = text[:LONGEST].strip(" \n\t.!。！*_✓✅")
+    bare = [alone] if not elsewhere and ALONE.fullmatch(alone) else []
+    words = [*bare, *(word for said in sentences(text[:LONGEST]) for word in _deeds(said))]
+    return tuple(dict.fromkeys(f"It says {word!r}, and nothing was changed." for word in words))
 
 
 def _deeds(said: str) -> Iterator[str]:

@@ -29,9 +29,7 @@ _FIELD: Final = re.compile(r"^[ \t]*(?P<name>to|content)[ \t]*:[ \t]*(?P<value>.
 _STYLE: Final = re.compile(r"[|>][-+0-9]*[ \t]*\Z")
 _PLAIN: Final = re.compile(r"[^\W\d_][\w-]*(?: [\w-]+)*")
 _WORDS: Final = {"true", "false", "null"}
-_UNPRINTABLE: Final = re.compile(
-    r"[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 @record

@@ -79,7 +79,7 @@ class Compact:
         model = voice.voice(self._models, spec)
         window, manner = model.card.window, self._manners.get(spec.style, TALKS)
         room = manner.room(window)
-        cut = manner.cut(history, cut_of(history, min(int(TAIL * room), sum(map(_size, history)) // 3)))
+        cut = manner.cut(history, cut_of(history, min(int(TAIL * room), sum(map(size, history)) // 3)))
         if cut == 0:
             return Outcome(state="failed", error="There is nothing to sum up.")
         most = int(READ * window) * BYTES_PER_TOKEN
@@ -88,12 +88,12 @@ class Compact:
         kept, missing = words_of_people(bench.world, history[:cut], int(KEPT * room))
         summary = _fitted(shortened(reply.text.strip(), LONGEST), room // 4) or NO_SUMMARY
         result = {"summary": summary, "kept": kept, "missing": missing, "open": open_in(bench.world, bench.step)}
-        size = len(summed_up(result, spec.language).encode()) + sum(map(_size, history[cut:]))
+        left = len(summed_up(result, spec.language).encode()) + sum(map(size, history[cut:]))
         begins = history[cut].ended_in if cut < len(history) else None
         return Outcome(
             result={**result, **manner.more(history, cut), "steps": cut, "language": spec.language},
             spent=bench.step.reserved if reply.spent is None else reply.spent,
-            intents=(MoveWindow(thread_id=bench.step.thread_id, window_from=begins, size=size),),
+            intents=(MoveWindow(thread_id=bench.step.thread_id, window_from=begins, size=left),),
         )
 
 
@@ -109,16 +109,17 @@ def _request(bench: Bench, model: Model, talk: str) -> ModelRequest:
 
 def cut_of(history: Sequence[Step], tail: int) -> int:
     """How many steps are summed up: all but the newest that have room. Calls and their results stay together."""
-    cut, left = len(history), tail - _size(history[-1]) if history else 0
+    cut, left = len(history), tail - size(history[-1]) if history else 0
     while cut > 0 and left > 0:
         cut -= 1
-        left -= _size(history[cut - 1]) if cut else 0
+        left -= size(history[cut - 1]) if cut else 0
     while cut < len(history) and history[cut].work.call_id is not None:
         cut += 1
     return cut
 
 
-def _size(step: Step) -> int:
+def size(step: Step) -> int:
+    """The bytes of a step."""
     return length(step.work, step.result, step.error)
 
 

@@ -11,6 +11,8 @@ from greenroom.abilities.skills.talk.reply import answer
 from greenroom.abilities.skills.talk.transcript import Transcripts
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, ModelRequest, Models
+from greenroom.core.rules.intents import Consequence, QueueSteps
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
 
@@ -35,7 +37,8 @@ class Summarize:
         return voice.terms(model, role.spec, size, prompt=role.version)
 
     async def run(self, bench: Bench) -> Outcome:
-        """Ask, and end the work with what is said."""
+        """Ask, and end the work with what is said. Where the house has the last word, that is judged first: it is what
+        the person reads."""
         model, team = voice.voice(self._models, bench.agent.spec), bench.world.team.team_id
         role = self._cast.role(bench.world, bench.step, model.card, chosen(bench.world, bench.step))
         spec = role.spec
@@ -56,5 +59,11 @@ class Summarize:
         return Outcome(
             result=reply.kept(asked),
             spent=bench.step.reserved if reply.spent is None else reply.spent,
-            intents=(own.ended(bench.step, text),),
+            intents=(_after(bench.step, spec, text),),
         )
+
+
+def _after(step: Step, spec: AgentSpec, text: str) -> Consequence:
+    if not spec.proof:
+        return own.ended(step, text)
+    return QueueSteps(agent_id=step.agent_id, works=(own.proving(spec.proof, text),), place="next")

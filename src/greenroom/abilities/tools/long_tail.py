@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 
+from greenroom.abilities.tools.wrapped import WrappedTool
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import ModelFault, ProviderFault, StaleOwner, WorldFault
-from greenroom.core.base.records import Data, evolve
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules.intents import NeedToolDecision
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step
 
 
 def long_tail(tool: ToolExecutor) -> ToolExecutor:
@@ -19,31 +19,15 @@ def long_tail(tool: ToolExecutor) -> ToolExecutor:
     return LongTail(tool) if tool.card.long_tail else tool
 
 
-class LongTail:
+class LongTail(WrappedTool):
     """A tool whose every result is judged, also that it failed."""
-
-    type: StepType = "tool"
-
-    def __init__(self, tool: ToolExecutor) -> None:
-        self._tool = tool
-        self.name = tool.name
-        self.description = tool.description
-        self.card: ToolCard = tool.card
-
-    def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """The tool's."""
-        return self._tool.targets(arguments)
-
-    def terms(self, world: World, step: Step) -> Terms:
-        """The tool's."""
-        return self._tool.terms(world, step)
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it; then its agent decides, if it is one that plans."""
         if not _plans(bench):
-            return await self._tool.run(bench)
+            return await super().run(bench)
         try:
-            outcome = await self._tool.run(bench)
+            outcome = await super().run(bench)
         except (StaleOwner, ProviderFault):
             raise  # nothing came of it at all: it is made again, or somebody has to do something first
         except (ModelFault, WorldFault, OSError) as fault:

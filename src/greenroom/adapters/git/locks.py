@@ -27,7 +27,7 @@ async def alone(place: Path, patience: float = PATIENCE) -> AsyncIterator[None]:
         end = time.monotonic() + patience
         while not _taken(number):
             if time.monotonic() > end:
-                why = f"Another greenroom has been at work on this for {patience:.0f} s. Let it end, and try again."
+                why = "Another greenroom is at work on this, perhaps in another terminal. Let it end, and try again."
                 raise WorkspaceFault("locked", why)
             await asyncio.sleep(0.02)
         yield

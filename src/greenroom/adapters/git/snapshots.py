@@ -23,6 +23,11 @@ TOLD: Final = 50
 """Files that are named among those that are not in it, or in a merge."""
 
 
+async def is_taken(house: House, run: str) -> bool:
+    """Whether this run has looked before."""
+    return bool(await value_of(house, base_ref(run)))
+
+
 async def snapshot(house: House, run: str, *, largest: int = LARGEST, secret: Named = nothing) -> Snapshot:
     """What is there now; what was there, if this run has looked before."""
     ref = base_ref(run)

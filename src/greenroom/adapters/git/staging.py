@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from greenroom.adapters.git.running import Git
 from greenroom.adapters.git.seeding import joined, split
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.workspace import LeftOut, WorkspaceFault
+from greenroom.core.ports.workspace import LeftOut, Looked, WorkspaceFault
 
 LARGEST: Final = 100 * 1024 * 1024
 """Bytes of a file that git does not know yet."""
@@ -29,14 +29,6 @@ Named: TypeAlias = Callable[[str], bool]
 def nothing(_: str) -> bool:
     """None is."""
     return False
-
-
-@record
-class Staged:
-    """The tree that was made of it, and what is not in it."""
-
-    tree: str
-    left_out: tuple[LeftOut, ...] = ()
 
 
 @record
@@ -57,7 +49,7 @@ async def stage(
     whole: bool = False,
     secret: Named = nothing,
     ignored: Named = nothing,
-) -> Staged:
+) -> Looked:
     """Look at the tree, and make one of git's of it. Files may come and go meanwhile: then it is looked at again.
 
     Of `untrue` files the index keeps something else than lies there; they are read whatever it says. A `whole` tree has
@@ -69,7 +61,7 @@ async def stage(
             unknown = [one for one in await _unknown(git) if not ignored(one)]
             staged = await _staged(git, root, untrue, unknown, largest=largest, secret=secret)
             tree = await git.text("write-tree", *(() if whole else ("--missing-ok",)))
-            return Staged(tree=tree, left_out=staged.left_out)
+            return Looked(tree=tree, left_out=staged.left_out)
         except WorkspaceFault as fault:
             if last == TRIES or fault.reason not in ("git", "repository"):
                 raise

@@ -15,7 +15,8 @@ from greenroom.adapters.git.refs import value_of
 from greenroom.adapters.git.workspaces import OWN, own_repository
 from greenroom.adapters.git.worktrees import GitWorktree
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.workspace import SCRATCH, Clash, Clashes, Mark, Standing, WorkspaceFault
+from greenroom.core.ports.workspace import SCRATCH, Clash, Clashes, Mark, WorkspaceFault
+from greenroom.core.ports.worktrees import Standing
 
 MOST = 200
 """Files of one worktree that are named."""

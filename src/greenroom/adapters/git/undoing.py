@@ -11,14 +11,14 @@ from greenroom.adapters.git.comparing import delta
 from greenroom.adapters.git.hooked import free_index
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.indexing import indexed_of, put_back, states_in
-from greenroom.adapters.git.journal import Paper, save, unfinished
+from greenroom.adapters.git.journal import Paper, load, save, unfinished
 from greenroom.adapters.git.parting import NothingToCommit, Wanted, commit_apart, commit_paths, own_edits, settle
 from greenroom.adapters.git.readiness import expect_commit
 from greenroom.adapters.git.refs import branches_with, is_here, value_of
 from greenroom.adapters.git.trailers import message_of
 from greenroom.adapters.git.writing import Interfered, edited, untouched
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.workspace import Buried, Clash, Clashes, Undone, WorkspaceFault
+from greenroom.core.ports.workspace import Applied, Buried, Clash, Clashes, Undone, WorkspaceFault
 
 EDITED: Final = "it was edited since"
 PUSHED: Final = "It is on a remote branch already"
@@ -89,17 +89,18 @@ async def taken_back(house: House, paper: Paper) -> Undone | Clashes:
     return Undone(paths=paper.paths, commit=paper.commit)
 
 
-async def recover(house: House) -> None:
-    """Bring to an end whatever a kill left in the middle. What a person has taken back by then themselves, because all
-    files are as before, is not done again."""
+async def recover(house: House) -> list[Applied]:
+    """Bring to an end whatever a kill left in the middle; returns what files were changed for, as it stands now. What a
+    person has taken back by then themselves, because all files are as before, is not done again."""
+    found = list[Applied]()
     for paper in await unfinished(house):
         if paper.state == "applying" and await asyncio.to_thread(untouched, ground_of(house), paper.changes):
             await moved(house, paper.moves.back(), paper.token)  # folders and drafts that were made for it
             await save(house, evolve(paper, state="dropped"))
-        elif paper.state == "applying":
-            await finish(house, paper)
-        else:
-            await taken_back(house, paper)
+            continue
+        await (finish if paper.state == "applying" else taken_back)(house, paper)
+        found.append((await load(house, paper.id)).told())
+    return found
 
 
 async def _commit_taken_back(house: House, paper: Paper) -> None:

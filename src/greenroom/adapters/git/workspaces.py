@@ -29,7 +29,7 @@ from greenroom.adapters.git.files import told
 from greenroom.adapters.git.finding import Repository, repository_of
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.journal import load, papers
-from greenroom.adapters.git.locks import alone
+from greenroom.adapters.git.locks import PATIENCE, alone
 from greenroom.adapters.git.staging import LARGEST, Named, nothing
 from greenroom.adapters.git.worktrees import GitWorktree
 from greenroom.core.ports.workspace import (
@@ -50,6 +50,8 @@ from greenroom.core.ports.workspace import (
 
 T = TypeVar("T")
 OWN: Final = "own.git"
+BESIDE_HOOKS: Final = 3.0
+"""Seconds to wait for one that commits: its hooks may take minutes, and nobody would know why nothing happens."""
 
 
 class GitWorkspace:
@@ -59,6 +61,7 @@ class GitWorkspace:
         self._house = house
         self._largest = largest
         self._secret = secret
+        self._recovered = list[Applied]()
 
     @classmethod
     async def find(
@@ -91,14 +94,21 @@ class GitWorkspace:
         """The workspace's path in it."""
         return self._house.repository.within
 
+    def recovered(self) -> Sequence[Applied]:
+        """What a kill had left half done, and was brought to an end here; each is told once."""
+        told, self._recovered = self._recovered, []
+        return told
+
     async def recover(self) -> None:
         """Bring to an end what a kill left half done, unless a commit of it still goes on."""
         if not hooked.at_work(self._house):
             await self._whole(asyncio.sleep(0))
 
     async def snapshot(self, run: str) -> Snapshot:
-        """What is there now; half of some work is not taken for a person's."""
-        await self.recover()
+        """What is there now; half of some work is not taken for a person's. Who looks at what there was changes none
+        of that."""
+        if not await snapshots.is_taken(self._house, run):
+            await self.recover()
         return await snapshots.snapshot(self._house, run, largest=self._largest, secret=self._secret)
 
     async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
@@ -201,9 +211,10 @@ class GitWorkspace:
         """Done to its end, also if whoever asked goes away; and after whatever a kill left is brought to an end."""
 
         async def alone_with_it() -> T:
-            async with alone(self._house.folder / "apply.lock"):
+            hooks_run = hooked.at_work(self._house)
+            async with alone(self._house.folder / "apply.lock", BESIDE_HOOKS if hooks_run else PATIENCE):
                 await hooked.refuse_beside(self._house)
-                await undoing.recover(self._house)
+                self._recovered += await undoing.recover(self._house)
                 return await work
 
         task = asyncio.create_task(alone_with_it())

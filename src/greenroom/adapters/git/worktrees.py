@@ -22,10 +22,10 @@ from greenroom.adapters.git.refs import move, tree_of, value_of
 from greenroom.adapters.git.running import Git
 from greenroom.adapters.git.seeding import listing, look_again
 from greenroom.adapters.git.snapshots import commit_tree
-from greenroom.adapters.git.staging import Staged, stage
+from greenroom.adapters.git.staging import stage
 from greenroom.adapters.git.trailers import mark_of, marked
 from greenroom.core.ports.sandbox import Shown
-from greenroom.core.ports.workspace import Mark, Recorded, WorkspaceFault
+from greenroom.core.ports.workspace import Looked, Mark, Recorded, WorkspaceFault
 
 STAND_INS: Final = frozenset({".greenroom", ".claude", ".mcp.json"})
 """What commands must not make: where there is none, the walls put an empty one."""
@@ -69,8 +69,12 @@ class GitWorktree:
 
     async def tree(self) -> str:
         """The hash of what is there now."""
+        return (await self.look()).tree
+
+    async def look(self) -> Looked:
+        """That, and what can be in no commit."""
         async with self._looking() as git:
-            return (await self._staged(git)).tree
+            return await self._staged(git)
 
     async def dirty(self) -> list[str]:
         """The files that are not as in the newest commit."""
@@ -96,7 +100,7 @@ class GitWorktree:
                 return None
             commit = await commit_tree(self._house, staged.tree, tip, marked(mark), name=mark.agent)
             await move(self._house, self._ref, commit, await self._old())
-        return Recorded(commit=commit, tree=staged.tree, left_out=staged.left_out)
+        return Recorded(commit=commit, tree=staged.tree)
 
     async def _old(self) -> str:
         return await value_of(self._house, self._ref)
@@ -112,7 +116,7 @@ class GitWorktree:
                 return commit
         return ""
 
-    async def _staged(self, git: Git) -> Staged:
+    async def _staged(self, git: Git) -> Looked:
         if self._sparse:
             await look_again(git, Path(self.folder), await listing(git))
         try:
@@ -122,7 +126,7 @@ class GitWorktree:
                 raise
         return await self._anew(git)
 
-    async def _anew(self, git: Git) -> Staged:
+    async def _anew(self, git: Git) -> Looked:
         """The same with an index made anew: it was broken, or git has thrown away what nothing led to any more."""
         self._forget()
         await git.ask("read-tree", await self.tip())

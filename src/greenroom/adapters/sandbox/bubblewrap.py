@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.sandbox.cgroups import Cgroups
+from greenroom.adapters.sandbox.etc import ETC_FOLDER, furnish
 from greenroom.adapters.sandbox.ground import SYSTEM, Ground, secrets_in
-from greenroom.adapters.sandbox.identity import identity
+from greenroom.adapters.sandbox.identity import NAME, identity
 from greenroom.adapters.sandbox.mounts import Mounts
-from greenroom.adapters.sandbox.scratch import NAME
 from greenroom.adapters.sandbox.seccomp import seccomp
 from greenroom.adapters.sandbox.standing import Joined, Standing, system_program
 from greenroom.core.ports.sandbox import Bridge, Enclosed, Limits, Tier
@@ -57,7 +57,8 @@ class Bubblewrap:
         self._who = identity(ground.root)
         self._standing = Standing(ground, limits, cgroups, self._who)
         self._scratch = self._standing.scratch
-        self._scratch.furnish(self._who, ground.home)
+        self._scratch.give(self._who)
+        self._everybodys = furnish(self._scratch.etc, self._who, ground.home)
         self._guarding = self._standing.guarding
         self._filter = seccomp(network=True)
 
@@ -128,7 +129,9 @@ class Bubblewrap:
         ground = self._ground
         for name in ("/tmp", "/var/tmp"):
             mounts.writable(self._scratch.tmp, name, owned=True)
-        mounts.readable(self._scratch.etc, "/etc")
+        mounts.readable(self._scratch.etc, ETC_FOLDER)
+        for name in self._everybodys:
+            mounts.as_it_is(f"{ETC_FOLDER}/{name}")
         mounts.writable(self._scratch.home, str(ground.home), owned=True)
         for place in self._standing.tools(env):
             mounts.readable(place, str(place))

@@ -12,6 +12,9 @@ from greenroom.core.base.records import record
 NOBODY_S: Final = 62_347
 """A number that belongs to nobody: distributions give out no such one, neither to people nor to services."""
 
+NAME: Final = "greenroom"
+"""How a command is called that is not the person."""
+
 
 @record
 class Identity:

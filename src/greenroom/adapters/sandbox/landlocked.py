@@ -13,8 +13,7 @@ from typing import Final
 
 from greenroom.adapters.sandbox.cgroups import Cgroups
 from greenroom.adapters.sandbox.ground import ETC, SYSTEM, Ground, secrets_in
-from greenroom.adapters.sandbox.identity import identity
-from greenroom.adapters.sandbox.scratch import NAME
+from greenroom.adapters.sandbox.identity import NAME, identity
 from greenroom.adapters.sandbox.seccomp import seccomp
 from greenroom.adapters.sandbox.standing import Joined, Standing
 from greenroom.core.base.errors import WorldFault
@@ -53,7 +52,7 @@ class Landlocked:
         self._who = identity(ground.root)
         self._standing = Standing(ground, limits, cgroups, self._who, weak=True)
         self._scratch = self._standing.scratch
-        self._scratch.furnish(evolve(self._who, swapped=False), self._scratch.home)
+        self._scratch.give(evolve(self._who, swapped=False))
         self._filter = seccomp(network=False)
 
     @property

@@ -35,6 +35,10 @@ class Mounts:
         """To be read only."""
         self._add(at, "--ro-bind", self._source(source, owned=owned), at)
 
+    def as_it_is(self, at: str) -> None:
+        """What everybody can reach and read, where it is: that needs no stage."""
+        self._add(at, "--ro-bind", at, at)
+
     def inside(self, root: Path, at: Path, place: Path, *, writable: bool = False) -> None:
         """Something in a folder that is there already, put on itself: so it cannot be moved, nor written."""
         within = place.relative_to(root)

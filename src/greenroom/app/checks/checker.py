@@ -72,6 +72,16 @@ class ProjectChecks:
         """Those that it runs, the most useful first."""
         return self._checks
 
+    @property
+    def commands(self) -> Commands:
+        """What runs them, in the place where they are run."""
+        return self._commands
+
+    @property
+    def look(self) -> Look | None:
+        """Who sees that place."""
+        return self._look
+
     def elsewhere(self, commands: Commands, tree: Tree, look: Look, *, unable: str = "") -> ProjectChecks:
         """The same checks with the same base, on a fresh copy."""
         return ProjectChecks(

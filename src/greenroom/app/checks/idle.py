@@ -7,6 +7,7 @@ from typing import Final
 
 from greenroom.abilities.checks.claims import Facts, unproven
 from greenroom.abilities.checks.undone import undone
+from greenroom.app.checks.receipts import BASELINE, DELIVER, MAY_CHANGE
 from greenroom.core.state.step import Step
 
 LOOKS: Final = frozenset(
@@ -16,6 +17,15 @@ LOOKS: Final = frozenset(
     }
 )
 """Tools that leave everything as it is. Who has used another one may have done what they say, elsewhere."""
+
+
+IN_THE_COPY: Final = LOOKS | MAY_CHANGE | {"run_checks", "command_output", "stop_command", "prepare", BASELINE, DELIVER}
+"""Tools of which nothing is left anywhere but in the files of a job."""
+
+
+def acted_elsewhere(steps: Sequence[Step]) -> bool:
+    """Whether a job has used a tool that knows nothing of its files."""
+    return any(one.work.type == "tool" and one.work.executor not in IN_THE_COPY for one in steps)
 
 
 def idle_claims(steps: Sequence[Step], said: str) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ DELIVER: Final = "deliver"
 """The house's own steps, in which checks run that count. What an agent runs by itself tells it how it stands, no more:
 it may have put something there that makes them pass and that nobody is given."""
 
+VERDICT: Final = "verdict"
+"""Where the result of `deliver` says what was proven."""
+
 Outcome = Literal["clean", "new_failures", "changed_files", "could_not_run"]
 
 

@@ -36,7 +36,7 @@ async def broken(changes: Sequence[Changed], commands: Commands, python: str = "
     before = {one.path: one.before for one in changes if one.before is not None}
     found = [one for one in syntax_faults(now, before) if not await _knows(one, commands, python)]
     for path in list(_scripts(changes))[:MOST]:
-        code, said = await _asked(commands, ("node", "--check", path))
+        code, said = await asked(commands, ("node", "--check", path))
         line = next((one.strip() for one in said.splitlines() if "SyntaxError" in one), "")
         if code and line and not any(word in line for word in MODULES):
             found.append(SyntaxFault(path=path, line=_line(said, path), said=line[:300]))
@@ -54,14 +54,14 @@ async def _knows(fault: SyntaxFault, commands: Commands, python: str) -> bool:
     """Whether the project's own Python takes it."""
     if not fault.path.endswith((".py", ".pyi")):
         return False
-    code, _ = await _asked(commands, (python, "-I", "-c", PARSES, fault.path))
+    code, _ = await asked(commands, (python, "-I", "-c", PARSES, fault.path))
     return code == 0
 
 
-async def _asked(commands: Commands, words: tuple[str, ...]) -> tuple[int | None, str]:
+async def asked(commands: Commands, words: tuple[str, ...], folder: str = ".") -> tuple[int | None, str]:
     """How it ended and what it said; None where it cannot be asked."""
     try:
-        async with aclosing(commands.run(Command(words=words, seconds=SECONDS))) as events:
+        async with aclosing(commands.run(Command(words=words, folder=folder, seconds=SECONDS))) as events:
             every = [event async for event in events]
     except WorldFault:
         return None, ""

@@ -22,13 +22,16 @@ class Delivered:
     """What is to be handed over: its `tree`, what the work `meddled` with, which files are `broken`, and what the agent
     `says` of it, held against the `facts`.
 
-    `unfollowed` says what of its judges nobody has looked at. `restored` is a run of the same checks on it with
-    everything that judges it put back as it was on the base; where no judge was changed, with all test files put back.
+    `left_out` says what lies there and is not handed over, `unfollowed` what of its judges nobody has looked at,
+    `elsewhere` which checks look at other code than it. `restored` is a run of the same checks on it with everything
+    that judges it put back as it was on the base; where no judge was changed, with all test files put back.
     """
 
     tree: str
+    left_out: tuple[str, ...] = ()
     meddled: tuple[Meddled, ...] = ()
     unfollowed: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     broken: tuple[SyntaxFault, ...] = ()
     says: str = ""
     facts: Facts | None = None
@@ -37,9 +40,10 @@ class Delivered:
 
 @record
 class Verdict:
-    """*verified* means that every check ran last, on this very tree, with no new failure and nothing `changed` that
-    judges it, unless the old judges find nothing wrong either. `missing` says what is not proven, `claims` what was
-    said and is not, `remarks` what else there is to know. `receipts` are those that count, one for each check that ran.
+    """*verified* means that every check ran last, on this very tree, with no new failure, no test lost, and nothing
+    `changed` that judges it, unless the old judges find nothing wrong either. `missing` says what is not proven,
+    `claims` what was said and is not, `remarks` what else there is to know. `receipts` are those that count, one for
+    each check that ran. What is `lost` of the tests no old judge can clear.
     """
 
     state: Literal["verified", "unproven"]
@@ -48,6 +52,7 @@ class Verdict:
     changed: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    lost: bool = False
 
     @property
     def verified(self) -> bool:
@@ -67,24 +72,26 @@ def verdict(
     counting = tuple(one for check in needed for one in _last(every, check.name, delivered.tree))
     base = base_report(steps)
     missing = [*_missing(needed, every, counting, delivered.tree), *_from_nothing(counting, base), *left]
-    missing += [str(fault) for fault in delivered.broken]
-    changed = [*_changed(counting, base), *(one.said for one in delivered.meddled)]
-    missing += _vouched(delivered.restored) if not changed else ()
-    cleared = bool(changed) and _as_before(counting, delivered.restored)
+    missing += [*delivered.left_out, *delivered.elsewhere, *(str(fault) for fault in delivered.broken)]
+    changed = [*_redefined(counting, base), *(one.said for one in delivered.meddled if one.apart)]
+    lost = [*_lost(counting), *(one.said for one in delivered.meddled if not one.apart)]
+    missing += _vouched(delivered.restored) if not changed and not lost else ()
+    cleared = bool(changed) and not lost and _as_before(counting, delivered.restored)
     facts = delivered.facts
     claims: tuple[str, ...] = ()
     if facts is not None:
         known = evolve(facts, passed=_passed(needed, counting), added=_added(counting, base)) if not missing else facts
         claims = unproven(delivered.says, known)
-    good = not missing and not claims and (not changed or cleared)
+    good = not missing and not claims and not lost and (not changed or cleared)
     remarks = [*_remarks(counting, base), *(_lifted(one) for one in changed if cleared)]
     return Verdict(
         state="verified" if good else "unproven",
         receipts=counting,
         missing=tuple(missing),
-        changed=() if cleared else tuple(dict.fromkeys(changed)),
+        changed=() if cleared else tuple(dict.fromkeys((*lost, *changed))),
         claims=claims,
         remarks=tuple(dict.fromkeys(remarks)),
+        lost=bool(lost),
     )
 
 
@@ -173,23 +180,32 @@ def _unable_before(base: Report | None) -> dict[str, str]:
 # ----------------------------------------------------------------------------------------------------- what was changed
 
 
-def _changed(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
-    """What the results themselves show: commands that mean something else, tests that are not run any more."""
+def _redefined(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
+    """Commands that mean something else than on the base."""
     before = {one.check: one for one in base.checks} if base is not None else {}
     for one in counting:
         old = before.get(one.check)
         if old is not None and old.digest != one.checked.digest:
             yield f"What {one.check!r} runs is not what it ran on the base."
+
+
+def _lost(counting: Sequence[Receipt]) -> Iterator[str]:
+    """Tests that are not run any more. That the code passes them where they are put back makes no difference: what is
+    delivered has them no more."""
+    for one in counting:
         if one.checked.compared is not None:
-            yield from _lost(one.check, one.checked.compared)
+            yield from _losses(one.check, one.checked.compared)
 
 
-def _lost(check: str, one: Compared) -> Iterator[str]:
+def _losses(check: str, one: Compared) -> Iterator[str]:
     if one.relieved:
         yield f"{check!r}: used to fail and is not run any more: {_names(one.relieved)}."
     skipped = tuple(name for name in one.skipped if name not in one.relieved)
     if skipped:
         yield f"{check!r}: newly skipped: {_names(skipped)}."
+    gone = tuple(name for name in one.gone if name not in one.relieved)
+    if gone:
+        yield f"{check!r}: not there any more: {_names(gone)}."
     if one.fewer:
         yield f"{check!r}: {one.fewer} fewer {'test runs' if one.fewer == 1 else 'tests run'} than on the base."
 
@@ -207,7 +223,7 @@ def _holds(now: Checked, before: Checked | None) -> bool:
         return False
     known = now.compared or Compared()
     # What failed on the base and still does with the old tests was not mended, only the test that found it was.
-    return not set(before.compared.old) & {*known.mended, *known.relieved, *known.gone, *known.skipped}
+    return not set(before.compared.old) & set(known.mended)
 
 
 def _lifted(said: str) -> str:
@@ -230,9 +246,6 @@ def _remarks(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
             yield f"{one.check!r}: already fails on the base: {_names(known.old)}."
         if known.flaky:
             yield f"{one.check!r}: flaky, failed and then passed: {_names(known.flaky)}."
-        gone = tuple(name for name in known.gone if name not in known.relieved)
-        if gone:
-            yield f"{one.check!r}: not there any more: {_names(gone)}."
 
 
 def _passed(needed: Sequence[Check], counting: Sequence[Receipt]) -> int:
@@ -246,8 +259,7 @@ def _added(counting: Sequence[Receipt], base: Report | None) -> int | None:
     every = [(one.checked, before[one.check]) for one in counting if one.check in before]
     if not any(_count(now) for now, _ in every):
         return None
-    gone = sum(len(now.compared.gone) for now, _ in every if now.compared is not None)
-    return sum(max(0, _count(now) - _count(old)) for now, old in every) + gone
+    return sum(max(0, _count(now) - _count(old)) for now, old in every)
 
 
 def _count(one: Checked) -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 from greenroom.adapters.git.standing import GitWorktrees
 from greenroom.app.jobs.place import cache, workspace
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import Clashes, Kept, Standing, WorkspaceFault, Worktrees
+from greenroom.core.ports.workspace import Clashes, Kept, WorkspaceFault
+from greenroom.core.ports.worktrees import Standing, Worktrees
 
 
 def copies() -> Worktrees:

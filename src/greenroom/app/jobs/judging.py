@@ -7,12 +7,11 @@ pass. Where the old ones find nothing wrong with the new code either, it makes n
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from greenroom.abilities.checks.judge_names import is_test
 from greenroom.abilities.checks.meddling import Meddled
 from greenroom.app.checks.checker import ProjectChecks, Tree
 from greenroom.app.checks.folder import FolderLook
@@ -33,15 +32,17 @@ Judges: TypeAlias = Callable[[Sequence[str], Witness], AbstractAsyncContextManag
 """The same checks on a fresh copy of what is delivered, with these files put back as they were."""
 
 
-def put_back(changes: Sequence[str], meddled: Sequence[Meddled]) -> list[list[str]]:
+def put_back(changes: Sequence[str], tests: Collection[str], meddled: Sequence[Meddled]) -> list[list[str]]:
     """The files that have to be as they were: all tests, also new ones, and whatever else sets up checks or is run.
+    What stands in one file with the work is left: it cannot be told apart.
 
     What may be the work itself is put back too, all of it, none of it, and each on its own: who broke the work and the
     judge beside it would else get both back, and nothing would be judged.
     """
-    named = {one.path for one in meddled if not one.doubtful}
-    doubtful = [one for one in changes if one in {each.path for each in meddled} - named and not is_test(one)]
-    sure = [one for one in changes if is_test(one) or one in named]
+    apart = [one for one in meddled if one.apart]
+    named = {one.path for one in apart if not one.doubtful}
+    doubtful = [one for one in changes if one in {each.path for each in apart} - named and one not in tests]
+    sure = [one for one in changes if one in tests or one in named]
     alone = [[*sure, one] for one in doubtful[:ALONE]] if len(doubtful) > 1 else []
     every = [[*sure, *doubtful], *([sure] if doubtful else []), *alone]
     return [one for one in every if one]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePath
 
 from greenroom.abilities.skills.talking import talking
@@ -80,8 +81,8 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
 async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> Hands:
     plan, setup = supplies.plan(root), supplies.setup(root)
     base = base_report(await supplies.history(team))
-    turn = asyncio.Lock()
-    known = await base_of(base, lambda digest: supplies.blob(team, digest)) if base is not None else {}
+    turn, blob = asyncio.Lock(), partial(supplies.blob, team)
+    known = await base_of(base, blob) if base is not None else {}
 
     def more(commands: Commands, quiet: Quiet) -> Sequence[ToolExecutor]:
         checker = ProjectChecks(
@@ -93,7 +94,7 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
             Baseline(checker),
             Prepare(setup, commands),
             ProposePlan(supplies.guess, alone=supplies.alone()),
-            Deliver(place, plan, commands, supplies.history, judges=judged, quiet=quiet, prepares=setup.runs),
+            Deliver(place, plan, supplies.history, judges=judged, quiet=quiet, blob=blob, prepares=setup.runs),
         )
 
     return supplies.hands(

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
-from greenroom.core.base.records import Data, evolve
+from greenroom.abilities.tools.wrapped import WrappedTool
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import Mark, Worktree
-from greenroom.core.state.step import SIDE_EFFECTS, Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import SIDE_EFFECTS, Step
 
 TREE: Final = "tree"
 """The name of the files as a call has left them, in its result."""
@@ -32,41 +32,28 @@ def recorded(
     return Recording(tool, worktree, turn, keeps=tool.name not in by_itself) if changes else tool
 
 
-class Recording:
+class Recording(WrappedTool):
     """A tool whose changes are recorded, also when it fails: what it did by then is there.
 
     Of several agents in one worktree one at a time changes files: else a commit would have somebody else's changes in
     it, and a check would run on a tree that nobody has named.
     """
 
-    type: StepType = "tool"
-
     def __init__(self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, keeps: bool = True) -> None:
-        self._tool = tool
+        super().__init__(tool)
         self._worktree = worktree
         self._turn = turn
         self._keeps = keeps
         self._writes = tool.card.group in GROUPS
-        self.name = tool.name
-        self.description = tool.description
-        self.card: ToolCard = tool.card
-
-    def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """The tool's."""
-        return self._tool.targets(arguments)
-
-    def terms(self, world: World, step: Step) -> Terms:
-        """The tool's."""
-        return self._tool.terms(world, step)
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it, and make what it changed a commit. That is found again by its key, if we are killed in between."""
         if not self._writes:  # it may take long, and what it does is done elsewhere
-            outcome = await self._tool.run(bench)
+            outcome = await super().run(bench)
             async with self._turn:
                 return await self._kept(bench, outcome)
         async with self._turn:
-            return await self._kept(bench, await self._tool.run(bench))
+            return await self._kept(bench, await super().run(bench))
 
     async def _kept(self, bench: Bench, outcome: Outcome) -> Outcome:
         if not self._keeps:

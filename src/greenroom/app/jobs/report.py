@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from greenroom.app.jobs.delivering import NAME, VERDICT
+from greenroom.app.checks.receipts import DELIVER, VERDICT
 from greenroom.app.jobs.outcome import Outcome
 from greenroom.app.jobs.recording import TREE
 from greenroom.core.base.records import Data, record
@@ -16,6 +16,9 @@ SHOWN: Final = 20
 """Files of a diffstat that a person reads; of more, how many there are."""
 
 DOCS: Final = (".md", ".rst", ".txt", ".adoc")
+FOR_PROGRAMS: Final = ("cmakelists.", "requirements.", "requirements-", "constraints.", "robots.")
+"""How names of texts begin that no person is meant to read."""
+
 FEW: Final = 5
 """Files in a sentence."""
 
@@ -84,7 +87,7 @@ def verdict_in(steps: Iterable[Step]) -> Data:
     for step in steps:
         result = step.result or {}
         held = result.get(VERDICT)
-        if step.work.executor == NAME and isinstance(held, Mapping):  # nobody else has a say in it
+        if step.work.executor == DELIVER and isinstance(held, Mapping):  # nobody else has a say in it
             found, tree = dict(held), result.get(TREE)
         elif tree is not None and result.get(TREE, tree) != tree:
             found, tree = {"state": "unproven", "missing": [LATER]}, None
@@ -136,10 +139,15 @@ def _receipts(verdict: Data) -> Sequence[str]:
 def _unread(changes: Sequence[Change], verdict: Data) -> Sequence[str]:
     """What was written for people: no check says whether it is true. A file that a check uses is none of those."""
     told = [text for name in ("missing", "changed", "remarks") for text in _texts(verdict, name)]
-    written = [one_line(one.path) for one in changes if one.kind != "deleted" and one.path.lower().endswith(DOCS)]
+    written = [one_line(one.path) for one in changes if one.kind != "deleted" and _is_for_people(one.path)]
     docs = [one for one in written if not any(text.startswith(f"{one}, which ") for text in told)]
     more = f" and {len(docs) - FEW} more" if len(docs) > FEW else ""
     return (f"NOT verified: docs, which no check reads: {', '.join(docs[:FEW])}{more}",) if docs else ()
+
+
+def _is_for_people(path: str) -> bool:
+    name = path.lower().rpartition("/")[2]
+    return name.endswith(DOCS) and not name.startswith(FOR_PROGRAMS)
 
 
 def _open(verdict: Data) -> Sequence[str]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents import values as names
-from greenroom.app.organisation.names import MANAGER, ROLES
+from greenroom.app.organisation.charter_words import said
+from greenroom.app.organisation.names import LANGUAGES, MANAGER, ROLES
 from greenroom.app.settings import values
 from greenroom.app.settings.layers import FOLDER, there
 from greenroom.app.settings.reading import Raw, fit, meant, read_toml
@@ -63,7 +64,7 @@ class Written:
 
 
 SHAPES: Final[Mapping[str, Shape]] = {
-    "language": values.one_of("en", "zh"),
+    "language": values.one_of(*LANGUAGES),
     "people": names.agents,
     "person": Named(
         entry=Table(record=Written, keys={"role": values.text, "profile": names.prose, "tools": names.names})
@@ -96,15 +97,16 @@ def charters(root: Path) -> tuple[str, ...]:
         raise WorldFault(f"{folder} cannot be read: {error.strerror}. Make it readable.") from None
 
 
-def find_charter(root: Path, name: str) -> Charter:
-    """The charter of this name; `Refused` says which there are instead."""
+def find_charter(root: Path, name: str, language: str = "") -> Charter:
+    """The charter of this name; `Refused` says in a language which there are instead."""
     known = charters(root)
     if name in known:
         return read_charter(root, path_of(root, name))
     near = get_close_matches(name, known, n=1)
-    there_are = f"There are: {', '.join(known)}. " if known else ""
-    hint = f"Did you mean {near[0]!r}?" if near else f"{there_are}`greenroom team new {name}` writes one."
-    raise Refused(Rejected(code="unknown_team", why=f"There is no organisation {name!r} here.", hint=hint))
+    there_are = f"{said('there_are', language, known=', '.join(known))} " if known else ""
+    write_it = f"{there_are}{said('write_it', language, name=name)}"
+    hint = said("meant", language, near=near[0]) if near else write_it
+    raise Refused(Rejected(code="unknown_team", why=said("unknown", language, name=name), hint=hint))
 
 
 def read_charter(root: Path, path: Path) -> Charter:
@@ -114,29 +116,22 @@ def read_charter(root: Path, path: Path) -> Charter:
     raw = read_toml(path)
     if raw is None:
         raise WorldFault(f"{path} is gone. `greenroom team new {path.stem}` writes it again.")
-    found, faults = _values(raw, str(path))
-    faults += _misnamed(path)
-    faults += _contradictions(found, str(path))
+    language = str(raw.get("language", ""))
+    found, faults = _values(raw, str(path), language)
+    faults += _misnamed(path, language)
+    faults += [f"{path}: {one}" for one in _wrong(found, language)]
     if faults:
         raise WorldFault("\n".join(faults))
     return _made(path, found)
 
 
-def fault_of(root: Path, name: str) -> str:
-    """What is wrong with a charter, a line for each mistake; nothing when it can be used."""
-    try:
-        read_charter(root, path_of(root, name))
-    except WorldFault as fault:
-        return str(fault)
-    return ""
-
-
-def _values(raw: Raw, source: str) -> tuple[dict[str, object], list[str]]:
+def _values(raw: Raw, source: str, language: str) -> tuple[dict[str, object], list[str]]:
     """What can be read, and a sentence for whatever cannot."""
     found, faults = dict[str, object](), list[str]()
     for key, value in raw.items():
         if key not in SHAPES:
-            faults.append(f"{source}: an organisation has no `{key}`. {meant(key, SHAPES)}")
+            known = "、".join(SHAPES)
+            faults.append(f"{source}: {said('no_key', language, key=key, meant=meant(key, SHAPES), known=known)}")
             continue
         try:
             found[key] = fit(value, source, SHAPES[key], (key,))
@@ -146,49 +141,47 @@ def _values(raw: Raw, source: str) -> tuple[dict[str, object], list[str]]:
     return found, faults
 
 
-def _misnamed(path: Path) -> list[str]:
+def _misnamed(path: Path, language: str) -> list[str]:
     try:
         names.name(path.stem)
     except Unfit as unfit:
-        return [f"{path}: {path.stem!r} cannot be an organisation's name. Rename the file: it must be {unfit}."]
+        return [f"{path}: {said('misnamed', language, name=path.stem, unfit=unfit)}"]
     return []
 
 
-def bad_people(people: Sequence[str], managers: Sequence[str], others: Sequence[str] = ()) -> Iterator[str]:
+def bad_people(
+    people: Sequence[str], managers: Sequence[str], language: str, others: Sequence[str] = ()
+) -> Iterator[str]:
     """Why people cannot be called so: a name means one, however it is written. `others` are the agents there are."""
     for place, one in enumerate(people):
         before = next((other for other in people[:place] if other != one and looks_like(one, other)), None)
         if mixed(one):
-            yield f"{one!r} mixes letters of scripts that look alike. Write this person's name in one of them."
+            yield said("mixed", language, name=one)
         elif _among(one, managers):
-            yield f"{one!r} is a person and a manager. Give one of them another name."
+            yield said("also_manages", language, name=one)
         elif _among(one, (MANAGER, *ROLES, *names.RESERVED)):
-            yield f"{one!r} is what the house calls one of its own. Give this person another name."
+            yield said("of_the_house", language, name=one)
         elif _among(one, others):
-            yield f"{one!r} is an agent already. Give this person another name."
+            yield said("an_agent", language, name=one)
         elif before is not None:
-            yield f"{before!r} and {one!r} could be taken for each other. Give one of them another name."
+            yield said("taken_for", language, other=before, name=one)
 
 
 def _among(one: str, others: Iterable[str]) -> bool:
     return any(looks_like(one, other) for other in others)
 
 
-def _contradictions(found: Mapping[str, object], source: str) -> list[str]:
-    return [f"{source}: {one}" for one in _wrong(found)]
-
-
-def _wrong(found: Mapping[str, object]) -> Iterator[str]:
+def _wrong(found: Mapping[str, object], language: str) -> Iterator[str]:
     people = found.get("people", ())
     if people == ():
-        yield 'nobody belongs to it. Name at least one person: `people = ["ann"]`.'
+        yield said("nobody", language)
     if found.get("managers", (MANAGER,)) == ():
-        yield f'it has no manager. Leave `managers` out, or name one: `managers = ["{MANAGER}"]`.'
-    yield from bad_people(_names(people), _names(found.get("managers", (MANAGER,))))
+        yield said("no_managers", language, manager=MANAGER)
+    yield from bad_people(_names(people), _names(found.get("managers", (MANAGER,))), language)
     described = found.get("person")
     for one in described if isinstance(described, Mapping) and people is not None else ():
         if one not in _names(people):
-            yield f"[person.{one}] describes nobody: {one!r} is not among `people`."
+            yield said("describes_nobody", language, name=one)
 
 
 def _names(value: object) -> tuple[str, ...]:

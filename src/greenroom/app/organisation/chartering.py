@@ -8,6 +8,7 @@ from typing import Final
 
 from greenroom.app.agents import values
 from greenroom.app.organisation.charter import bad_people, charters, folder_of, path_of
+from greenroom.app.organisation.charter_words import said
 from greenroom.app.organisation.names import MANAGER, in_language
 from greenroom.app.settings.layers import for_everybody
 from greenroom.app.settings.reading import short
@@ -96,8 +97,8 @@ def write_charter(root: Path, wish: Wish) -> Path:
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError:
-        why = f"There is an organisation {wish.name!r} already, in {path}."
-        raise Refused(Rejected(code="team_exists", why=why, hint="Edit that file, or choose another name.")) from None
+        why = said("exists", wish.language, name=wish.name, path=path)
+        raise Refused(Rejected(code="team_exists", why=why)) from None
     except OSError as error:
         raise WorldFault(f"{path} cannot be written: {error.strerror}. Make the folder writable.") from None
     return path
@@ -116,26 +117,26 @@ def text(wish: Wish) -> str:
 
 def _check(root: Path, wish: Wish) -> None:
     """Everything that goes into the file is such that it can be read again, and nobody is taken for another."""
-    _fit("an organisation's name", values.name, wish.name)
+    _fit("bad_team", values.name, wish.name, wish.language)
     alike = next((one for one in charters(root) if one != wish.name and looks_like(one, wish.name)), None)
     if alike is not None:
-        why = f"{wish.name!r} could be taken for the organisation {alike!r}, which is there already."
-        raise Refused(Rejected(code="team_exists", why=why, hint="Choose another name."))
+        why = said("alike", wish.language, name=wish.name, other=alike)
+        raise Refused(Rejected(code="team_exists", why=why))
     for one in wish.people:
-        _fit("a person's name", values.name, one)
+        _fit("bad_person", values.name, one, wish.language)
     twice = next((one for one in wish.people if wish.people.count(one) > 1), None)
     if twice is not None:
-        raise Refused(Rejected(code="bad_name", why=f"{twice!r} is named twice.", hint="Name each person once."))
-    for why in bad_people(wish.people, (MANAGER,), wish.others):
-        raise Refused(Rejected(code="bad_name", why=why, hint="Say it with --person NAME."))
+        raise Refused(Rejected(code="bad_name", why=said("twice", wish.language, name=twice)))
+    for why in bad_people(wish.people, (MANAGER,), wish.language, wish.others):
+        raise Refused(Rejected(code="bad_name", why=why, hint=said("with_person", wish.language)))
     if wish.model:
-        _fit("a model's name", values.model, wish.model)
+        _fit("bad_model", values.model, wish.model, wish.language)
 
 
-def _fit(what: str, read: Reader, value: str) -> None:
+def _fit(what: str, read: Reader, value: str, language: str) -> None:
     try:
         read(value)
     except Unfit as unfit:
-        raise Refused(
-            Rejected(code="bad_name", why=f"{short(value)} cannot be {what}.", hint=f"It must be {unfit}.")
-        ) from None
+        must_be = said("must_be_model" if what == "bad_model" else "must_be", language, unfit=unfit)
+        why = said(what, language, name=short(value))
+        raise Refused(Rejected(code="bad_name", why=why, hint=must_be)) from None

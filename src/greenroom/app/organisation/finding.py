@@ -41,11 +41,27 @@ async def founded(runtime: Runtime, root: Path, name: str) -> TeamId | None:
     return None
 
 
-async def _by_its_id(runtime: Runtime, workspace: str, name: str) -> TeamId | None:
-    """The first that is not over of the ids that its name and place give it: no other log is read."""
+async def over(runtime: Runtime, root: Path, name: str) -> bool:
+    """Whether the charter of this name in this workspace has become one that is over, and no other since then."""
+    return bool(await _ids(runtime, str(root), name)) and await founded(runtime, root, name) is None
+
+
+async def elsewhere(runtime: Runtime, root: Path, name: str) -> list[tuple[TeamId, Path]]:
+    """Those of the same name that were founded in other workspaces, the newest first."""
+    each = [(team, world.team) async for team, world in organisations(runtime)]
+    return [(team, Path(one.workspace)) for team, one in each if one.name == name and one.workspace != str(root)]
+
+
+async def _ids(runtime: Runtime, workspace: str, name: str) -> list[TeamId]:
+    """Those of the ids that its name and place give it that are there."""
     known = {info.stream for info in await runtime.log.streams() if info.head.version}
     ids = (team_id_for(KIT, workspace, name, str(number)) for number in count(1))
-    for team in takewhile(known.__contains__, ids):
+    return list(takewhile(known.__contains__, ids))
+
+
+async def _by_its_id(runtime: Runtime, workspace: str, name: str) -> TeamId | None:
+    """The first that is not over of the ids that its name and place give it: no other log is read."""
+    for team in await _ids(runtime, workspace, name):
         with suppress(StoreFault):
             world = await runtime.world(team)
             its = (world.team.kit, world.team.name, world.team.workspace)

@@ -13,12 +13,13 @@ from typing import Final
 from greenroom.app.clock import team_id_for
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.organisation.charter import Charter, Someone
+from greenroom.app.organisation.misfits import bad_manager
 from greenroom.app.organisation.names import BASE, BASE_GOALS, BASE_NAMES, KIT, in_language
 from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.app.talks.founding import model_of, voiced
 from greenroom.core.base.amounts import Limits
-from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere
+from greenroom.core.base.errors import Refused, RunsElsewhere, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.rules.intents import AddTask
@@ -66,15 +67,10 @@ def founders_of(
 
 
 def _manager(charter: Charter, staff: Mapping[str, AgentSpec], name: str) -> AgentSpec:
-    spec = staff.get(name)
-    if spec is None:
-        known = ", ".join(sorted(one for one, it in staff.items() if it.manager))
-        why = f"{charter.path}: nobody is called {name!r}, so it cannot manage."
-        raise Refused(Rejected(code="unknown_manager", why=why, hint=f"Who can manage here: {known}."))
-    if not spec.manager:
-        why = f"{charter.path}: the agent {name!r} is no manager."
-        raise Refused(Rejected(code="no_manager", why=why, hint="Write `manager: true` into its file."))
-    return spec
+    bad = bad_manager(charter, staff, name, charter.language)
+    if bad:
+        raise WorldFault(bad)
+    return staff[name]
 
 
 def ready(spec: AgentSpec, tools: Toolbox, *, settled: Callable[[str], str], model: str) -> AgentSpec:

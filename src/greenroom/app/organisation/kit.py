@@ -97,10 +97,9 @@ def tools_of(toolbox: Iterable[ToolExecutor], executors: Iterable[Executor]) -> 
 
 
 def _blueprints(supplies: Supplies, team: Team, first: AgentSpec, tools: Toolbox) -> Iterator[AgentSpec]:
-    """Those whom managers can make agents from: no managers, and nobody whose model cannot be asked here."""
+    """Those whom managers can make agents from: no managers, and nobody whose model cannot be asked here. Whom the
+    charter names and nobody is, is said to people where it is read."""
     staff, wanted = supplies.staff(first.language), supplies.wanted(team)
-    for missing in sorted(set(wanted) - set(staff)):
-        _warn(f"Nobody is called {missing!r}, so no agent can be made of it.")
     for name, spec in staff.items():
         if spec.manager or (wanted and name not in wanted):
             continue

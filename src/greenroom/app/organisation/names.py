@@ -17,6 +17,9 @@ ROLES: Final = ("researcher", "writer", "analyst", "engineer", "reviewer")
 """Blueprints that are always there."""
 
 CHINESE: Final = "zh"
+LANGUAGES: Final = ("en", CHINESE)
+"""Those that an organisation speaks."""
+
 BASE_NAMES: Final = {"en": "MAS base task", CHINESE: "MAS基础任务进程"}
 BASE_GOALS: Final = {
     "en": "Hear what people want. Make a task of each request, see that it is done, and bring them the result.",

@@ -21,7 +21,7 @@ from greenroom.app.organisation.letters import (
 )
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.pool import Pool, pool_of
-from greenroom.app.organisation.refusals import refused
+from greenroom.app.organisation.refusals import nobody, refused
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId, TeamId
 from greenroom.core.base.records import Data, evolve, record
@@ -34,6 +34,7 @@ from greenroom.core.rules.intents import (
     RecordStep,
     SendMessage,
 )
+from greenroom.core.rules.people import GROUP_NAME
 from greenroom.core.state.message import Message, MessageKind
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.task import Task
@@ -100,18 +101,32 @@ class HumanAgent:
 
     async def form(self, group: GroupId, *people: AgentId, task: TaskId = BASE) -> None:
         """Talk with other people in a group. Who takes part in one may form it again, with others; nobody else."""
-        known = (await self.world()).groups.get(group)
+        world, language = await self.world(), await self._language()
+        known = world.groups.get(group)
         if known is not None and self.me not in known.participants:
             who = ", ".join(known.participants)
-            raise refused("their_group", "other_name", await self._language(), name=group, who=who)
+            raise refused("their_group", "other_name", language, name=group, who=who)
+        if GROUP_NAME.fullmatch(group) is None or not group.isprintable():
+            raise refused("bad_group", "group_name", language, name=group)
+        _refuse_others(world, people, language)
+        if not {*people} - {self.me}:
+            raise refused("small_group", "directly", language)
+        await self._take_in(world.tasks[task], people)
         await self._runtime.ask(self.team, FormGroup(group_id=group, task_id=task, participants=(self.me, *people)))
 
     async def say_in(self, group: GroupId, text: str, *named: AgentId) -> None:
         """Say something in a group; of those who are models, only the named ones hear it."""
-        known = (await self.world()).groups.get(group)
+        world, language = await self.world(), await self._language()
+        known = world.groups.get(group)
         if known is None:
-            there = ", ".join(sorted((await self.world()).groups))
-            raise refused("unknown_group", "there", await self._language(), name=group, there=there)
+            there = ", ".join(sorted(world.groups))
+            raise refused("unknown_group", "there", language, name=group, there=there)
+        if self.me not in known.participants:
+            raise refused("not_yours", "other_group", language, name=group, who=", ".join(known.participants))
+        for one in named:
+            if one not in world.agents:
+                raise nobody(one, world.agents, language)
+        await self._take_in(world.tasks[known.task_id], named)
         await self._said(SendMessage(task_id=known.task_id, receiver=named, message=text, group=group, sender=self.me))
 
     async def _send(
@@ -125,9 +140,7 @@ class HumanAgent:
     ) -> None:
         world = await self.world()
         task = meeting_place(world, self.me, receiver, stage)
-        missing = tuple(one for one in (self.me, receiver) if one not in task.group)
-        if missing:
-            await self._runtime.ask(self.team, AddParticipants(task_id=task.task_id, agents=missing))
+        await self._take_in(task, (self.me, receiver))
         await self._said(
             SendMessage(
                 task_id=task.task_id,
@@ -139,6 +152,12 @@ class HumanAgent:
                 sender=self.me,
             )
         )
+
+    async def _take_in(self, task: Task, agents: Sequence[AgentId]) -> None:
+        """Only those talk in a task who take part in it."""
+        missing = tuple(dict.fromkeys(one for one in agents if one not in task.group))
+        if missing:
+            await self._runtime.ask(self.team, AddParticipants(task_id=task.task_id, agents=missing))
 
     async def _said(self, message: SendMessage) -> None:
         told = {
@@ -249,8 +268,7 @@ def meeting_place(world: World, person: AgentId, receiver: AgentId, stage: Stage
     Somebody who has nothing to do is met in the base task.
     """
     if receiver not in world.agents:
-        there = ", ".join(sorted(world.agents))
-        raise refused("unknown_agent", "there", world.agents[person].spec.language, name=receiver, there=there)
+        raise nobody(receiver, world.agents, world.agents[person].spec.language)
     tasks = [one for one in _oldest_first(world.tasks) if one.state != "cancelling" and receiver in one.group]
     if stage is not None:
         tasks = [one for one in tasks if stage in one.stages]
@@ -259,6 +277,15 @@ def meeting_place(world: World, person: AgentId, receiver: AgentId, stage: Stage
             raise refused("not_their_stage", "no_stage", language, who=receiver, stage=stage)
     shared = [one for one in tasks if person in one.group]
     return next(iter((*shared, *tasks)), world.tasks[BASE])
+
+
+def _refuse_others(world: World, people: Sequence[AgentId], language: str) -> None:
+    """Only people who are there talk in a group among themselves."""
+    for one in people:
+        if one not in world.agents:
+            raise nobody(one, world.agents, language)
+        if world.agents[one].spec.kind != "human":
+            raise refused("no_person", "name_it", language, name=one)
 
 
 def _oldest_first(tasks: Mapping[TaskId, Task]) -> list[Task]:

@@ -27,14 +27,28 @@ LEFT: Final = {
     "Write another name for them into {path}.",
     "zh": "{who!r}无法加入：{other!r}属于已离开{team}的成员，名字不能重复使用。请在{path}中改用别的名字。",
 }
+FIRST: Final = {
+    "en": "{path} names {new!r} first, but {team} was founded with {old!r}, who goes on hearing what people want; "
+    "{new!r} is one more manager. For {new!r} to hear it, end this one for good with `greenroom cancel {id}`: the next "
+    "start founds another.",
+    "zh": "{path}首先列出的是{new!r}，但{team}成立时的管理者是{old!r}，人的需求仍由其听取；{new!r}只是另一名管理者。"
+    "要由{new!r}听取需求，请用`greenroom cancel {id}`永久结束它，下次启动时会成立新的组织。",
+}
+STRANGE: Final = {
+    "en": "Nobody whom {path} names belonged to {team} ({id}) so far, but {people}. They join it now. If this is to be "
+    "another organisation, end that one with `greenroom cancel {id}`: the next start founds another.",
+    "zh": "{path}中的人此前都不属于{team}（{id}），其成员是{people}。他们现在加入。如果这应是另一个组织，"
+    "请用`greenroom cancel {id}`结束它，下次启动时会成立新的组织。",
+}
 
 
 async def renew(runtime: Runtime, team: TeamId, founders: Founders, path: str) -> tuple[str, ...]:
-    """Make it what its charter, which lies in `path`, says by now; returns a sentence for each who cannot join.
+    """Make it what its charter, which lies in `path`, says by now; returns a sentence for each who cannot join, and for
+    what is not as one may think.
 
     Several may do so at once: what is refused because another one was quicker is looked at again.
     """
-    world = await runtime.world(team)
+    world = before = await runtime.world(team)
     while wanted := renewed(world, founders):
         try:
             await runtime.ask(team, *wanted)
@@ -43,7 +57,7 @@ async def renew(runtime: Runtime, team: TeamId, founders: Founders, path: str) -
             world = await runtime.world(team)
             if renewed(world, founders) == wanted:
                 raise
-    return tuple(barred(world, founders, path))
+    return (*barred(world, founders, path), *_kept(world, founders, path), *_strange(before, founders, path))
 
 
 def renewed(world: World, founders: Founders) -> tuple[Intent, ...]:
@@ -72,6 +86,24 @@ def barred(world: World, founders: Founders, path: str) -> list[str]:
         for name, other in found
         if other is not None
     ]
+
+
+def _kept(world: World, founders: Founders, path: str) -> tuple[str, ...]:
+    """Who manages the base task does so for good: what is open there is that one's, and so is what it knows."""
+    old, new = world.tasks[BASE].manager, founders.managers[0].name
+    if old == new:
+        return ()
+    known = {"old": old, "new": new, "team": founders.name, "id": world.team.team_id, "path": path}
+    return (in_language(FIRST, founders.language).format(**known),)
+
+
+def _strange(world: World, founders: Founders, path: str) -> tuple[str, ...]:
+    """A folder that was made anew has what was founded in the old one: it shows where nobody is the same."""
+    people = sorted(name for name, one in world.agents.items() if one.spec.kind == "human")
+    if any(one.name in people for one in founders.people):
+        return ()
+    known = {"team": founders.name, "id": world.team.team_id, "people": ", ".join(people), "path": path}
+    return (in_language(STRANGE, founders.language).format(**known),)
 
 
 def _in_the_way(world: World, name: AgentId, spec: AgentSpec) -> AgentId | None:

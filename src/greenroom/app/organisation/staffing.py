@@ -8,11 +8,10 @@ from typing import Final
 
 from greenroom.app.agents.front_matter import read_sheet
 from greenroom.app.agents.specs import spec_of
-from greenroom.app.organisation.names import MANAGER, ROLES
+from greenroom.app.organisation.names import LANGUAGES, MANAGER, ROLES
 from greenroom.core.base.records import evolve
 from greenroom.core.state.spec import AgentSpec
 
-LANGUAGES: Final = ("en", "zh")
 ROOM: Final = "greenroom.app.organisation.staff"
 
 

@@ -19,7 +19,7 @@ from immutables import Map
 from greenroom.app.organisation.commands import COMMANDS, commands
 from greenroom.app.organisation.letters import Kind
 from greenroom.app.organisation.names import in_language
-from greenroom.app.organisation.refusals import WHY
+from greenroom.app.organisation.refusals import HINTS, WHY, taken_for
 from greenroom.core.base.records import Data, evolve, record
 
 OTHER_NAMES: Final = {"quit": "exit", "q": "exit", "bye": "exit", "?": "help", "y": "yes", "n": "no", "mail": "inbox"}
@@ -63,6 +63,8 @@ NO_JSON: Final = {
     "en": "What follows the tool's name is no JSON: {error}.",
     "zh": "工具名之后的内容不是JSON：{error}。",
 }
+PLACE: Final = {"en": "{why}: line {line}, column {column}", "zh": "第{line}行第{column}列"}
+NO_TOOL: Final = {"en": "You have no tool {name!r}.", "zh": "您没有工具{name!r}。"}
 
 NUMBERED: Final = re.compile(r"(answer|done|failed|yes|no)\s+(\d+)(?:\s|$)", re.IGNORECASE)
 ADDRESSED: Final = re.compile(r"(to|tell|ask|group)\s+([^\s:：]+(?:\s*[,，]\s*[^\s:：,，]+)*)\s*[:：]", re.IGNORECASE)
@@ -184,11 +186,13 @@ Typed: TypeAlias = (
 
 @record
 class Here:
-    """What a person can mean: the letters that they owe an answer to, by number; who is there, and which groups."""
+    """What a person can mean: the letters that they owe an answer to, by number; who is there, which groups, and the
+    tools that they may use."""
 
     letters: Mapping[int, Kind] = Map()
     agents: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
 
 
 def understood(line: str, here: Here, language: str = "en") -> Typed:
@@ -230,11 +234,20 @@ def _doubt(text: str, meant: Typed, here: Here, language: str) -> str:
             return other or _sentence(name.lower(), number, rest, language)
         case Address(names=names):
             gone = next((one for one in names if one not in here.agents), None)
-            return in_language(WHY["unknown_agent"], language).format(name=gone) if gone is not None else ""
+            return _nobody(gone, here, language) if gone is not None else ""
         case InGroup(group=group) if group not in here.groups:
             return in_language(WHY["unknown_group"], language).format(name=group)
+        case ByHand(tool=tool) if tool not in here.tools and "{" not in text:
+            return in_language(NO_TOOL, language).format(name=tool)
         case _:
             return ""
+
+
+def _nobody(name: str, here: Here, language: str) -> str:
+    """Nobody is called so; who can be taken for them is named."""
+    near = taken_for(name, here.agents)
+    hint = f" {in_language(HINTS['meant'], language).format(near=near)}" if near is not None else ""
+    return in_language(WHY["unknown_agent"], language).format(name=name) + hint
 
 
 def _other_letter(name: str, number: int, here: Here, language: str) -> str:
@@ -347,8 +360,15 @@ def _by_hand(name: str, rest: str, language: str) -> Typed:
     try:
         given = json.loads(brace + body) if brace else {}
     except (ValueError, RecursionError) as error:
-        return Unclear(why=in_language(NO_JSON, language).format(error=error))
+        return Unclear(why=in_language(NO_JSON, language).format(error=_place(error, language)))
     return ByHand(tool=words[0], given=given, stage=stage)
+
+
+def _place(error: ValueError | RecursionError, language: str) -> str:
+    """Where JSON is none; Python says it in English only."""
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    return in_language(PLACE, language).format(why=error.msg, line=error.lineno, column=error.colno)
 
 
 def _looked(name: str, rest: str, language: str) -> Typed:

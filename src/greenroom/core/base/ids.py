@@ -43,13 +43,16 @@ _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\
 _ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 """Scripts with letters that look the same."""
 
+_LATIN: Final = str.maketrans("авсԁеһіјкӏморԛѕтухѵԝαβεικνορτυχ", "abcdehijklmopqstyxvwabeikvoptux")
+"""Cyrillic and Greek letters, and the Latin ones that they look like, small or large."""
+
 
 def _plain(name: str) -> str:
-    """What a reader takes a name for: whichever case, width or form its letters have."""
+    """What a reader takes a name for: whichever case, width, form or script its letters have."""
     if name.isascii():
         return name.lower()
     shown = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
-    return unicodedata.normalize("NFKC", shown.casefold())
+    return unicodedata.normalize("NFKC", shown.casefold()).translate(_LATIN)
 
 
 def looks_like(one: str, other: str) -> bool:

@@ -101,6 +101,13 @@ class Recorded:
 
     commit: str
     tree: str
+
+
+@record
+class Looked:
+    """What lies in a worktree: the hash of what a commit of it has, and what can be in none."""
+
+    tree: str
     left_out: tuple[LeftOut, ...] = ()
 
 
@@ -201,28 +208,6 @@ class Blamed:
 
 
 @record
-class Standing:
-    """A worktree and what is in it. `unapplied` are the first lines of commits that nobody has yet, `dirty` files that
-    are in no commit. `orphan` says why nobody can have made use of it any more; then the files are all there is."""
-
-    name: str
-    root: str
-    folder: str
-    run: str = ""
-    thread: str = ""
-    base: str = ""
-    tip: str = ""
-    unapplied: tuple[str, ...] = ()
-    dirty: tuple[str, ...] = ()
-    orphan: str = ""
-
-    @property
-    def precious(self) -> bool:
-        """Whether something is lost when it goes."""
-        return bool(self.unapplied or self.dirty)
-
-
-@record
 class Kept:
     """What a repository keeps of a run, whether or not there is a worktree of it. `unapplied` are the first lines of
     commits that nobody has yet, `applied` names what can still be undone."""
@@ -258,6 +243,10 @@ class Worktree(Protocol):
         """The hash of what is there now. Cheap where little has changed."""
         ...
 
+    async def look(self) -> Looked:
+        """The same, with what is there and has no part in it."""
+        ...
+
     async def commit(self, mark: Mark) -> Recorded | None:
         """Make all that changed a commit; None if nothing did. Asked again with the same key, it is found again."""
         ...
@@ -274,6 +263,11 @@ class Workspace(Protocol):
     @property
     def within(self) -> str:
         """The workspace's path in the root; empty for all of it."""
+        ...
+
+    def recovered(self) -> Sequence[Applied]:
+        """What a kill had left half done and was brought to an end since this was asked last, as it stood then. It
+        happens before anything else is done with the tree, so whoever it belongs to has to be told."""
         ...
 
     async def snapshot(self, run: str) -> Snapshot:
@@ -379,16 +373,4 @@ class Workspace(Protocol):
 
     async def blame(self, path: str, line: int) -> Blamed | None:
         """Who wrote a line of a file as it lies there; None where nobody has it."""
-        ...
-
-
-class Worktrees(Protocol):
-    """All worktrees of one person on this machine."""
-
-    async def list(self) -> Sequence[Standing]:
-        """Those there are, and what is in each."""
-        ...
-
-    async def clean(self, name: str, *, discard: bool = False) -> Standing | Clashes:
-        """Take one away. One with work in it only with `discard`, and its commits stay in the repository."""
         ...

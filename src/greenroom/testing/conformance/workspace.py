@@ -20,6 +20,7 @@ import pytest
 from greenroom.core.ports.workspace import (
     Applied,
     Clashes,
+    Looked,
     Mark,
     Recorded,
     Undone,
@@ -69,6 +70,7 @@ class WorktreeConformance(WorkspaceCase):
         edit_everything(Path(worktree.folder))
         first = await worked(worktree)
         assert (first.tree, first.commit) == (await worktree.tree(), await worktree.tip())
+        assert await worktree.look() == Looked(tree=first.tree), "all of it is in the commit"
         (Path(worktree.folder) / "more").write_text("more")
         assert await worked(worktree) == Recorded(commit=first.commit, tree=first.tree), "the same key: found again"
         second = await worked(worktree, "k2")

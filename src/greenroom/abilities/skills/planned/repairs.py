@@ -14,6 +14,9 @@ from greenroom.core.state.step import Step, Work
 LETTERS: Final = ("process_message", "send_message")
 """The skills in which a message is read that somebody has sent."""
 
+ANSWER_TO: Final = "<return_waiting_id>"
+"""Behind what somebody wrote the house writes which wait an answer ends."""
+
 
 def again(step: Step, why: str) -> Work:
     """The same work once more."""
@@ -45,7 +48,7 @@ def asked_for(step: Step) -> str:
     head, _, text = step.work.text_content.partition("\n")
     if asked_by(step) is None or not head.startswith("from: ") or text.startswith("has_read: "):
         return ""
-    return text.partition("<return_waiting_id>")[0].strip()
+    return text.partition(ANSWER_TO)[0].strip()
 
 
 def is_letter(step: Step) -> bool:

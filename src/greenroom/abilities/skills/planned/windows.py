@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from greenroom.abilities.skills.compact import LONG as LINE
-from greenroom.abilities.skills.compact import Manner
+from greenroom.abilities.skills.compact import Manner, size
 from greenroom.abilities.skills.planned.chain import DECISION
 from greenroom.abilities.skills.planned.history import SUMS, line
 from greenroom.abilities.skills.planned.repairs import LETTERS
@@ -20,7 +20,7 @@ from greenroom.abilities.skills.planned.works import FILLS
 from greenroom.abilities.skills.talk.origins import begins
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN
 from greenroom.core.rules.intents import QueueSteps
-from greenroom.core.state.step import Step, Work, length
+from greenroom.core.state.step import Step, Work
 
 SHARE: Final = 0.4
 """How much of a model's window what was done so far may take."""
@@ -75,11 +75,6 @@ def begun(history: Sequence[Step]) -> int:
 
 def _last(places: Iterable[int]) -> int:
     return max(places, default=0)
-
-
-def size(step: Step) -> int:
-    """The bytes of a step."""
-    return length(step.work, step.result, step.error)
 
 
 def sums(history: Iterable[Step]) -> list[Step]:

@@ -128,7 +128,7 @@ def _ending(here: Situation, meaning: Meaning, call: ToolCall, *, waits: bool) -
         _answer(here, meaning, here.spec.answer, call)
     elif here.spec.proof and not own.gave_up(call.arguments):
         meaning.told[call.call_id] = here.says("taken")
-        _end(here, meaning, CompletionSignal(source="finish", text=own.words(call.arguments, "summary")))
+        _end(here, meaning, CompletionSignal(source="finish", text=own.claimed(call.arguments)))
     else:
         meaning.intents.append(own.done(here.step, call))
         meaning.signal = CompletionSignal(source="finish", text=own.words(call.arguments, "summary"))
@@ -253,12 +253,10 @@ def _end(here: Situation, meaning: Meaning, signal: CompletionSignal) -> None:
         meaning.intents.append(own.reply(here.step, signal.text))
     elif not here.owns or (signal.source == "answer" and not here.unattended):
         return  # to somebody who talks with the agent, an answer of some shape is a turn like any other
-    elif here.spec.proof and not signal.failed:
-        said = endings.without_mark(signal.text)
-        proof = Work(type="tool", executor=here.spec.proof, intention="Prove it.", instruction_content={"said": said})
-        meaning.works.append(proof)
     elif here.spec.history.need_summary and not signal.failed:
         meaning.works.append(Work(type="skill", executor=SUMMED_UP, intention="Sum up the work."))
+    elif here.spec.proof and not signal.failed:
+        meaning.works.append(own.proving(here.spec.proof, endings.without_mark(signal.text)))
     else:
         meaning.intents.append(own.ended(here.step, endings.without_mark(signal.text), failed=signal.failed))
 

@@ -9,7 +9,7 @@ from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.rules.intents import Consequence, FinishSubtask, FinishTask, PostNote, SendMessage
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step
+from greenroom.core.state.step import Step, Work
 
 ANSWER: Final = "answer"
 VALUE: Final = "value"
@@ -159,9 +159,22 @@ def reply(step: Step, text: str) -> SendMessage:
 
 def finished(step: Step, arguments: Data) -> FinishSubtask | FinishTask:
     """The end of the work, as the `finish` call asks for it."""
+    return ended(step, words(arguments, "summary"), _claims(arguments), failed=gave_up(arguments))
+
+
+def _claims(arguments: Data) -> tuple[str, ...]:
     claims = arguments.get("claims", arguments.get("evidence", ()))
-    proofs = claims if isinstance(claims, list | tuple) else [claims]
-    return ended(step, words(arguments, "summary"), tuple(str(proof) for proof in proofs), failed=gave_up(arguments))
+    return tuple(map(str, claims if isinstance(claims, list | tuple) else [claims]))
+
+
+def claimed(arguments: Data) -> str:
+    """All that a `finish` call says of the work: what it claims is a part of that, and is judged with it."""
+    return "\n".join((words(arguments, "summary"), *(f"- {one}" for one in _claims(arguments)))).strip()
+
+
+def proving(executor: str, said: str) -> Work:
+    """The step in which the house holds what is said of the work against what ran."""
+    return Work(type="tool", executor=executor, intention="Prove it.", instruction_content={"said": said})
 
 
 def gave_up(arguments: Data) -> bool:

@@ -51,6 +51,14 @@ class TeamStop:
 
 
 @record
+class TeamDismiss:
+    """Let an agent or a person go."""
+
+    agent: str
+    name: str
+
+
+@record
 class Talk:
     """Talk to it, as one of its people. What is to be `said` is sent, and then that is all; with `wait` also what
     comes of it is told. `inbox`: only look at what waits."""
@@ -65,4 +73,4 @@ class Talk:
     replay: Path | None
 
 
-Organising: TypeAlias = TeamNew | TeamStart | TeamStatus | TeamList | TeamStop | Talk
+Organising: TypeAlias = TeamNew | TeamStart | TeamStatus | TeamList | TeamStop | TeamDismiss | Talk

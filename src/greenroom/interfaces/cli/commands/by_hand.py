@@ -43,10 +43,21 @@ def _told(door: Door, step: Step) -> Exit:
     output = str((step.result or {}).get("output", ""))
     if output:
         door.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
-    if step.state != "finished":
-        door.progress.note(harmless(f"{step.state}: {step.error}"), style="red")
-    code = Exit.DONE if step.state == "finished" else Exit.FAILED
-    return door.out.result(step.state, code, output=output, error=step.error, result=dict(step.result or {}))
+    bad = _not_well(step) if step.state == "finished" else ""
+    status, error = ("failed", bad) if bad else (step.state, step.error)
+    if status != "finished":
+        door.progress.note(harmless(f"{status}: {error}"), style="red")
+    code = Exit.DONE if status == "finished" else Exit.FAILED
+    return door.out.result(status, code, output=output, error=error, result=dict(step.result or {}))
+
+
+def _not_well(step: Step) -> str:
+    """How a command ended that was run to its end; empty if it ended well, and for what is no command."""
+    result = step.result or {}
+    how, code = result.get("how", "exited"), result.get("exit_code", 0)
+    if how != "exited":
+        return f"{step.work.executor} was ended ({how})."
+    return f"{step.work.executor} ended with exit code {code}." if code else ""
 
 
 def _arguments(card: ToolCard, order: ToolsRun) -> Data:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -124,11 +125,20 @@ def _handlers(door: Door) -> tuple[Handler, ...]:
 # ---------------------------------------------------------------------------------------------------------- people
 
 
+@dataclass(frozen=True, kw_only=True)
+class Aids:
+    """What somebody who types is offered: commands behind a slash, words behind an @, and what they typed before."""
+
+    commands: Mapping[str, str]
+    words: Callable[[str], Iterable[str]]
+    before: Callable[[], AsyncIterator[str]]
+
+
 @contextmanager
-def somebody(door: Door, first: str = "", commands: Mapping[str, str] = COMMANDS) -> Iterator[Person]:
+def somebody(door: Door, first: str = "", aids: Aids | None = None) -> Iterator[Person]:
     """Who talks: a person at a terminal; else whoever wrote the lines on stdin, or nobody if that was context.
 
-    `first` is what was said already; `commands` are offered to whoever types a slash.
+    `first` is what was said already; who talks with an agent is offered files and what was typed in other chats.
     """
     with ExitStack() as open_:
         terminal = _terminal(open_, door, first)
@@ -137,7 +147,9 @@ def somebody(door: Door, first: str = "", commands: Mapping[str, str] = COMMANDS
         elif os.environ.get("TERM") == "dumb":
             yield PlainLines(terminal.fileno(), attended=True)
         else:
-            yield _prompt(door, terminal, _screen(open_, door), commands)
+            make = cast("Callable[..., Person]", load("display.prompt", "Prompt"))
+            offered_here = aids or _aids(door)
+            yield make(terminal, _screen(open_, door), offered_here.words, offered_here.before, offered_here.commands)
 
 
 def _terminal(open_: ExitStack, door: Door, first: str) -> TextIO | None:
@@ -158,7 +170,7 @@ def _screen(open_: ExitStack, door: Door) -> TextIO:
     return shown or open_.enter_context(TERMINAL.open("w", encoding="utf-8"))
 
 
-def _prompt(door: Door, terminal: TextIO, screen: TextIO, commands: Mapping[str, str]) -> Person:
+def _aids(door: Door) -> Aids:
     around = door.means.surroundings
 
     def files(beginning: str) -> Iterator[str]:
@@ -169,5 +181,4 @@ def _prompt(door: Door, terminal: TextIO, screen: TextIO, commands: Mapping[str,
             async for line in typed_before(door.runtime, await chats(door.runtime), most=REMEMBERED):
                 yield line
 
-    make = cast("Callable[..., Person]", load("display.prompt", "Prompt"))
-    return make(terminal, screen, files, before, commands)
+    return Aids(commands=COMMANDS, words=files, before=before)

@@ -10,7 +10,7 @@ import asyncio
 import time
 from typing import Final
 
-from greenroom.core.base.errors import GreenroomError
+from greenroom.core.base.errors import GreenroomError, Refused, Rejected
 from greenroom.interfaces.cli.asked.orders import Demo
 from greenroom.interfaces.cli.asked.pace import demo_pace
 from greenroom.interfaces.cli.exits import Exit
@@ -31,6 +31,9 @@ NO_PYTEST: Final = "There is no pytest beside Greenroom here: Python's own unitt
 
 async def demo(desk: Desk, order: Demo) -> Exit:
     """Make the repository, play the story in it, and say what held."""
+    if desk.setup.home is not None:
+        why = "The demo has a home of its own, beside the repository that it makes."
+        raise Refused(Rejected(code="own_home", why=why, hint="Leave --home out; --in FOLDER says where both are."))
     telling, coder, pace = Telling(desk), Coder(), demo_pace()
     telling.open(FIRST_LINE, style="bold")
     async with FakeOpenAI(coder, latency=pace, keep=False) as model:

@@ -22,17 +22,13 @@ from greenroom.interfaces.cli.asked import taking
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.over import named, say_hooks, say_unproven, with_hooks
+from greenroom.interfaces.cli.runs.over import named, say_hooks, say_recovered, say_unproven, with_hooks
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
 SUBJECT: Final = 70
 """Characters of a commit's first line."""
 
-NOT_EXACT: Final = (
-    "The commit is not exactly what was checked: what you had not committed is not in it, or what you changed since "
-    "is. Run your checks again."
-)
 BEGUN: Final = ("applying", "applied", "undoing")
 NOT_COMMITTED: Final = "applied_not_committed"
 
@@ -85,13 +81,16 @@ async def apply(door: Door, order: taking.Apply) -> Exit:
 
 @asynccontextmanager
 async def _said_if_stopped(door: Door, came: Outcome) -> AsyncIterator[None]:
-    """What is begun with a person's files is done to its end; who stops it meanwhile hears how they stand now."""
+    """What is begun with a person's files is done to its end; who stops it meanwhile hears how they stand now. What was
+    cut off before is ended first, and that is said too."""
     try:
         yield
     except asyncio.CancelledError:
         some = [one for one in await came.workspace.applied(came.run) if one.state == "applied"]
         door.progress.note(f"Stopped. {_how_it_stands(door, came.run, some)}", style="bold")
         raise
+    finally:
+        say_recovered(door, came.workspace)
 
 
 def _how_it_stands(door: Door, run: str, some: Sequence[Applied]) -> str:
@@ -106,10 +105,19 @@ def _how_it_stands(door: Door, run: str, some: Sequence[Applied]) -> str:
 async def _exactness(door: Door, came: Outcome, commit: str) -> Data:
     """Whether a commit has the very files that were checked: what a person had not committed then, or has since, makes
     a difference that no check has seen."""
-    exact = not (await came.workspace.diff(came.tip, commit, limit=0)).changes
-    if not exact:
-        door.progress.note(NOT_EXACT, style="yellow")
-    return {"exact": exact}
+    other = (await came.workspace.diff(came.tip, commit, limit=0)).changes
+    if not other:
+        return {"exact": True}
+    head, base = came.snapshot.head, came.snapshot.commit
+    own = {one.path for one in (await came.workspace.diff(head, base, limit=0)).changes} if head else set[str]()
+    without = [one.path for one in other if one.path in own]
+    since = [one.path for one in other if one.path not in own]
+    if without:
+        told = "The checks ran with what you had not committed; the commit is without it"
+        door.progress.note(f"{told}: {named(without)}.", style="yellow")
+    if since:
+        door.progress.note(f"Changed since the checks ran, so run them again: {named(since)}.", style="yellow")
+    return {"exact": False}
 
 
 async def _expect_commit(door: Door, found: Found, came: Outcome) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from greenroom.app.jobs.copies import Trace, copies, traces, wipe
 from greenroom.app.jobs.report import one_line
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.workspace import Clashes, Standing
+from greenroom.core.ports.workspace import Clashes
+from greenroom.core.ports.worktrees import Standing
 from greenroom.interfaces.cli.asked.taking import WorkspacesClean, WorkspacesList
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.session import Desk, Door

@@ -82,7 +82,7 @@ def waits_lines(world: World) -> Iterator[Text]:
     """Who waits for whom, and which people owe an answer."""
     language = language_of(world)
     for agent in ordered(world.agents):
-        whom = _waited_for(world, agent)
+        whom = waited_for(world, agent)
         if whom:
             words = in_language(WAITS, language).format(who=agent.agent_id, whom=", ".join(whom))
             yield Text(words, style="yellow")
@@ -93,7 +93,8 @@ def waits_lines(world: World) -> Iterator[Text]:
             yield Text(words, style="bold yellow")
 
 
-def _waited_for(world: World, agent: Agent) -> tuple[str, ...]:
+def waited_for(world: World, agent: Agent) -> tuple[str, ...]:
+    """Whom somebody waits for."""
     found = [world.waits[one].on for one in agent.step_lock if one in world.waits]
     asked = [one.asked_of for one in world.approvals.values() if one.agent_id == agent.agent_id]
     people = [one for one in asked if one is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
@@ -20,6 +20,9 @@ from greenroom.interfaces.cli.display.json_lines import Json, init, result, writ
 from greenroom.interfaces.cli.display.schema import event_fields
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.streams import hush
+
+if TYPE_CHECKING:
+    from greenroom.app.hands.redaction import Redaction
 
 WIDE = 160
 """Columns when nobody looks: a pipe does not cut lines."""
@@ -56,6 +59,22 @@ class Output:
         self._about: dict[str, object] = {}
         self._begun = False
         self._ended = False
+        self._hidden: Redaction | None = None
+
+    def hide(self, secrets: Redaction) -> None:
+        """From now on these stand in nothing that is shown or told, in whichever format."""
+        self._hidden = secrets or None
+
+    def safe(self, text: str) -> str:
+        """A text without what is hidden."""
+        return text if self._hidden is None else self._hidden.text(text)
+
+    def safe_text(self, text: Text) -> Text:
+        """The same for one with colours, which only a line with something hidden loses."""
+        if self._hidden is None or not self._hidden.finds(text.plain):
+            return text
+        lines = text.split(allow_blank=True)
+        return Text("\n").join(Text(self.safe(one.plain)) if self._hidden.finds(one.plain) else one for one in lines)
 
     def __enter__(self) -> Output:
         return self
@@ -82,7 +101,9 @@ class Output:
         if self.text:
             with self._heard():
                 for one in what:
-                    self.console.print(one, soft_wrap=isinstance(one, str | Text))
+                    shown = self.safe(one) if isinstance(one, str) else one
+                    shown = self.safe_text(shown) if isinstance(shown, Text) else shown
+                    self.console.print(shown, soft_wrap=isinstance(shown, str | Text))
 
     @property
     def live(self) -> bool:
@@ -93,6 +114,7 @@ class Output:
         """Print as it is: an answer keeps its tabs and brackets. On a terminal it may not steer it."""
         if self.text:
             with self._heard():
+                text = self.safe(text)
                 self.file.write(harmless(text) if self.live else text)
                 self.file.flush()
 
@@ -131,7 +153,7 @@ class Output:
 
     def _write(self, fields: Json) -> None:
         with self._heard():
-            write(self.file, fields)
+            write(self.file, fields if self._hidden is None else self._hidden.data(fields))
 
     @contextmanager
     def _heard(self) -> Iterator[None]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from greenroom.app.organisation.names import CHINESE, in_language
 from greenroom.app.organisation.notices import STATES
+from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.base.records import record
 
 STOPPED: Final = "stopped by a person"
 """Why an organisation stands still that somebody stopped, as the log has it."""
@@ -28,6 +31,22 @@ MORE: Final = {
     "en": "{name} does not work: {why}. Give it more: {command} {flag} …",
     "zh": "{name}没有工作：{why}。提高上限：{command} {flag} …",
 }
+HELD: Final = {
+    "en": "{name} does not work: {why}. Its file allows no more: `{key}` below [limits] in {path}. "
+    "Write more there, then: {command} {flag} …",
+    "zh": "{name}没有工作：{why}。上限写在{path}中[limits]下的`{key}`。请先在那里提高，然后：{command} {flag} …",
+}
+
+
+@record
+class Way:
+    """What lets an organisation go on: the command that starts it; and where its charter, which lies in `path`, holds
+    the limit of something, the `keys` that do, by what they limit."""
+
+    name: str
+    start: str
+    path: str = ""
+    keys: Mapping[str, str]
 
 
 def reason(why: str, language: str) -> str:
@@ -41,12 +60,14 @@ def reason(why: str, language: str) -> str:
     return in_language(REASONS.get(why, {"en": why}), language).rstrip(".")
 
 
-def still(why: str, language: str, name: str, start: str) -> str:
-    """That something stands still, and what lets it go on. `start` is the command that lets the organisation work."""
+def still(why: str, language: str, way: Way) -> str:
+    """That something stands still, and what lets it go on."""
     limit, told = LIMIT.fullmatch(why), reason(why, language)
     if limit is None or limit[2] not in FLAGS:
         return in_language(STILL, language).format(why=told)
-    return in_language(MORE, language).format(name=name, why=told, command=start, flag=FLAGS[limit[2]])
+    key = way.keys.get(limit[2]) if limit[1] == TEAM_BUDGET else None
+    words = in_language(HELD if key else MORE, language)
+    return words.format(name=way.name, why=told, command=way.start, flag=FLAGS[limit[2]], key=key, path=way.path)
 
 
 def end_word(state: str, language: str) -> str:

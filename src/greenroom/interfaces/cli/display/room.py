@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from greenroom.app.organisation.commands import commands
-from greenroom.app.organisation.letters import Letter, approval_of
+from greenroom.app.organisation.letters import Letter, approval_of, subtask_of
 from greenroom.app.organisation.names import in_language
 from greenroom.app.organisation.notices import notices
 from greenroom.core.base.ids import AgentId
@@ -21,8 +21,9 @@ from greenroom.interfaces.cli.display.rows import colour, doing
 
 WORDS: Final = {
     "asks": {"en": "asks", "zh": "提问"},
-    "waits": {"en": "waits for you", "zh": "正在等您"},
+    "waits": {"en": ", waits for you", "zh": "，正在等您"},
     "duty": {"en": "your part of {stage}", "zh": "您在{stage}中的职责"},
+    "briefing": {"en": "Stage goal: {goal}\nYour goal: {duty}", "zh": "阶段目标：{goal}\n您的职责：{duty}"},
     "stage": {"en": "how to go on after {stage}", "zh": "{stage}之后如何继续"},
     "approval": {"en": "wants a yes or a no", "zh": "请批准或拒绝"},
     "how_question": {"en": "/answer {number} …", "zh": "/answer {number} …（回复）"},
@@ -54,14 +55,23 @@ WORDS: Final = {
     "no_question": {"en": "No step waits for a yes or a no.", "zh": "没有等待批准的步骤。"},
     "no_answer": {"en": "That is none of the answers. {how}", "zh": "无法识别的回答。{how}"},
     "resumed": {"en": "It goes on.", "zh": "已继续。"},
+    "resumed_within": {"en": "It goes on as far as its limits let it.", "zh": "在上限允许的范围内继续。"},
     "nothing_held": {"en": "Nothing stands still.", "zh": "没有暂停的内容。"},
     "hello": {"en": "{name} · you are {me} · {where} · help", "zh": "{name} · 您是{me} · {where} · help"},
     "runs_here": {"en": "it works as long as you are here", "zh": "您在线期间它会一直工作"},
     "runs_there": {"en": "it works in another terminal", "zh": "它正在另一个终端工作"},
     "stopped": {"en": "it is stopped: greenroom team start {name}", "zh": "它已停止：greenroom team start {name}"},
+    "rests": {
+        "en": "It is stopped, and does nothing with that yet. `resume` lets it go on.",
+        "zh": "组织已停止，暂不处理。输入resume继续。",
+    },
     "plain": {
         "en": "Plain text goes to {manager}, who makes a task of it.",
         "zh": "直接输入的文字会发给{manager}，由其创建任务。",
+    },
+    "literal": {
+        "en": "A line that begins with a space is said as it is.",
+        "zh": "以空格开头的一行会原样发送。",
     },
     "leave": {"en": "Ctrl-C once more, or Ctrl-D, leaves.", "zh": "再按一次Ctrl-C或按Ctrl-D离开。"},
     "nobody": {"en": "Nobody runs it. Let it work: {command}", "zh": "没有人在运行它。启动：{command}"},
@@ -85,10 +95,17 @@ WORDS: Final = {
         "zh": "{name}没有工作：{why}。启动：{command}",
     },
     "waits_for": {"en": "It waits for answers of: {people}.", "zh": "正在等待回复：{people}。"},
-    "command_said": {
-        "en": "{text!r} looks like a command, and --say only says something. Type it in `{talk}`, or pipe it there. "
-        "To say it as it is: --say {literal!r}",
-        "zh": "{text!r}像是命令，而--say只发送内容。请在 `{talk}` 中输入，或用管道传入。要原样发送：--say {literal!r}",
+    "stopped_waiting": {
+        "en": "No longer waiting. What you sent is not lost. Go on with: {command} (`notices` there has what came).",
+        "zh": "已停止等待。已发送的内容不会丢失。继续：{command}（在其中输入notices查看收到的通知）。",
+    },
+    "too_long": {
+        "en": "Line {line} has more than 1 MB, and was not sent. Split it.",
+        "zh": "第{line}行超过1 MB，未发送。请拆分。",
+    },
+    "no_text": {
+        "en": "Line {line} is no text, and was not sent. Write it in UTF-8.",
+        "zh": "第{line}行不是文本，未发送。请使用UTF-8编码。",
     },
     "left": {"en": "Come back with: {command}", "zh": "再次进入：{command}"},
 }
@@ -98,14 +115,35 @@ INDENT: Final = "    "
 """Only the house begins a line: before what others wrote stands this, so that nobody speaks in its voice."""
 
 
-class Hanging:
-    """A text on a terminal, broken between words; what a line is broken into is indented like it, and never not."""
+NARROW: Final = 24
+"""Columns below which a column of explanations is none."""
 
-    def __init__(self, text: Text) -> None:
+
+class Hanging:
+    """A text on a terminal, broken between words; what a line is broken into is indented like it, and never not.
+
+    With a `column`, its one line explains there what stands before it; where that is too narrow, below it.
+    """
+
+    def __init__(self, text: Text, column: int = 0) -> None:
         self.text = text
+        self.column = column
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it in this width."""
+        return self._explained(console, options) if self.column else self._indented(console, options)
+
+    def _explained(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        head, about = self.text[: self.column], self.text[self.column :]
+        beside = options.max_width - head.cell_len >= NARROW
+        deep = head.cell_len if beside else 2 * len(INDENT)
+        if not beside:
+            head.rstrip()
+            yield head
+        for place, line in enumerate(about.wrap(console, max(options.max_width - deep, NARROW))):
+            yield (head if beside and not place else Text(" " * deep)).append_text(line)
+
+    def _indented(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in self.text.split(allow_blank=True):
             deep = len(line.plain) - len(line.plain.lstrip())
             rest = deep or len(INDENT)
@@ -126,10 +164,22 @@ def letter_text(world: World, one: Letter, language: str) -> Text:
     text.append(message.sender_id, style=f"not bold {colour(world, message.sender_id)}".strip())
     stage = str((message.data or {}).get("stage_id", message.stage_relative))
     kinds = {"question": "asks", "duty": "duty", "stage": "stage", "approval": "approval"}
-    waits = f", {word('waits', language)}" if one.waiting is not None else ""
+    waits = word("waits", language) if one.waiting is not None else ""
     text.append(f" · {word(kinds[one.kind], language, stage=stage)}{waits}\n", style="not bold dim")
-    text.append(_indented(message.message), style="not bold default")
+    text.append(_indented(_asked(world, one, language)), style="not bold default")
     return text.append(f"\n    {how(world, one, language)}", style="not bold dim")
+
+
+def _asked(world: World, one: Letter, language: str) -> str:
+    """What a letter says. A duty begins with the house's own words, which the log has in English."""
+    said = one.message.message
+    stage = world.stages.get(one.stage) if one.stage is not None and one.kind == "duty" else None
+    subtask = stage.subtask(subtask_of(one.message)) if stage is not None else None
+    if stage is None or subtask is None:
+        return said
+    known = {"goal": stage.intention, "duty": subtask.duty}
+    logged = word("briefing", "en", **known)
+    return word("briefing", language, **known) + said.removeprefix(logged) if said.startswith(logged) else said
 
 
 def how(world: World, one: Letter, language: str) -> str:
@@ -176,11 +226,12 @@ def who_lines(world: World, me: AgentId, language: str) -> Iterator[Text]:
         yield line.append(harmless(f"{mine}  {' · '.join(told)}"), style="not bold default")
 
 
-def help_lines(language: str, manager: str) -> Iterator[Text]:
-    """What can be typed."""
-    yield Text(word("plain", language, manager=manager))
+def help_lines(language: str, manager: str) -> Iterator[tuple[Text, int]]:
+    """What can be typed, each with the column where it is explained."""
+    yield Text(word("plain", language, manager=manager)), 0
     known = {name: about.rpartition("  ") for name, about in commands(language).items()}
     wide = max(cell_len(f"/{name} {takes}") for name, (takes, _, _) in known.items())
     for name, (takes, _, about) in known.items():
-        typed = set_cell_size(f"/{name} {takes}", wide)
-        yield Text(f"  {typed}  ", style="bold").append(about, style="not bold dim")
+        typed = Text(f"  {set_cell_size(f'/{name} {takes}', wide)}  ", style="bold")
+        yield typed.copy().append(about, style="not bold dim"), len(typed)
+    yield Text(word("literal", language)), 0

@@ -15,6 +15,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.interfaces.cli.asked.setup import shared
 from greenroom.interfaces.cli.asked.table import ENTRIES, GROUPS, SECTIONS, Entry
 from greenroom.interfaces.cli.entry.lenient import LenientCommand, lenient
+from greenroom.interfaces.cli.entry.narrow import WIDEST, FittingContext
 from greenroom.interfaces.cli.entry.verbatim import VerbatimCommand
 from greenroom.interfaces.cli.loading import load
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 WINDOWS: Final = (
     "Greenroom runs on Linux and macOS. On Windows use WSL2: run `wsl --install`, then install Greenroom inside it."
 )
-SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": WIDEST}
 
 
 def on_windows() -> bool:
@@ -78,18 +79,20 @@ class LazyCommand(TyperCommand):
 class Family(TyperGroup):
     """The commands that share their first word."""
 
+    context_class = FittingContext
+
     def __init__(self, name: str, help_: str) -> None:
         super().__init__(
             name=name,
             help=help_,
             no_args_is_help=True,
             context_settings=SETTINGS,
-            params=options(),
             rich_markup_mode=None,
         )
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """All of them, lenient."""
+        """All of them, lenient; made when somebody names this family, of which there are a dozen."""
+        self.params = self.params or options()
         return lenient(super().get_params(ctx))
 
 
@@ -105,6 +108,8 @@ def add(group: TyperGroup, entry: Entry) -> None:
 
 class Sections(TyperGroup):
     """A group whose help lists its commands by what people want to do."""
+
+    context_class = FittingContext
 
     def get_params(self, ctx: Context) -> list[Parameter]:
         """All of them, lenient."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from rich.text import Text
-
 from greenroom.app.hands.by_hand import called_by_hand, found_by_hand
 from greenroom.app.organisation.letters import Letter, approval_of
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.people import HumanAgent, meeting_place
+from greenroom.app.organisation.rest import at_rest
 from greenroom.app.organisation.typed import (
     Address,
     ByHand,
@@ -30,13 +29,14 @@ from greenroom.core.base.ids import AgentId, GroupId, StageId
 from greenroom.core.rules.messages import VERBS
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.display.organised import tasks_lines, waits_lines
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.reasons import end_word
-from greenroom.interfaces.cli.display.room import Hanging, help_lines, how, hung, letter_text, who_lines, word
+from greenroom.interfaces.cli.display.room import how, word
+from greenroom.interfaces.cli.display.room_json import call_fields
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.deciding import answered, kept
 from greenroom.interfaces.cli.runs.listening import Ear
+from greenroom.interfaces.cli.runs.looking_there import Looking, noted
 from greenroom.interfaces.cli.runs.organising import held_up, root_of
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -48,6 +48,7 @@ class Doing:
         self._door = door
         self._human = human
         self._ear = ear
+        self._looking = Looking(door, human, ear)
         self._language = ear.world.agents[human.me].spec.language
         self.wrong: list[str] = []
 
@@ -69,7 +70,7 @@ class Doing:
             case ByHand():
                 return await self._by_hand(typed)
             case Looks():
-                await self._look(typed)
+                await self._looking.look(typed)
             case Resumes():
                 await self._resume()
             case Unclear(why=why):
@@ -80,11 +81,13 @@ class Doing:
                 assert_never(typed)
         return Exit.DONE
 
-    def _note(self, text: str, style: str = "dim") -> None:
-        self._door.progress.note(harmless(text), style=style)
+    def _say(self, name: str, **known: object) -> None:
+        noted(self._door, word(name, self._language, **known), "dim")
 
-    def _say(self, name: str, **known: object) -> Exit:
-        self._note(word(name, self._language, **known))
+    def _did(self, name: str, **known: object) -> Exit:
+        """Say what was done, also to a program."""
+        self._say(name, **known)
+        self._door.out.item("done", {"what": name, **known}, many="done")
         return Exit.DONE
 
     # ---------------------------------------------------------------------------------------------------- answering
@@ -97,7 +100,7 @@ class Doing:
                 return await self._reply(await self._human.letter(number), text)
             case Report(number=number, text=text, failed=failed):
                 await self._human.finish(await self._human.letter(number), text, failed=failed)
-                return self._say("reported", number=number)
+                return self._did("reported", number=number)
             case Decision():
                 return await self._decide(typed)
 
@@ -107,7 +110,7 @@ class Doing:
         if asked is not None:
             return await self._reply(asked, text)
         await self._human.ask(text, self.manager)
-        return self._say("sent", to=self.manager)
+        return self._did("sent", to=self.manager)
 
     def _asked_by_manager(self) -> Letter | None:
         """What the manager wants to know, if it is one thing."""
@@ -119,9 +122,9 @@ class Doing:
             return await self._decide(Decision(number=letter.number, words=text))
         if letter.kind != "question":
             await self._human.finish(letter, text)
-            return self._say("reported", number=letter.number)
+            return self._did("reported", number=letter.number)
         await self._human.answer(letter, text)
-        return self._say("answered", to=letter.message.sender_id, number=letter.number)
+        return self._did("answered", to=letter.message.sender_id, number=letter.number)
 
     async def _decide(self, typed: Decision) -> Exit:
         """A yes to a step; where no step waits for one, it is what the manager has asked."""
@@ -137,8 +140,8 @@ class Doing:
         note = kept(self._ear.world, approval, answer)
         await self._human.decide(letter, answer)
         if note:
-            self._note(note)
-        return self._say("reported", number=letter.number)
+            noted(self._door, note, "dim")
+        return self._did("reported", number=letter.number)
 
     async def _asked(self, number: int | None) -> Letter:
         if number is not None:
@@ -168,7 +171,7 @@ class Doing:
         code = await self._written(typed)
         await self._ear.caught_up()
         for number in sorted(owed - {one.number for one in self._ear.owed()}):
-            self._say("reported", number=number)
+            self._did("reported", number=number)
         return code
 
     async def _written(self, typed: Address | InGroup | NewGroup) -> Exit:
@@ -178,10 +181,10 @@ class Doing:
             case InGroup(group=group, text=text, named=named):
                 models = [AgentId(one) for one in named if not is_person(self._ear.world, one)]
                 await self._human.say_in(GroupId(group), text, *models)
-                return self._say("sent", to=f"#{group}")
+                return self._did("sent", to=f"#{group}")
             case NewGroup(group=group, people=people):
                 await self._human.form(GroupId(group), *map(AgentId, people))
-                return self._say("formed", group=group)
+                return self._did("formed", group=group)
 
     async def _address(self, typed: Address) -> Exit:
         """To all of them or, where somebody is not there, to nobody."""
@@ -195,7 +198,7 @@ class Doing:
             else:
                 wants = typed.how == "to" and not is_person(self._ear.world, name)
                 await self._human.say(typed.text, name, need_reply=wants)
-        return self._say("sent", to=", ".join(typed.names))
+        return self._did("sent", to=", ".join(typed.names))
 
     async def _by_hand(self, typed: ByHand) -> Exit:
         """Use the tool, under the rules that hold for everybody, then write it down."""
@@ -205,60 +208,27 @@ class Doing:
         self._door.means.toolbox(root).named(typed.tool)
         team = await found_by_hand(self._door.runtime, root, typed.tool, typed.given)
         call = await called_by_hand(self._door.runtime, team)
-        output = str((call.result or {}).get("output", ""))
+        told = call_fields(call, stage)
+        output = str(told["output"])
         if output:
             self._door.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
         if call.state != "finished":
             self.wrong.append(f"{end_word(call.state, self._language)}: {call.error}")
-            self._note(self.wrong[-1], "red")
+            noted(self._door, self.wrong[-1], "red")
+        self._door.out.item("tool_call", told)
         await self._human.used(call, stage=stage)
         self._say("recorded")
         return Exit.DONE if call.state == "finished" else Exit.FAILED
 
-    # ------------------------------------------------------------------------------------------------------ looking
-
-    async def _look(self, typed: Looks) -> None:
-        world = self._ear.world
-        match typed.what:
-            case "inbox":
-                self._inbox()
-            case "notices":
-                self._lines((await self._human.pool()).global_messages, "no_notices")
-            case "tasks":
-                self._door.out.show(*tasks_lines(world), *waits_lines(world))
-            case "who":
-                for line in who_lines(world, self._human.me, self._language):
-                    shown(self._door, line)
-            case "history":
-                privates = (await self._human.pool()).conversation_privates.get(typed.about, ())
-                lines = [f"{one.timestamp}  {one.sender_id}: {one.content}" for one in privates]
-                self._lines(lines, "no_history", who=typed.about)
-            case "help":
-                for line in help_lines(self._language, self.manager):
-                    shown(self._door, line)
-
-    def _inbox(self) -> None:
-        owed = self._ear.owed()
-        if not owed:
-            self._say("nothing")
-        for one in owed:
-            shown(self._door, letter_text(self._ear.world, one, self._language))
-
-    def _lines(self, lines: tuple[str, ...] | list[str], otherwise: str, **known: object) -> None:
-        for line in lines:
-            shown(self._door, Text(hung(line)))
-        if not lines:
-            self._say(otherwise, **known)
+    # ------------------------------------------------------------------------------------------------- going on again
 
     async def _resume(self) -> None:
-        wanted = held_up(self._ear.world)
+        wanted, limited = held_up(self._ear.world), at_rest(self._ear.world).word == "limit"
         await self._door.runtime.ask(self._human.team, *wanted)
-        self._say("resumed" if wanted else "nothing_held")
-
-
-def shown(door: Door, text: Text) -> None:
-    """Show it: as it is where a program reads it, else broken between words."""
-    door.out.show(Hanging(text) if door.out.live else text)
+        if wanted:
+            self._did("resumed_within" if limited else "resumed")
+        else:
+            self._say("nothing_held")
 
 
 def _a_question(one: Letter) -> bool:

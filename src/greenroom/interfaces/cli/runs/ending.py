@@ -56,9 +56,17 @@ def close(
         tokens=ending.teller.total().tokens,
         cost=ending.teller.total().money / MILLION,
         messages=ending.teller.messages,
-        **({"verified": False, "unverified": ending.unjudged} if ending.unjudged else {}),
+        **_judged(ending),
         **(more or {}),
     )
+
+
+def _judged(ending: Ending) -> Data:
+    """What programs hear of a run in the person's own files: nobody has judged it, so it is an answer at most."""
+    if ending.teller.world.team.kit != RUN:
+        return {}
+    why = {"unverified": ending.unjudged} if ending.unjudged else {}
+    return {"verified": False, "answered": ending.code == Exit.DONE, **why}
 
 
 def _say(door: Door, ending: Ending, *, headed: bool) -> None:

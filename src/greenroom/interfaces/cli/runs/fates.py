@@ -10,7 +10,7 @@ from greenroom.app.standing import Standing, standing
 from greenroom.core.base.records import record
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.display.reasons import end_word, reason, still
+from greenroom.interfaces.cli.display.reasons import Way, end_word, reason, still
 from greenroom.interfaces.cli.display.room import word
 from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.runs.failing import GaveUp, Lost
@@ -25,8 +25,8 @@ class Fate:
     reasons: tuple[str, ...] = ()
 
 
-def fate_of(world: World, stands: Standing, failures: tuple[GaveUp | Lost, ...], language: str, start: str) -> Fate:
-    """The worst of how it stands and what went wrong. `start` is the command that lets it work."""
+def fate_of(world: World, stands: Standing, failures: tuple[GaveUp | Lost, ...], language: str, way: Way) -> Fate:
+    """The worst of how it stands and what went wrong. `way` is what lets it go on."""
     stuck = tuple(_stuck(world)) if stands.word == "idle" else ()
     lost = (*(_failed(one, language) for one in failures), *(_left(one, language) for one in stuck))
     if lost:
@@ -34,7 +34,7 @@ def fate_of(world: World, stands: Standing, failures: tuple[GaveUp | Lost, ...],
     if stands.word == "idle":
         return Fate(status="idle", code=Exit.DONE)
     code = of_standings([stands.word])
-    return Fate(status=stands.word, code=code, reasons=(_stands(world, stands, language, start),))
+    return Fate(status=stands.word, code=code, reasons=(_stands(world, stands, language, way),))
 
 
 def unanswered(world: World, language: str) -> Fate:
@@ -63,12 +63,12 @@ def _left(task: Task, language: str) -> str:
     return word("stuck", language, task=task.task_id, name=task.name, manager=task.manager)
 
 
-def _stands(world: World, stands: Standing, language: str, start: str) -> str:
+def _stands(world: World, stands: Standing, language: str, way: Way) -> str:
     if world.team.paused is not None and stands.word == "paused":
         why = reason(world.team.paused, language)
-        return word("stopped_why", language, name=world.team.name, why=why, command=start)
+        return word("stopped_why", language, name=world.team.name, why=why, command=way.start)
     if stands.word != "waiting":
-        return still(stands.why, language, world.team.name, start)
+        return still(stands.why, language, way)
     each = (one for letter in world.mail.values() for one in letter.receiver)
     owing = Counter(one for one in each if one in world.agents and world.agents[one].spec.kind == "human")
     people = ", ".join(f"{name} ({count})" for name, count in sorted(owing.items()))

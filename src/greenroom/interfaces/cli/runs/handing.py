@@ -43,7 +43,7 @@ async def handed_over(
     if any(one.word in ("waiting", "paused", "limit", "provider") for _, one in ending.standings):
         await _so_far(door, team, ending, name or team)
         told = {"taken": left(door, UNFINISHED).fields} if take is not None else {}
-        return close(door, team, ending, name=name, spoken=spoken, more={"verified": False, **told})
+        return close(door, team, ending, name=name, spoken=spoken, more={"verified": False, "answered": False, **told})
     make = cast("Callable[[Door, TeamId], Awaitable[JobReport]]", load("runs.jobs", "reported"))
     report = await make(door, team)
     _head(door, ending, report)
@@ -80,14 +80,17 @@ def _head(door: Door, ending: Ending, report: JobReport) -> None:
     """How it ended and what it took, before anything is decided."""
     good = report.verified and ending.code == Exit.DONE
     door.progress.note("")
-    what = "✓ Done" if good else "✗ Not proven" if report.diff.changes else "✗ Nothing was done"
+    well = "✓ Done" if report.diff.changes else "✓ Answered"
+    what = well if good else "✗ Not proven" if report.diff.changes else "✗ Nothing was done"
     door.progress.note(f"{what}: {summary(ending)}", style="bold green" if good else "bold red")
 
 
 def programs(report: JobReport) -> Data:
-    """The same for programs; `report` has the lines that people read."""
+    """The same for programs; `report` has the lines that people read. An answer is no change that checks have seen."""
+    answered = report.verified and not report.diff.changes
     return {
-        "verified": report.verified,
+        "verified": report.verified and not answered,
+        "answered": answered,
         "verdict": report.verdict,
         "base": report.base,
         "tip": report.tip,

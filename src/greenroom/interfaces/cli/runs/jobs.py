@@ -11,7 +11,7 @@ from greenroom.app.jobs.coder import coder
 from greenroom.app.jobs.founding import found_job
 from greenroom.app.jobs.kit import Supplies, job_kit
 from greenroom.app.jobs.outcome import outcome
-from greenroom.app.jobs.place import refuse_too_wide
+from greenroom.app.jobs.place import refuse_too_wide, workspace
 from greenroom.app.jobs.planning import plan_of, setup_of
 from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.kit import Kit
@@ -26,6 +26,7 @@ from greenroom.interfaces.cli.runs.beginning import Begun
 from greenroom.interfaces.cli.runs.confirming import settled
 from greenroom.interfaces.cli.runs.ending import MILLION
 from greenroom.interfaces.cli.runs.means import Means
+from greenroom.interfaces.cli.runs.over import say_recovered
 from greenroom.interfaces.cli.runs.session import Door
 
 __all__ = ("coder", "founded", "guess", "kit_of", "reported", "sure_of_checks", "tier")
@@ -90,6 +91,9 @@ def tier(means: Means) -> str:
 async def founded(door: Door, begun: Begun, question: str, typed: str) -> TeamId:
     """The team of a job, which does not work yet."""
     await refuse_too_wide(door.means.surroundings.root)
+    theirs = await workspace(door.means.surroundings.root)
+    await theirs.recover()
+    say_recovered(door, theirs)
     plan = plan_of(door.means.surroundings.root, walls=walled(door.means))
     checks, limits = bool(plan.run or plan.open), begun.caps.limits
     setup = bool(setup_of(door.means.surroundings.root, walls=walled(door.means)).line)

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from greenroom.app.hands.toolbox import Toolbox
-from greenroom.app.organisation.charter import Charter, charters, find_charter
-from greenroom.app.organisation.finding import found_by_id, founded
+from greenroom.app.organisation.charter import Charter, charters, find_charter, path_of, read_charter
+from greenroom.app.organisation.charter_words import said
+from greenroom.app.organisation.finding import elsewhere, found_by_id, founded
 from greenroom.app.organisation.founding import Founders, found, founders_of
+from greenroom.app.organisation.misfits import misfits
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.renewing import renew
 from greenroom.app.organisation.staffing import all_staff
 from greenroom.app.talks.founding import Cast, model_of
-from greenroom.core.base.errors import Refused, Rejected
-from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.amounts import UNLIMITED
+from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Tape
 from greenroom.interfaces.cli.display.output import harmless
+from greenroom.interfaces.cli.display.reasons import Way
+from greenroom.interfaces.cli.display.team import team_word
 from greenroom.interfaces.cli.runs.beginning import meet_servers, refuse_unpriced, see_what_is_brought
+from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
+
+KEYS: Final = {"money": "cost", "tokens": "tokens", "millis": "time"}
+"""What a charter calls its limits, by what a budget calls them."""
 
 
 @record
@@ -36,36 +46,46 @@ class Meant:
     chartered: bool
     team: TeamId | None
 
+    @property
+    def called(self) -> str:
+        """What a command that is typed here calls it: elsewhere than at its charter only its id is known."""
+        return self.name if self.chartered or self.team is None else self.team
+
 
 async def meant(door: Door, name: str) -> Meant:
     """Which one is meant; `Refused` says which there are."""
     root = door.means.surroundings.root
     known = charters(root)
-    name = name or _only(known)
+    name = name or _only(door, known)
     if name in known:
         return Meant(name=name, chartered=True, team=await founded(door.runtime, root, name))
     team = await found_by_id(door.runtime, name)
     if team is None:
-        find_charter(root, name)  # it is not there, and says which are
-    return Meant(name=(await door.runtime.world(team)).team.name if team else name, chartered=False, team=team)
+        find_charter(root, name, _spoken(door))  # it is not there, and says which are
+        return Meant(name=name, chartered=False, team=None)
+    world = await door.runtime.world(team)
+    return Meant(name=world.team.name, chartered=root_of(world) == root and world.team.name in known, team=team)
 
 
-def _only(known: Sequence[str]) -> str:
+def _only(door: Door, known: Sequence[str]) -> str:
     if len(known) == 1:
         return known[0]
     if known:
-        why = f"There are {len(known)} organisations here."
-        raise Refused(Rejected(code="which_team", why=why, hint=f"Say which: {', '.join(known)}."))
-    why = "There is no organisation here."
-    raise Refused(Rejected(code="no_team", why=why, hint="`greenroom team new NAME` makes one."))
+        why = said("several_here", _spoken(door), count=len(known), known=", ".join(known))
+        raise Refused(Rejected(code="which_team", why=why))
+    raise Refused(Rejected(code="no_team", why=said("none_here", _spoken(door))))
+
+
+def _spoken(door: Door) -> str:
+    """The language of the person, where no organisation is known."""
+    return door.means.provisions.loaded.settings.language
 
 
 async def there(door: Door, name: str) -> tuple[Meant, TeamId]:
     """One that was founded already."""
     one = await meant(door, name)
     if one.team is None:
-        why = f"The organisation {one.name!r} has not begun yet."
-        raise Refused(Rejected(code="not_founded", why=why, hint=f"Begin it: `greenroom team start {one.name}`."))
+        raise Refused(Rejected(code="not_founded", why=said("not_begun", _spoken(door), name=one.name)))
     return one, one.team
 
 
@@ -83,10 +103,19 @@ async def brought_up(door: Door, one: Meant, tape: Tape) -> TeamId:
     founders = await _founders(door, charter)
     _ask_all(door, *founders.managers)
     if one.team is None:
+        await _name_others(door, one.name, founders.language)
         return await found(door.runtime, founders)
     for trouble in await renew(door.runtime, one.team, founders, str(charter.path)):
         door.progress.note(harmless(trouble), style="yellow")
     return one.team
+
+
+async def _name_others(door: Door, name: str, language: str) -> None:
+    """A folder that was moved has left its organisation behind: what is founded in it now is another one."""
+    for team, place in await elsewhere(door.runtime, door.means.surroundings.root, name):
+        gone = not path_of(place, name).exists()
+        told = {"name": name, "team": team, "place": place, "show": command(door, "show", team)}
+        door.progress.note(harmless(team_word("moved" if gone else "another", language, **told)), style="yellow")
 
 
 async def _manager(door: Door, team: TeamId) -> str:
@@ -108,7 +137,23 @@ async def _founders(door: Door, charter: Charter) -> Founders:
     staff = all_staff(spoken.language, agents.specs)
     await meet_servers(door, Cast(members=tuple((AgentId(name), spec) for name, spec in staff.items())))
     tools: Toolbox = door.means.toolbox(door.means.surroundings.root)
-    return founders_of(spoken, staff, tools, settled=provisions.settled, caps=settings.limits)
+    founders = founders_of(spoken, staff, tools, settled=provisions.settled, caps=settings.limits)
+    for one in misfits(spoken, staff, tools, spoken.language):
+        door.progress.note(harmless(one), style="yellow")
+    return founders
+
+
+def mistakes(door: Door, name: str) -> str:
+    """What is wrong with a charter of this workspace, a line for each mistake; nothing when all of it can be used."""
+    root, agents = door.means.surroundings.root, door.means.surroundings.agents()
+    try:
+        charter = read_charter(root, path_of(root, name))
+    except WorldFault as fault:
+        return str(fault)
+    language = charter.language or _spoken(door)
+    found = misfits(charter, all_staff(language, agents.specs), door.means.toolbox(root), language)
+    why = (one.text for one in agents.troubles if one.name in (*charter.managers, *charter.blueprints))
+    return "\n".join((*found, *why))
 
 
 def held_up(world: World) -> list[ResumeTeam | ResumeTask]:
@@ -120,3 +165,19 @@ def held_up(world: World) -> list[ResumeTeam | ResumeTask]:
 def root_of(world: World) -> Path:
     """The workspace in which it works."""
     return Path(world.team.workspace)
+
+
+def way_on(door: Door, world: World) -> Way:
+    """What lets it go on from here: from elsewhere it is known by its id, and a charter with mistakes holds nothing."""
+    root, name, limits = root_of(world), world.team.name, world.budgets[TEAM_BUDGET].limits
+    here = root == door.means.surroundings.root and path_of(root, name).exists()
+    try:
+        held = read_charter(root, path_of(root, name)).caps.limits
+    except WorldFault:
+        held = UNLIMITED
+    return Way(
+        name=name,
+        start=command(door, "team", "start", name if here else world.team.team_id),
+        path=str(path_of(root, name)),
+        keys={one: key for one, key in KEYS.items() if getattr(held, one) == getattr(limits, one) is not None},
+    )

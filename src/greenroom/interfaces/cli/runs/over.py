@@ -8,6 +8,7 @@ from typing import Final
 
 from greenroom.app.jobs.report import JobReport, one_line
 from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.ports.workspace import Workspace
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.runs.attending import somebody
@@ -18,6 +19,11 @@ SHOWN: Final = 5
 """Files that are named, and doubts."""
 
 NO_REASON: Final = "no check has proven it"
+RECOVERED: Final = {
+    "applied": "is applied now, all of it",
+    "undone": "is undone now, all of it",
+    "dropped": "did not fit any more, so nothing of it is applied",
+}
 CHOICE: Final = "[y] run the hooks  [n] commit without any hook  [Enter] change nothing"
 
 
@@ -28,6 +34,13 @@ def say_unproven(door: Door, report: JobReport) -> None:
     some = [one.rstrip(".") for one in report.unproven] or [NO_REASON]
     more = f"; and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
     door.progress.note(f"NOT verified: {harmless('; '.join(some[:SHOWN]))}{more}.", style="yellow")
+
+
+def say_recovered(door: Door, theirs: Workspace) -> None:
+    """What a kill had left in the middle, and how the files stand now: they have changed without an order for it."""
+    for one in theirs.recovered():
+        ends = RECOVERED.get(one.state, f"is {one.state}")
+        door.progress.note(f"{one.run} was cut off in your files: it {ends} ({named(one.paths)}).", style="yellow")
 
 
 def with_hooks(door: Door, team: str, changed: Sequence[str], said: bool | None) -> bool:

@@ -11,20 +11,22 @@ from typing import Final
 from rich.text import Text
 
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.typed import Here, Leaves, Plain, Typed, understood
+from greenroom.app.organisation.typed import Here, Leaves, Looks, Plain, Resumes, Typed, understood
 from greenroom.app.standing import Standing
 from greenroom.app.talks.typed.lines import joined
 from greenroom.app.talks.typed.people import Gone, Person, Stopped, Woken, Written
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
-from greenroom.core.state.message import Message
-from greenroom.interfaces.cli.display.errors import explain
-from greenroom.interfaces.cli.display.output import harmless
+from greenroom.core.base.records import evolve
+from greenroom.interfaces.cli.display.errors import Unheard, explain, fields
+from greenroom.interfaces.cli.display.lines import BadLine
 from greenroom.interfaces.cli.display.reasons import still
 from greenroom.interfaces.cli.display.room import hung, letter_text, said_text, word
+from greenroom.interfaces.cli.display.room_json import message_fields
 from greenroom.interfaces.cli.exits import Exit, of_error
-from greenroom.interfaces.cli.runs.doing_there import Doing, is_person, shown
+from greenroom.interfaces.cli.runs.doing_there import Doing, is_person
 from greenroom.interfaces.cli.runs.listening import Ear
-from greenroom.interfaces.cli.runs.running import command
+from greenroom.interfaces.cli.runs.looking_there import noted, shown
+from greenroom.interfaces.cli.runs.organising import way_on
 from greenroom.interfaces.cli.runs.session import Door
 
 PROMPT: Final = "› "
@@ -35,7 +37,8 @@ QUICK: Final = 2.0
 class Room:
     """Somebody who reads and types. Where nobody is at a terminal, each line is done, and what comes is told.
 
-    `heard` is how much came from others than people, `asked` that the manager was asked for something.
+    `heard` is how much came from others than people, `asked` that the manager was asked for something, `looked` that
+    the last line only looked.
     """
 
     def __init__(self, door: Door, human: HumanAgent, ear: Ear, person: Person) -> None:
@@ -49,7 +52,7 @@ class Room:
         self._over = False
         self._told: set[str] = set()
         self.heard = 0
-        self.asked = False
+        self.asked = self.looked = False
 
     @property
     def wrong(self) -> str:
@@ -65,10 +68,15 @@ class Room:
         return self._worst
 
     async def _next(self) -> None:
-        match await self._person.write(PROMPT, self._ear.woken):
+        try:
+            read = await self._person.write(PROMPT, self._ear.woken)
+        except BadLine as bad:
+            why = word(bad.rejected.code, self._language, line=bad.line)
+            self._failed(Refused(evolve(bad.rejected, why=why, hint="")))
+            return
+        match read:
             case Written(text=text):
-                code = await self.do(joined(text))
-                self._worst = code if self._worst == Exit.DONE else self._worst
+                await self.do(joined(text))
             case Woken():
                 pass  # the news are told before the next line
             case Stopped():
@@ -86,13 +94,19 @@ class Room:
 
     async def do(self, line: str) -> Exit:
         """One line. What cannot be done is said in a sentence, and the room stays open."""
-        return await self.act(understood(line, self._here(), self._language)) if line.strip() else self._fate
+        if line.strip():
+            await self.act(understood(line, self._here(), self._language))
+        return self._fate
 
     def _here(self) -> Here:
         """What can be meant by now."""
         world = self._ear.world
-        letters = {one.number: one.kind for one in self._ear.owed()}
-        return Here(letters=letters, agents=frozenset(world.agents), groups=frozenset(world.groups))
+        return Here(
+            letters={one.number: one.kind for one in self._ear.owed()},
+            agents=frozenset(world.agents),
+            groups=frozenset(world.groups),
+            tools=frozenset(world.agents[self._ear.me].spec.tools),
+        )
 
     async def act(self, typed: Typed) -> Exit:
         """The same for what is understood already."""
@@ -100,16 +114,34 @@ class Room:
             self._over = True
             return self._fate
         try:
-            self._fate = await self._doing.do(typed)
+            self._ends(await self._doing.do(typed))
             self.asked |= isinstance(typed, Plain)
+            self.looked = isinstance(typed, Looks)
+            if isinstance(typed, Resumes):
+                self._told.clear()  # whatever holds it up again is said again
             await self._ear.caught_up()
-        except (StaleOwner, StoreFault):
+            self._say_if_stopped()
+        except (StaleOwner, StoreFault, Unheard):
             raise
         except (Refused, WorldFault, TimeoutError) as error:
-            self._fate = of_error(error)
-            self._doing.wrong.append(explain(error))
-            self._door.progress.note(harmless(explain(error)), style="yellow")
+            self._failed(error)
         return self._fate
+
+    def _say_if_stopped(self) -> None:
+        """Who sends something to an organisation that is stopped would wait in vain."""
+        if self._ear.world.team.paused is not None and self._person.attended and not self.looked:
+            self.tell_reasons((word("rests", self._language),))
+
+    def _ends(self, code: Exit) -> None:
+        """So a line has ended; of several, the first one counts that went wrong."""
+        self._fate, self._worst = code, self._worst or code
+
+    def _failed(self, error: Exception) -> None:
+        """Say what could not be done; a program is told at once, and once more at the end."""
+        self._ends(of_error(error))
+        self._doing.wrong.append(explain(error))
+        noted(self._door, explain(error), "yellow")
+        self._door.out.item("refused", fields(error), many="refused")
 
     def tell_news(self) -> None:
         """Everything that came since."""
@@ -119,16 +151,14 @@ class Room:
                 shown(self._door, letter_text(self._ear.world, letter, self._language))
             else:
                 shown(self._door, said_text(self._ear.world, message, self._language, self._ear.me))
-            self._door.out.item("message", told(message, letter.number if letter else None))
-        name = self._ear.world.team.name
-        start = command(self._door, "team", "start", name)
-        self.tell_reasons(still(why, self._language, name, start) for why in self._ear.stops())
+            self._door.out.item("message", message_fields(message, letter.number if letter else None))
+        self.tell_reasons(still(why, self._language, way_on(self._door, self._ear.world)) for why in self._ear.stops())
 
     def tell_reasons(self, reasons: Iterable[str]) -> None:
         """Why it does not go on, each once."""
         for one in reasons:
             if one not in self._told:
-                self._door.progress.note(hung(one), style="yellow")
+                noted(self._door, hung(one), "yellow")
             self._told.add(one)
 
     def tell_inbox(self) -> None:
@@ -150,22 +180,3 @@ class Room:
             woken.cancel()
             self.tell_news()
         return resting.result()
-
-
-def told(message: Message, number: int | None) -> dict[str, object]:
-    """A message for a program."""
-    return {
-        "number": number,
-        "message_id": message.message_id,
-        "task": message.task_id,
-        "from": message.sender_id,
-        "to": list(message.receiver),
-        "message": message.message,
-        "kind": message.kind,
-        "need_reply": message.need_reply,
-        "waiting": list(message.waiting) if message.waiting is not None else None,
-        "stage_relative": message.stage_relative,
-        "group": message.group,
-        "data": dict(message.data) if message.data is not None else None,
-        "sent_at": message.sent_at,
-    }

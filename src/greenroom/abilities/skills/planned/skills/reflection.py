@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from greenroom.abilities.skills.planned.history import of_stage
+from greenroom.abilities.skills.planned.repairs import ANSWER_TO, asked_by
 from greenroom.abilities.skills.planned.skill import PACK, Answer, Meant, Moment, Skill
 from greenroom.abilities.skills.planned.works import STEPS, works
-from greenroom.abilities.skills.talk.origins import begins
+from greenroom.abilities.skills.talk.origins import begins, from_people
 from greenroom.core.base.errors import ModelFault
+from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import QueueSteps
-from greenroom.core.state.step import Work
+from greenroom.core.state.step import Step, Work
 
 ROUNDS: Final = 20
 """How often an agent may add to its plan, if its spec does not say: then a stage is summed up as it is, and elsewhere
@@ -53,9 +56,24 @@ def _rounds(moment: Moment) -> int:
     """How often it has added something in this stage; outside of one, since somebody last wanted something of it."""
     mine = of_stage(moment.history, moment.step)
     if moment.stage is None:
-        wanted = [place for place, one in enumerate(mine) if begins(one)]
-        mine = mine[wanted[-1] :] if wanted else mine
+        mine = mine[_wanted(moment, mine) :]
     return sum(bool((one.result or {}).get("reflection_step")) for one in mine if one.work.executor == "reflection")
+
+
+def _wanted(moment: Moment, steps: Sequence[Step]) -> int:
+    """The place where somebody last wanted something new. What an agent says once more since a person spoke is nothing
+    new: two who send each other the same would begin anew each time, and never end."""
+    place, known = 0, set[tuple[AgentId | None, str]]()
+    for number, one in enumerate(steps):
+        if not begins(one):
+            continue
+        said = (asked_by(one), one.work.text_content.partition(ANSWER_TO)[0])
+        if from_people(moment.world, one):
+            known.clear()
+        if said not in known:
+            place = number
+        known.add(said)
+    return place
 
 
 def _work(moment: Moment, skill: str, *, limit: bool = False) -> Work:

@@ -12,7 +12,7 @@ from greenroom.abilities.skills.planned.schemas import fields_of, list_of
 from greenroom.abilities.skills.planned.skill import TEXT, Answer, Meant, Moment, Skill
 from greenroom.abilities.skills.planned.windows import exchanges
 from greenroom.core.base.errors import ModelFault
-from greenroom.core.base.ids import AgentId, StageId, WaitingId
+from greenroom.core.base.ids import NO_RELATIVE, AgentId, StageId, WaitingId
 from greenroom.core.base.records import Data, whole
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.state.message import MessageKind, Wait
@@ -20,7 +20,6 @@ from greenroom.core.state.message import MessageKind, Wait
 LONGEST: Final = 50
 """How often in a row an agent may answer with another question: then what it writes needs no answer any more."""
 
-NO_RELATIVE: Final = "no_relative"
 UNRELATED: Final = frozenset({"", NO_RELATIVE, "no_stage"})
 _WAITING: Final = re.compile(r"<return_waiting_id>\s*(.*?)\s*</return_waiting_id>", re.DOTALL)
 _TRUTH: Final[Data] = {"type": "boolean"}

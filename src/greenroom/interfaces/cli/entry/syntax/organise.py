@@ -6,7 +6,15 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from greenroom.interfaces.cli.asked.organising import Talk, TeamList, TeamNew, TeamStart, TeamStatus, TeamStop
+from greenroom.interfaces.cli.asked.organising import (
+    Talk,
+    TeamDismiss,
+    TeamList,
+    TeamNew,
+    TeamStart,
+    TeamStatus,
+    TeamStop,
+)
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, ModelName, Record, Replay
 
@@ -71,6 +79,15 @@ def team_stop(context: typer.Context, name: Name = "") -> int:
     return do(context, TeamStop(name=name))
 
 
+def team_dismiss(
+    context: typer.Context,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Who is to go.")],
+    name: Name = "",
+) -> int:
+    """Let somebody go who has nothing open: an agent that a manager made, or whom the file does not name any more."""
+    return do(context, TeamDismiss(agent=agent, name=name))
+
+
 def talk(
     context: typer.Context,
     name: Name = "",
@@ -78,8 +95,18 @@ def talk(
     person: Annotated[
         str, typer.Option("--as", metavar="NAME", help="Who you are. [default: the only person that there is]")
     ] = "",
-    say: Annotated[str | None, typer.Option("--say", metavar="TEXT", help="Say this, and leave.")] = None,
-    to: Annotated[str, typer.Option("--to", metavar="AGENT", help="Whom --say is for. [default: the manager]")] = "",
+    say: Annotated[
+        str | None,
+        typer.Option(
+            "--say",
+            metavar="TEXT",
+            help="Do what this line does when it is typed, and leave: `answer 1 Green`. A space before it says it as "
+            "it is.",
+        ),
+    ] = None,
+    to: Annotated[
+        str, typer.Option("--to", metavar="AGENT", help="Say it to them, as it is. [default: the manager]")
+    ] = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Stay until nothing more happens by itself, and tell what comes.")
     ] = False,
@@ -90,6 +117,8 @@ def talk(
     """Talk to an organisation as one of its people: read, answer, ask for something. Each line of a pipe is one too."""
     if say is not None and not say.strip():
         raise typer.BadParameter("--say has nothing to say.")
+    if say is not None and say in (name for param in context.command.params for name in param.opts):
+        raise typer.BadParameter(f"--say has nothing to say: {say} is an option. To say it, put a space before it.")
     if to and not say:
         raise typer.BadParameter("--to says whom --say is for. Say something, too.")
     if to and not to.strip(", "):

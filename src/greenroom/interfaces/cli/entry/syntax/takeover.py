@@ -81,15 +81,18 @@ def rewind(
     ] = None,
     *,
     to: Annotated[
-        str, typer.Option("--to", metavar="STEP", help="As it was when this step had ended; without it, list them.")
-    ] = "",
+        str | None,
+        typer.Option("--to", metavar="STEP", help="As it was when this step had ended; without it, list them."),
+    ] = None,
     no_run: Annotated[bool, typer.Option("--no-run", help="Do not go on yet.")] = False,
     non_interactive: NonInteractive = False,
 ) -> int:
     """Go back to the end of a step, with conversation, files and board, and on from there as a new run. The old one
     stays as it is."""
-    text = " ".join(words or ()).strip()
-    return do(context, Rewind(name=name, step=to.strip(), text=text, runs=not no_run, alone=non_interactive))
+    if to is not None and not to.strip():
+        raise typer.BadParameter("--to names no step. Without it, all steps are listed that one can go back to.")
+    text, step = " ".join(words or ()).strip(), (to or "").strip()
+    return do(context, Rewind(name=name, step=step, text=text, runs=not no_run, alone=non_interactive))
 
 
 def blame(

@@ -1,0 +1,32 @@
+"""Ids of tests as runs have them, and the files in which those stand.
+
+Settings say where pytest looks for tests (`python_files`, `testpaths`), so names of files tell only of the usual ones.
+What ran is known.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from typing import Final
+
+from greenroom.abilities.checks.command_lines import placed
+
+PYTHON: Final = ".py"
+
+
+def own_name(test: str) -> str:
+    """What a test is called where it stands: without its file, class or module, and without its parameters."""
+    return test.partition("[")[0].rpartition("::")[2]
+
+
+def is_doctest(test: str) -> bool:
+    """Whether it is an example in the words of a source: pytest calls it by the dotted name of what is documented."""
+    file, name = test.partition("::")[0], own_name(test)
+    return file.endswith(PYTHON) and ("." in name or name == posixpath.basename(file).removesuffix(PYTHON))
+
+
+def files_of(tests: Iterable[str], folder: str = ".") -> frozenset[str]:
+    """The Python files of these tests. Ids may be seen from the check's own folder, or from the root."""
+    files = {one.partition("::")[0] for one in tests if "::" in one}
+    return frozenset(path for one in files if one.endswith(PYTHON) for path in (one, placed(folder, one)))

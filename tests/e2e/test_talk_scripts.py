@@ -1,0 +1,198 @@
+"""What scripts say to an organisation and read of it: lines behind --say and in a pipe, JSON, keys, waiting."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer
+from tests.e2e.organised import TEA, Company, Line, new, step, writes
+from tests.e2e.provider import KEY, provider, reached
+from tests.e2e.terminal import GREENROOM, PATIENCE, Ended, environment, greenroom
+from tests.e2e.typing import CTRL_C, Typing
+
+ASKING: dict[tuple[str, str], list[Line]] = {
+    ("manager", "planning"): [[step("send_message", "Ask ann.")], []],
+    ("manager", "send_message"): [writes("ann", f"Is {KEY} yours?\nSay so.", waiting=True)],
+    ("manager", "process_message"): ["Good."],
+    ("manager", "reflection"): [[]],
+}
+"""The manager asks back, and shows a key."""
+
+
+def talk(home: Path, folder: Path, *words: str, stdin: str | None = None, **more: str) -> Ended:
+    return greenroom(home, "talk", *words, stdin=stdin, cwd=str(folder), **more)
+
+
+def from_shell(home: Path, folder: Path, line: str, **more: str) -> Ended:
+    """As a shell does it that turns streams around."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {line}', "sh", *GREENROOM, "talk"],
+        env=environment(home, **more),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "stream-json"])
+def test_a_key_that_somebody_was_sent_is_shown_nowhere(tmp_path: Path, form: str) -> None:
+    home = tmp_path / "home"
+    with provider(Company(ASKING)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        told = [
+            talk(home, tmp_path, "--say", "Tea.", "--wait", "--output-format", form, **more),
+            talk(home, tmp_path, "--inbox", "--output-format", form, **more),
+            talk(home, tmp_path, "--output-format", form, stdin="inbox\n/history manager\nnotices\n", **more),
+            talk(home, tmp_path, "--say", f"to {KEY}: x", "--output-format", form, **more),
+        ]
+        with Typing(home, "talk", cwd=str(tmp_path), columns="60", **more) as ann:
+            ann.until("Is [secret] yours?")
+            ann.until("›")
+            seen = ann.seen
+    assert KEY not in "\n".join((*(f"{one.out}\n{one.err}" for one in told), seen))
+    for one in told[:3]:
+        assert "Is [secret] yours?" in one.out
+
+
+@pytest.mark.parametrize("form", ["json", "stream-json"])
+def test_whatever_is_shown_to_people_is_told_to_programs(tmp_path: Path, form: str) -> None:
+    home = tmp_path / "home"
+    (tmp_path / "tea.txt").write_text("sencha\n")
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        lines = (
+            'who\ntasks\nhelp\ntell ben: Tea!\n/history ben\nnotices\ninbox\ntool read_code {"file": "tea.txt"}\n/wat\n'
+        )
+        ended = talk(home, tmp_path, "--as", "ann", "--output-format", form, stdin=lines, **more)
+    found = ended.lines[-1]
+    if form == "stream-json":
+        kinds = {"agent": "agents", "task": "tasks", "command": "commands", "said": "history", "done": "done"}
+        kinds |= {"tool_call": "tool_calls", "refused": "refused"}
+        assert not set(kinds.values()) & set(found)
+        found = {many: [one for one in ended.lines if one["type"] == kind] for kind, many in kinds.items()}
+        found |= {"notices": [], "letters": []}
+    shown = {name: found[name] for name in ("notices", "letters")}
+    assert shown == {"notices": [], "letters": []}
+    agents, tasks, commands = (_all(found, name) for name in ("agents", "tasks", "commands"))
+    assert [(one["agent"], one["you"], one["kind"]) for one in agents] == [
+        ("ann", True, "human"),
+        ("ben", False, "human"),
+        ("manager", False, "llm"),
+    ]
+    assert [(one["task"], one["manager"], one["stages"]) for one in tasks] == [("t1", "manager", [])]
+    assert {"command": "answer", "takes": "N TEXT", "about": "answer letter N"}.items() <= commands[0].items()
+    (said,) = _all(found, "history")
+    assert (said["with"], said["from"], said["message"]) == ("ben", "ann", "Tea!")
+    (done,) = _all(found, "done")
+    assert (done["what"], done["to"]) == ("sent", "ben")
+    (call,) = _all(found, "tool_calls")
+    assert (call["tool"], call["state"], call["stage"]) == ("read_code", "finished", None)
+    assert "sencha" in str(call["output"])
+    (refused,) = _all(found, "refused")
+    assert str(refused["error"]).startswith("There is no command /wat.")
+
+
+def _all(found: dict[str, object], name: str) -> list[dict[str, object]]:
+    told = found[name]
+    assert isinstance(told, list)
+    return told
+
+
+def test_what_is_said_means_what_it_means_when_it_is_typed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company(ASKING)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+
+        def say(*words: str) -> Ended:
+            return talk(home, tmp_path, "--as", "ann", *words, **more)
+
+        assert say("--say", "Tea, please.", "--wait").code == 6
+        assert "1  manager · asks" in say("--say", "inbox").out
+        assert "tell NAME: TEXT" in say("--say", "/help").out
+        assert say("--say", "who", "--output-format", "json").json["status"] == "ok"
+        asked = say("--say", "answer 1 yes, it is")
+        assert (asked.code, "If you mean letter 1, begin the line with a slash" in asked.err) == (2, True)
+        literal = say("--say", "/answer 1 Green", "--to", "ben")
+        assert (literal.code, literal.err.splitlines()[0]) == (0, "→ ben")
+        assert say("--say", "tell ben: Hi", "--output-format", "json").json["status"] == "sent"
+        answered = say("--say", "/answer 1 yes, it is", "--wait")
+        assert answered.code == 0, answered.err
+        assert "→ manager (letter 1 is answered)" in answered.err
+        for line in (" answer 2 Green", "//etc/hosts is broken"):
+            assert say("--say", line).code == 0
+        to_ben = say("--say", "/history ben").out
+        heard = say("--say", "/history manager").out
+    assert [line.partition(": ")[2] for line in to_ben.splitlines()] == ["/answer 1 Green", "Hi"]
+    said = [line.partition("ann: ")[2] for line in heard.splitlines() if "  ann: " in line]
+    assert said == ["Tea, please.", "yes, it is", "answer 2 Green", "/etc/hosts is broken"]
+
+
+@pytest.mark.parametrize("option", ["--wait", "--to", "--inbox", "--output-format"])
+def test_an_option_is_not_what_is_said_unless_a_space_says_so(tmp_path: Path, option: str) -> None:
+    home = tmp_path / "home"
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        wrong = talk(home, tmp_path, "--say", option, **more)
+        assert wrong.code == 2
+        assert f"--say has nothing to say: {option} is an option. To say it, put a space before it." in " ".join(
+            wrong.err.replace("│", " ").split()
+        )
+        assert talk(home, tmp_path, "--say", f" {option}", **more).code == 0
+        heard = talk(home, tmp_path, stdin="/history manager\n", **more).out
+    assert [line.partition("ann: ")[2] for line in heard.splitlines()] == [option]
+
+
+def test_a_line_that_cannot_be_read_is_named_and_those_behind_it_are_done(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", tmp_path / "lines"
+    bad = (b"x" * 1_100_000, b"Gr\xfcn", b'"""', b"Do not delete this:", b"\xff", b"tell ben: No.", b'"""')
+    file.write_bytes(b"\n".join((b"tell ben: One.", *bad, b"tell ben: Two.", b"y" * 2_000_000)))
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        ended = from_shell(home, tmp_path, f"--as ann < {file}", **more)
+        heard = talk(home, tmp_path, "--as", "ben", "--say", "/history ann", **more).out
+        manager = talk(home, tmp_path, "--as", "ann", "--say", "/history manager", **more).err
+    assert ended.code == 2
+    assert [one for one in ended.err.splitlines() if one.startswith("Line")] == [
+        "Line 2 has more than 1 MB, and was not sent. Split it.",
+        "Line 3 is no text, and was not sent. Write it in UTF-8.",
+        "Line 6 is no text, and was not sent. Write it in UTF-8.",
+        "Line 10 has more than 1 MB, and was not sent. Split it.",
+    ]
+    assert [line.partition("ann: ")[2] for line in heard.splitlines()] == ["One.", "Two."]
+    assert "Nothing was said between you and manager yet." in manager
+
+
+def test_streams_that_are_closed_or_full_are_said_or_are_the_end(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Company({})) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert from_shell(home, tmp_path, "<&-", **more).code == 0
+        closed = from_shell(home, tmp_path, "--say who >&-", **more)
+        assert (closed.code, "Traceback" in closed.err) == (0, False)
+        full = from_shell(home, tmp_path, "--say who > /dev/full", **more)
+    assert full.code == 3
+    assert "Error: The answer cannot be written to stdout (No space left on device)." in full.err
+
+
+def test_who_no_longer_waits_is_told_how_to_go_on(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with provider(Answer(text="One two three.", pace=60.0)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        words = ("talk", "--as", "ann", "--say", "Tea, please.", "--wait")
+        with Typing(home, *words, cwd=str(tmp_path), columns="120", **more) as ann:
+            ann.until("→ manager")
+            server.wait_for(in_flight=1)
+            ann.press(CTRL_C)
+            ann.until("No longer waiting. What you sent is not lost. Go on with: greenroom talk tea --as ann")
+            assert ann.ends() == 130
