@@ -182,7 +182,7 @@ def test_what_waits_is_listed_and_answered_later_by_a_person_or_a_program(tmp_pa
         assert greenroom(tmp_path, "answer", "last", "no", "--reason", "It is late.").code == 0
         assert "Nothing waits for you." in greenroom(tmp_path, "approvals", "list").err
         ended = greenroom(tmp_path, "resume", "last", **reached(fake))
-    assert (ended.code, ended.out) == (0, "Done.\n")
+    assert (ended.code, ended.out) == (1, "Done.\n")
     assert not (project / "made.txt").exists()
 
 
@@ -233,7 +233,7 @@ def test_where_nobody_is_there_what_needs_a_yes_is_not_done_and_the_agent_goes_o
         ended = greenroom(
             tmp_path, "run", "x", "--agent", "coder", "--in-place", "--non-interactive", cwd=here, **reached(fake)
         )
-        assert (ended.code, ended.out) == (0, "Done.\n")
+        assert (ended.code, ended.out) == (1, "Done.\n")
         said = str(fake.requests[-1].body)
     assert "nobody is there to agree to it" in said
     assert "Decide yourself" in said
@@ -241,7 +241,7 @@ def test_where_nobody_is_there_what_needs_a_yes_is_not_done_and_the_agent_goes_o
     with provider(acts(SCRIPT)) as fake:
         assert greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=here, **reached(fake)).code == 6
         ended = greenroom(tmp_path, "resume", "last", "--non-interactive", cwd=here, **reached(fake))
-    assert (ended.code, ended.out) == (0, "Done.\n")
+    assert (ended.code, ended.out) == (1, "Done.\n")
 
 
 @pytest.mark.req("AG-165")
@@ -257,7 +257,7 @@ def test_a_project_says_what_nobody_may_do_there(tmp_path: Path, project: Path) 
     (project / ".greenroom" / "permissions").write_text("deny command python3 make.py\nallow command echo\n")
     with provider(acts(SCRIPT)) as fake:
         ended = greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake))
-        assert (ended.code, ended.out) == (0, "Done.\n")
+        assert (ended.code, ended.out) == (1, "Done.\n")
         assert "deny command python3 make.py" in str(fake.requests[-1].body)
     (project / ".greenroom" / "permissions").write_text("whatever\n")
     with provider(acts(SCRIPT)) as fake:
@@ -275,7 +275,7 @@ def test_what_was_typed_before_a_question_is_no_answer_to_it(tmp_path: Path, pro
         run.until("[n] no:")
         run.press(f"n{ENTER}")
         run.until("Done.")
-        assert run.ends() == 0
+        assert run.ends() == 1, "it says so, and was not allowed to"
     assert not (project / "made.txt").exists()
 
 
@@ -313,9 +313,9 @@ def test_which_of_many_tools_an_agent_has_is_shown_to_the_person(tmp_path: Path,
     names = ", ".join(f"spare_{number}" for number in range(31))
     (folder / "many.md").write_text(f"---\ndescription: x\ntools: [{names}]\n---\nDo it.\n", encoding="utf-8")
     agree(tmp_path / "config", tmp_path / "project")
-    with provider([Answer(text=choice), Answer(text="Done.")]) as fake:
+    with provider([Answer(text=choice), Answer(text="I know.")]) as fake:
         ended = greenroom(tmp_path, "run", "x", "--agent", "many", cwd=str(tmp_path / "project"), **reached(fake))
-    assert (ended.code, ended.out) == (0, "Done.\n")
+    assert (ended.code, ended.out) == (0, "I know.\n")
     assert said in ended.err
 
 

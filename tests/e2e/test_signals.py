@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.terminal import PATIENCE, Running, environment, greenroom
 
-MOMENTS = ("typer.core", "greenroom.app.runtime", "pydantic.main", "greenroom.core.state.world", "rich.console")
+MOMENTS = ("typer.core", "greenroom.app.runtime", "msgspec", "greenroom.core.state.world", "rich.console")
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 

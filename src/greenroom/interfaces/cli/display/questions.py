@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import select
 import shutil
 import signal
 import sys
@@ -19,6 +20,10 @@ from greenroom.interfaces.cli.display.echo import forget_typed
 
 QUOTED: Final = "  | "
 """How lines begin that an agent has written."""
+
+
+MOMENT: Final = 0.5
+"""Seconds after which somebody who waits for a line looks whether a signal has come."""
 
 
 class Gone(Exception):
@@ -53,6 +58,14 @@ def listening() -> Iterator[None]:
             signal.signal(one, handler)
 
 
+def _typed() -> str:
+    """A line. A signal that comes just before one begins to read interrupts nothing, and would be heard with the next
+    line only."""
+    while not select.select([sys.stdin], [], [], MOMENT)[0]:
+        pass
+    return sys.stdin.readline()
+
+
 class Person:
     """Somebody at a terminal. Every question says what an empty answer means."""
 
@@ -61,7 +74,7 @@ class Person:
         while True:
             with listening():
                 typer.echo(seen(f"{question} [{otherwise}]: " if otherwise else f"{question}: "), err=True, nl=False)
-                line = sys.stdin.readline()
+                line = _typed()
             if not line:
                 raise Gone
             if line.strip() or otherwise:
@@ -73,7 +86,7 @@ class Person:
             with listening():
                 forget_typed()
                 typer.echo(in_words(seen(question)), err=True, nl=False)
-                line = sys.stdin.readline()
+                line = _typed()
         except Gone:
             line = ""
         if not line:
