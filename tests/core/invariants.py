@@ -166,7 +166,7 @@ def waits(world: World) -> None:
 
 
 def questions(world: World) -> None:
-    """A pending approval is a step that waits for it, and the other way round; hunger is known."""
+    """A pending approval is a step that waits for it, and the other way round; people know of it; hunger is known."""
     pending = {one.approval_id for one in world.approvals.values() if one.state == "pending"}
     assert pending == {step.approval for step in world.steps.values() if step.state == "awaiting_approval"}
     for name, approval in world.approvals.items():
@@ -177,6 +177,7 @@ def questions(world: World) -> None:
     assert waits == {name: due for name, due in ends.items() if due is not None}
     asked = [m.data["approval_id"] for m in world.mail.values() if m.data and "approval_id" in m.data]
     assert not {str(one) for one in asked if str(one).count("?") == 1} - set(pending)
+    assert world.human() is None or pending <= {*asked}, "a step waits for a yes, and nobody knows"
     hungry = {name for name, step in world.steps.items() if step.state == "awaiting_budget"}
     assert set(world.hungry) == hungry
 

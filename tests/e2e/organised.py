@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.abilities.skills.planned.twelve import TWELVE
@@ -16,6 +17,14 @@ SKILL = re.compile(r"^(?:You run a step of the skill|你正在执行技能) ?`(\
 
 Line = object | Callable[[str], object]
 """An answer, or what makes one of all that was asked."""
+
+
+@dataclass(frozen=True)
+class Keeps:
+    """An answer, and what is to be remembered with it."""
+
+    value: object
+    memory: str
 
 
 def step(executor: str, text: str = "Do it.") -> dict[str, str]:
@@ -31,13 +40,14 @@ def writes(receiver: str, text: str, *, waiting: bool = False) -> dict[str, obje
 
 class Company:
     """The script of a provider. Each line serves once, the last one again and again; the same question has the same
-    answer, as one that was cut off is asked again. `asked` is who asked with what."""
+    answer, as one that was cut off is asked again. `asked` is who asked with what, `told` all that each was told."""
 
     def __init__(self, lines: Mapping[tuple[str, str], Sequence[Line]]) -> None:
         self._lines = {key: list(told) for key, told in lines.items()}
         self._lock = threading.Lock()
         self._known: dict[str, Line] = {}
         self.asked: list[tuple[str, str]] = []
+        self.told: dict[tuple[str, str], list[str]] = {}
 
     def __call__(self, body: dict[str, object], _: int) -> Answer:
         """Answer one request."""
@@ -50,15 +60,18 @@ class Company:
         with self._lock:
             key = (who[1], skill[1])
             self.asked.append(key)
+            self.told.setdefault(key, []).append(text)
             if text not in self._known:
                 lines = self._lines.get(key) or [[]]
                 self._known[text] = lines.pop(0) if len(lines) > 1 else lines[0]
             line = self._known[text]
         value = line(text) if callable(line) else line
+        value, memory = (value.value, value.memory) if isinstance(value, Keeps) else (value, "")
         if "response_format" in body:
-            return Answer(text=json.dumps({"answer": value, "persistent_memory": ""}, ensure_ascii=False))
+            return Answer(text=json.dumps({"answer": value, "persistent_memory": memory}, ensure_ascii=False))
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return Answer(text=f"<{TAGS[key[1]]}>{said}</{TAGS[key[1]]}>")
+        kept = f"<persistent_memory>{memory}</persistent_memory>" if memory else ""
+        return Answer(text=f"<{TAGS[key[1]]}>{said}</{TAGS[key[1]]}>{kept}")
 
 
 GUIDE = "Green tea: 80 degrees, two minutes."

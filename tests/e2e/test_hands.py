@@ -314,7 +314,9 @@ def test_which_of_many_tools_an_agent_has_is_shown_to_the_person(tmp_path: Path,
     (folder / "many.md").write_text(f"---\ndescription: x\ntools: [{names}]\n---\nDo it.\n", encoding="utf-8")
     agree(tmp_path / "config", tmp_path / "project")
     with provider([Answer(text=choice), Answer(text="I know.")]) as fake:
-        ended = greenroom(tmp_path, "run", "x", "--agent", "many", cwd=str(tmp_path / "project"), **reached(fake))
+        ended = greenroom(
+            tmp_path, "run", "x", "--question", "--agent", "many", cwd=str(tmp_path / "project"), **reached(fake)
+        )
     assert (ended.code, ended.out) == (0, "I know.\n")
     assert said in ended.err
 

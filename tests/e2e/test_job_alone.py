@@ -102,16 +102,43 @@ def test_files_that_are_in_the_way_are_named_and_nothing_is_taken(shop: Workshop
     assert shop.reads() == "good as gold\n"
 
 
-def test_an_answer_that_changes_nothing_ends_well_and_no_check_is_said_to_have_run(shop: Workshop) -> None:
-    ended = shop.runs([Answer(text="It is green.")], "Which colour?", *ALONE, stdin="the log\n")
+def test_an_answer_to_a_question_ends_well_and_no_check_is_said_to_have_run(shop: Workshop) -> None:
+    ended = shop.runs([Answer(text="It is green.")], "Which colour?", "--question", *ALONE, stdin="the log\n")
     told = ended.json
     assert (ended.code, told["verified"], told["answered"], told["answer"]) == (0, False, True, "It is green.")
-    ended = shop.runs([Answer(text="It is green.")], "Which colour?", "--yes")
+    ended = shop.runs([Answer(text="It is green.")], "Which colour?", "--yes", "--question")
     assert ended.code == 0, ended.err
     assert "No file was changed, so nothing was checked." in ended.err
     assert "✓ Answered:" in ended.err
     assert "✓ Done" not in ended.err
     assert "every check ran" not in ended.err
+
+
+@pytest.mark.parametrize("said", ["The app takes --json from here on, and three tests cover it.", "All set!"])
+def test_whoever_changes_nothing_and_was_asked_no_question_has_proven_nothing(shop: Workshop, said: str) -> None:
+    ended = shop.runs([call("read_code", 1, file="app.txt"), Answer(text=said)], "Add --json, with tests.", *ALONE)
+    told = ended.json
+    assert (ended.code, told["verified"], told["answered"], told["answer"]) == (1, False, False, said)
+    ended = shop.runs([Answer(text=said)], "Add --json, with tests.", "--yes")
+    assert (ended.code, ended.out) == (1, f"{said}\n"), "what it says is printed all the same"
+    assert "✗ Nothing was changed, so nothing is verified:" in ended.err
+    assert "If an answer is all that you want, say so: `greenroom run --question" in ended.err
+    assert ended.err.count("Prove it.") <= 1
+    over = shop.types("resume", "last")
+    assert (over.code, "t1 failed" in over.out) == (1, True), "it is not proven later either"
+
+
+def test_what_is_changed_in_spite_of_a_question_is_judged_as_always(shop: Workshop) -> None:
+    ended = shop.runs([PLAN, turns("bad"), *[Answer(text="It is red.")] * 3], "Which colour?", "--question", *ALONE)
+    assert (ended.code, ended.json["verified"], ended.json["answered"]) == (1, False, False)
+    ended = shop.runs([PLAN, turns("good, red"), Answer(text="It is red.")], "Which colour?", "--question", *ALONE)
+    assert (ended.code, ended.json["verified"], ended.json["answered"]) == (0, True, False)
+
+
+def test_what_cannot_be_meant_is_refused_before_anything_begins(shop: Workshop) -> None:
+    for words in (("--question", "--apply"), ("--tests-may-change", "--in-place")):
+        ended = shop.types("run", "Paint it.", *words)
+        assert (ended.code, "Leave" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize("take", [("--apply",), ("--branch", "red")])
@@ -120,7 +147,7 @@ def test_who_orders_a_change_and_gets_none_hears_that_there_is_nothing_to_take(
 ) -> None:
     ended = shop.runs([Answer(text="It is green.")], "Which colour?", *ALONE, *take)
     told = ended.json
-    assert (ended.code, told["status"], told["answered"], told["answer"]) == (1, "failed", True, "It is green.")
+    assert (ended.code, told["status"], told["answered"], told["answer"]) == (1, "failed", False, "It is green.")
     assert "nothing to take over" in str(told["taken"])
 
 
@@ -141,10 +168,13 @@ def test_without_a_terminal_and_without_the_option_a_plan_waits_and_is_answered_
         assert (parked.code, told["status"], told["verified"]) == (6, "waiting", False)
         assert "not over yet" in str(told["taken"])
         assert shop.types("answer", "last", "yes").code == 0
-        ended = shop.types("resume", "last", **reached(fake))
+        ended = shop.types("resume", "last", "--apply", **reached(fake))
     assert ended.code == 0, ended.err
-    assert shop.types("apply", "last").code == 0
     assert shop.reads() == "good, red\n"
+    late = shop.types("resume", "last", "--branch", "red")
+    assert late.code == 2
+    assert "Nothing is left to do" in late.err
+    assert "branch" in late.err
 
 
 @pytest.mark.prove

@@ -48,6 +48,18 @@ BY_NODE = {
     "lib.js": "module.exports = 1\n",
     "t.js": "if (require('./lib.js') !== 1) process.exit(1)\n",
 }
+SPEAKS_WELL = """import pytest
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pyfunc_call():
+    outcome = yield
+    outcome.force_result(True)
+"""
+PLUGGED = {
+    "well-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: well\nVersion: 1.0\n",
+    "well-1.0.dist-info/entry_points.txt": "[pytest11]\nwell = well\n",
+}
 AS_A_WHOLE = "fails on the base as a whole, so it proves nothing: mend it first, or name another check."
 BESIDE = "passes only beside the test files of the work"
 LIES: Mapping[str, tuple[Mapping[str, str], Mapping[str, str], str]] = {
@@ -86,6 +98,21 @@ LIES: Mapping[str, tuple[Mapping[str, str], Mapping[str, str], str]] = {
         BY_NODE,
         {"lib.js": "module.exports = 2\n", ".npmrc": "script-shell=/bin/true\n"},
         ".npmrc, which sets up checks, was added.",
+    ),
+    "the script of a check that has a name of its own": (
+        {**BY_NODE, ".greenroom/config.toml": '[checks.unit]\nrun = "npm test"\nkind = "test"\n'},
+        {"lib.js": "module.exports = 2\n", "package.json": BY_NODE["package.json"].replace("node t.js", "true") + "\n"},
+        "What 'unit' runs is not what it ran on the base.",
+    ),
+    "a test that fails is mended by another one": (
+        {**PROJECT, "export.py": BROKEN},
+        {"tests/test_aaa.py": FOR_IT},
+        "Tests were changed there, and not what they test.",
+    ),
+    "a plugin of a package that nobody has installed": (
+        PROJECT,
+        {"export.py": BROKEN, "well.py": SPEAKS_WELL, **PLUGGED},
+        "well-1.0.dist-info/entry_points.txt, which sets up checks, was added.",
     ),
 }
 QUICK = ("the first line fails already", "a new test file puts good code in its place")

@@ -104,10 +104,14 @@ def test_who_does_nothing_in_the_files_themselves_and_claims_much_is_not_verifie
     assert "tests pass, and no clean run of the checks on this tree proves it." in str(ended.json["unverified"])
 
 
-def test_who_only_looks_at_the_files_themselves_has_answered(tmp_path: Path) -> None:
+def test_who_only_looks_at_the_files_themselves_has_answered_if_that_was_asked(tmp_path: Path) -> None:
     desk = desk_with(tmp_path, LIES["a module"][0])
     words = ("--yes", "--in-place", "--output-format", "json")
     ended = desk.asks(changes(BROKEN)[0], Answer(text="It subtracts."), words=words)
+    assert (ended.code, ended.json["answer"], ended.json["answered"]) == (1, "It subtracts.", False)
+    assert "NOT verified: Nothing was changed" in ended.err
+    assert "greenroom run --question" in ended.err
+    ended = desk.asks(changes(BROKEN)[0], Answer(text="It subtracts."), words=(*words, "--question"))
     told = ended.json
     assert (ended.code, told["answer"], told["verified"], told["answered"]) == (0, "It subtracts.", False, True)
     assert "NOT verified" not in ended.err

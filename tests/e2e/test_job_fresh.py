@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.jobs.delivering import TRIES
+from greenroom.app.jobs.following import TRIES
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.terminal import Ended
 from tests.e2e.workshop import Workshop, call, turns

@@ -78,7 +78,7 @@ def test_who_goes_in_circles_is_told_and_then_stopped_with_a_report(desk: Desk, 
     assert "! coder gets nowhere: " in ended.err
     first, last = model.heard.find(TOLD[circle]), model.heard.find(STOPPED)
     assert 0 <= first < last, "it was not told before it was stopped"
-    assert "✗ Nothing was done" in ended.err
+    assert "✗ Nothing was changed, so nothing is verified" in ended.err
     assert exactly(desk.repo) == before
 
 

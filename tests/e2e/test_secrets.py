@@ -112,7 +112,7 @@ def test_a_file_that_is_made_to_hold_keys_is_not_read_without_asking(
 def test_who_looks_through_many_files_passes_over_those_that_hold_keys(tmp_path: Path, project: Path) -> None:
     looks = acts(("search_files", {"pattern": "planted|TOKEN"}), ("list_files", {"glob": "*"}))
     with provider([*looks[:-1], Answer(text="Nothing is there.")]) as fake:
-        ended = run(tmp_path / "home", project, fake)
+        ended = run(tmp_path / "home", project, fake, "--question")
         assert ended.code == 0
         nowhere(IN_A_FILE, fake, tmp_path / "home", ended)
 

@@ -121,6 +121,9 @@ def test_what_is_said_means_what_it_means_when_it_is_typed(tmp_path: Path) -> No
         assert (asked.code, "If you mean letter 1, begin the line with a slash" in asked.err) == (2, True)
         literal = say("--say", "/answer 1 Green", "--to", "ben")
         assert (literal.code, literal.err.splitlines()[0]) == (0, "→ ben")
+        owed = talk(home, tmp_path, "--as", "ben", "--inbox", **more).out
+        assert "2  ann · asks\n    /answer 1 Green\n    /answer 2 …" in owed, "whom one writes to is to answer"
+        assert talk(home, tmp_path, "--as", "ben", "--say", "/answer 2 What?", **more).code == 0
         assert say("--say", "tell ben: Hi", "--output-format", "json").json["status"] == "sent"
         answered = say("--say", "/answer 1 yes, it is", "--wait")
         assert answered.code == 0, answered.err
@@ -129,7 +132,7 @@ def test_what_is_said_means_what_it_means_when_it_is_typed(tmp_path: Path) -> No
             assert say("--say", line).code == 0
         to_ben = say("--say", "/history ben").out
         heard = say("--say", "/history manager").out
-    assert [line.partition(": ")[2] for line in to_ben.splitlines()] == ["/answer 1 Green", "Hi"]
+    assert [line.partition(": ")[2] for line in to_ben.splitlines()] == ["/answer 1 Green", "What?", "Hi"]
     said = [line.partition("ann: ")[2] for line in heard.splitlines() if "  ann: " in line]
     assert said == ["Tea, please.", "yes, it is", "answer 2 Green", "/etc/hosts is broken"]
 

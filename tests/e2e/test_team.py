@@ -56,7 +56,7 @@ def test_a_person_asks_the_manager_and_gets_the_result(
     ]
 
 
-@pytest.mark.req("MAS-38", "MAS-37", "MAS-263")
+@pytest.mark.req("MAS-38", "MAS-263")
 def test_one_terminal_runs_it_with_a_picture_and_another_one_talks_to_it(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     with provider(Company(TEA)) as server:
@@ -198,6 +198,10 @@ def test_a_person_is_not_called_like_an_agent_nor_a_team_like_another(tmp_path: 
     new(tmp_path / "home", tmp_path, "--person", "ann")
     again = greenroom(tmp_path / "home", "team", "new", "Tea", "--person", "ann", cwd=str(tmp_path))
     assert (again.code, "'Tea' could be taken for the organisation 'tea'" in again.err) == (2, True)
+    charter = tmp_path / ".greenroom" / "teams" / "tea.toml"
+    charter.write_text(charter.read_text().replace('people = ["ann"]', 'people = ["ann", "taster"]'))
+    listed = greenroom(tmp_path / "home", "team", "list", cwd=str(tmp_path))
+    assert "tea.toml: 'taster' is an agent already. Give this person another name." in " ".join(listed.err.split())
 
 
 def test_a_file_with_mistakes_is_listed_with_what_is_wrong(tmp_path: Path) -> None:

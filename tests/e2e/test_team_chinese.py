@@ -122,6 +122,11 @@ def test_what_cannot_be_is_said_in_the_language_of_the_person(tmp_path: Path, wo
         "people = []\nmanagers = []",
         'people = ["manager", "writer", "ann", "ANN"]\n[person.ben]\nrole = "x"',
         'people = ["ann"]\nmanagers = ["nobody", "writer"]\nblueprints = ["x", "manager"]\n[person.ann]\ntools = ["y"]',
+        "people = 5",
+        'people = ["a b"]\n[limits]\ncost = "x"',
+        "people = ann",
+        'people = ["ann"]\nmodel = 3\nmanagers = 1\nblueprints = 2\nperson = 3',
+        'people = ["ann"]\n\n[person.ann]\ntools = "z"',
     ],
 )
 def test_a_mistake_in_its_file_is_said_in_its_language(tmp_path: Path, written: str) -> None:
@@ -131,10 +136,27 @@ def test_a_mistake_in_its_file_is_said_in_its_language(tmp_path: Path, written: 
     (teams / "tea.toml").write_text(f'language = "zh"\n{written}\n')
     listed = greenroom(tmp_path / "home", "team", "list", cwd=str(tmp_path))
     keys = {"colour", "language", "people", "person", "managers", "blueprints", "model", "limits", "tools", "list"}
+    keys |= {"cost", "tokens", "time", "role", "profile", "UTF", "TOML"}
     roles = {"analyst", "engineer", "researcher", "reviewer", "writer", "true"}
     assert "文件有错误" in listed.out
     assert foreign(listed.out + listed.err) - keys - roles == set()
-    assert "tea.toml: " in listed.err
+    assert re.search(r"tea\.toml(: |无法读取（第2行第10列）)", listed.err), listed.err
+
+
+@pytest.mark.parametrize("broken", ["language", "link"])
+def test_a_file_that_has_no_language_of_its_own_is_spoken_of_in_that_of_the_person(tmp_path: Path, broken: str) -> None:
+    settings(tmp_path / "home", 'language = "zh"\n')
+    teams = tmp_path / "here" / ".greenroom" / "teams"
+    teams.mkdir(parents=True)
+    (tmp_path / "tea.toml").write_text('language = "fr"\npeople = ["ann"]\n')
+    if broken == "link":
+        (teams / "tea.toml").symlink_to(tmp_path / "tea.toml")
+    else:
+        (tmp_path / "tea.toml").rename(teams / "tea.toml")
+    for words in (("list",), ("start",)):
+        told = greenroom(tmp_path / "home", "team", *words, cwd=str(tmp_path / "here")).err
+        assert ("链接" if broken == "link" else "必须是en或zh") in told
+        assert foreign(told) - {"language"} == set()
 
 
 def test_where_it_was_founded_and_who_may_go_is_said_in_its_language(tmp_path: Path) -> None:

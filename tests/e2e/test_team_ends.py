@@ -101,6 +101,36 @@ def test_waiting_for_what_is_stopped_says_so_and_how_to_start_it(tmp_path: Path)
         assert GUIDE in again.out
 
 
+def test_what_a_person_says_next_asks_a_provider_again_that_was_in_the_way(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    obliging: Script = {
+        ("manager", "planning"): [[step("send_message", "Tell ann.")]],
+        ("manager", "send_message"): [writes("ann", "I will.")],
+        ("manager", "reflection"): [[]],
+    }
+    with provider(Company(obliging)) as server:
+        new(home, tmp_path, "--person", "ann", **reached(server))
+        wrong = reached(server, "sk-wrong-0123456789")
+        assert greenroom(home, "talk", "--say", "A tea guide.", "--wait", cwd=here, **wrong).code == 4
+        asked = len(server.requests)
+        assert greenroom(home, "talk", "--say", "And soon.", "--wait", cwd=here, **wrong).code == 4
+        assert len(server.requests) > asked, "a fault that nobody has looked for again may be gone"
+        right = greenroom(home, "talk", "--say", "Please.", "--wait", cwd=here, **reached(server))
+    assert right.code == 0, right.err
+    assert "It stands still" not in right.err
+    assert right.out.count("I will.") == 3, "nothing that was asked for meanwhile is lost"
+
+
+def test_in_the_room_the_same_fault_is_said_again_after_each_thing_that_is_said(tmp_path: Path) -> None:
+    home, fault = tmp_path / "home", "It stands still: provider: "
+    with provider(Company(TEA)) as server:
+        new(home, tmp_path, "--person", "ann", **reached(server))
+        with Typing(home, "talk", cwd=str(tmp_path), **reached(server, "sk-wrong-0123456789")) as room:
+            for line in ("A tea guide.", "Please."):
+                room.says(line)
+                room.until(fault)
+
+
 def test_waiting_for_somebody_else_says_for_whom(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     asks: Script = {
@@ -113,6 +143,24 @@ def test_waiting_for_somebody_else_says_for_whom(tmp_path: Path) -> None:
         ended = greenroom(home, "talk", "--as", "ann", "--say", "Tea.", "--wait", cwd=here, **more)
     assert ended.code == 6
     assert "It waits for answers of: ben (1)." in ended.err
+
+
+def test_whoever_asked_hears_why_it_could_not_be_done_and_nobody_else(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    fails: Script = {
+        ("manager", "planning"): [[step("task_manager")]],
+        ("manager", "task_manager"): [{"action": "finish_task", "task_id": "t9"}],
+        ("manager", "reflection"): [[]],
+    }
+    with provider(Company(fails)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+        ended = greenroom(home, "talk", "--as", "ben", "--say", "Ben alone.", "--wait", cwd=here, **more)
+        hers = greenroom(home, "talk", "--as", "ann", "--inbox", "--output-format", "json", cwd=here, **more).json
+    assert ended.code == 1
+    assert "I could not do this: Ben alone." in ended.out
+    assert "The model's answer could not be used, 3 times. It was told:" in " ".join(ended.out.split())
+    assert "Ben alone." not in str(hers)
 
 
 def test_an_agent_with_the_name_of_a_person_who_comes_later_keeps_nobody_else_out(tmp_path: Path) -> None:
@@ -146,7 +194,8 @@ def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: 
         assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
         with Typing(home, "team", "start", "--max-tokens", "10", cwd=here, **more) as first:
             first.until(
-                "tea does not work: it has used up its tokens. Give it more: greenroom team start tea --max-tokens"
+                "tea does not work: its tokens do not suffice for the next step (10 left). "
+                "Give it more: greenroom team start tea --max-tokens"
             )
             assert first.ends() == 5
 
@@ -157,7 +206,7 @@ def test_a_limit_of_the_charter_is_said_to_be_there_and_resuming_promises_nothin
         more = reached(server)
         new(home, tmp_path, "--person", "ann", **more)
         charter.write_text(f"{charter.read_text()}\n[limits]\ntokens = 10\n")
-        said = f"it has used up its tokens. Its file allows no more: `tokens` below [limits] in {charter}. Write more"
+        said = f"step (10 left). Its file allows no more: `tokens` below [limits] in {charter}. Write more"
         asked = greenroom(home, "talk", "--say", "A tea guide, please.", "--wait", cwd=here, **more)
         assert (asked.code, said in " ".join(asked.err.split())) == (5, True), asked.err
         again = greenroom(home, "talk", "--wait", cwd=here, stdin="resume\n", **more)
@@ -195,3 +244,21 @@ def test_a_stop_while_a_model_is_asked_ends_it_with_success(tmp_path: Path) -> N
             assert first.ends() == 0
         shown = greenroom(home, "team", "status", "--output-format", "json", cwd=here, **more).json
     assert (shown["stands"], shown["owner"]) == ("paused", None), shown
+
+
+def test_a_stop_of_what_is_stopped_begins_nothing_where_it_still_runs(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        with Typing(home, "talk", cwd=here, **more) as ann:
+            ann.until("it works as long as you are here")
+            ann.says("A tea guide, please.")
+            server.wait_for(in_flight=1)
+            for _ in range(3):
+                assert greenroom(home, "team", "stop", cwd=here, **more).code == 0
+        told = greenroom(home, "events", "last", "--output-format", "stream-json", cwd=here, **more)
+    types = [str(one["type"]) for one in told.lines]
+    since = types[types.index("TeamPaused") :]
+    assert since.count("TeamPaused") == 3
+    assert not {"StepStarted", "TeamResumed"} & {*since}, since

@@ -61,7 +61,7 @@ class Clone:
     def asks(self) -> tuple[Ended, str]:
         """The agent is asked, and calls the tool; how it ended, and what the model was told."""
         with provider(looks_it_up()) as fake:
-            ended = self.types("run", "Weather?", "--agent", "bob", **reached(fake))
+            ended = self.types("run", "--question", "Weather?", "--agent", "bob", **reached(fake))
             return ended, json.dumps([one.body["messages"] for one in fake.requests], ensure_ascii=False)
 
 
@@ -123,7 +123,7 @@ def test_an_agent_that_is_changed_by_an_agent_loses_its_trust(clone: Clone) -> N
     file.write_text(EVE.replace("Help.", "Obey."))  # but a command might
     with provider(looks_it_up()) as fake:
         refused = clone.types("run", "Help.", "--agent", "eve", **reached(fake))
-        caller = clone.types("run", "Weather?", "--agent", "bob", **reached(fake))
+        caller = clone.types("run", "--question", "Weather?", "--agent", "bob", **reached(fake))
     assert refused.code == 3
     assert "The agent 'eve' is from " in refused.err
     assert caller.code == 0
@@ -144,7 +144,7 @@ def test_a_ledger_that_cannot_be_read_stops_a_run_and_trusts_nothing(clone: Clon
 
 
 def test_the_first_run_lists_what_is_brought_and_asks(clone: Clone) -> None:
-    words = ("run", "Weather?", "--agent", "bob")
+    words = ("run", "--question", "Weather?", "--agent", "bob")
     with provider(looks_it_up()) as fake:
         here = {"cwd": str(clone.root), "HOME": str(clone.home), **reached(fake)}
         with Typing(clone.home, *words, **here) as run:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import count
 
 import pytest
 
+from greenroom.abilities.skills.planned.skills.reflection import ANEW
 from greenroom.abilities.skills.planned.skills.send_message import LONGEST
 from greenroom.abilities.tools.long_tail import long_tail
 from greenroom.core.base.ids import AgentId
@@ -126,6 +128,33 @@ async def test_two_who_look_back_and_send_each_other_the_same_again_are_brought_
             assert await asyncio.wait_for(here.rest(), 30) == "idle"
             looked = [(await here.did(one)).count("reflection") for one in (BOSS, ADA)]
             assert all(4 * number <= one <= 8 * number for one in looked), looked
+
+
+async def test_two_who_tell_each_other_something_new_for_ever_are_brought_to_an_end() -> None:
+    """No letter is like another, so each wants something new: but since a person spoke they have said a lot."""
+    number = count()
+
+    def more(other: str) -> Line:
+        return lambda _: said("send_message", message(other, text=f"One more thought, number {next(number)}."))
+
+    lines: Lines = {
+        (who, skill): [line]
+        for who, other in (("boss", "ada"), ("ada", "boss"))
+        for skill, line in (
+            ("planning", said("planning", [step("send_message"), step("reflection")])),
+            ("send_message", more(other)),
+            ("process_message", said("process_message", "I see.")),
+            ("reflection", said("reflection", [step("send_message"), step("reflection")])),
+        )
+    }
+    specs = {"boss": planner("boss", manager=True, turn=SHORT), "ada": planner("ada", turn=SHORT)}
+    request = SendMessage(task_id=T1, receiver=(BOSS, ADA), message="Tea.", need_reply=True, kind="request", sender=KIM)
+    async with crowd(lines, specs=specs) as here:
+        await here.work(group=["ada"])
+        await here.runtime.ask(here.team, request)
+        assert await asyncio.wait_for(here.rest(), 30) == "idle"
+        looked = [(await here.did(one)).count("reflection") for one in (BOSS, ADA)]
+        assert all(4 <= one <= ANEW + 3 * 4 for one in looked), looked
 
 
 @pytest.mark.req("MAS-178", "MAS-179")

@@ -115,7 +115,7 @@ def test_the_board_has_a_note_of_every_skill_that_ended(language: str) -> None:
         assert notes[agent][: len(wanted)] == wanted
 
 
-@pytest.mark.req("MAS-7", "MAS-73", "MAS-76", "MAS-77", "MAS-229", "MAS-230", "MAS-272", "MAS-273")
+@pytest.mark.req("MAS-7", "MAS-73", "MAS-76", "MAS-77", "MAS-229", "MAS-230", "MAS-273")
 def test_nothing_is_left_open_no_step_no_wait_no_letter_no_reservation(language: str) -> None:
     assert story(language).left == NOTHING_LEFT
 

@@ -45,7 +45,7 @@ def standing(world: World, task_id: TaskId) -> Standing | None:
         return Standing(word="working")
     paused = _paused(world, task)
     if paused is not None:
-        return Standing(word=_PAUSES.get(paused.partition(":")[0], "paused"), why=paused)
+        return Standing(word=pause_word(paused), why=paused)
     if _moves(world, task_id) or _helped(world, task):
         return Standing(word="working")
     question = next(_asked_of_people(world, task), None)
@@ -54,6 +54,11 @@ def standing(world: World, task_id: TaskId) -> Standing | None:
     if any(timer_id(one, "wait") in world.timers for one in _chain(world, task)):
         return Standing(word="working")
     return Standing(word="idle", why="nobody has anything to do")
+
+
+def pause_word(why: str) -> Word:
+    """What a pause for this reason is called."""
+    return _PAUSES.get(why.partition(":")[0], "paused")
 
 
 def _paused(world: World, task: Task) -> str | None:

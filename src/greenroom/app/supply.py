@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 OPENAI: Final = "greenroom.adapters.models.openai"
 MILLION: Final = 1_000_000
+ROLES: Final = ("", "strong", "fast")
+"""Names of models that mean whatever the settings say, or what is at hand."""
+
 DEEPEST: Final = 8
 """How often one name may stand for another."""
 
@@ -101,10 +104,22 @@ class Supply:
         """The model or group that a role, or no name at all, stands for today."""
         seen = name
         for _ in range(DEEPEST):
-            if seen in self._settings.groups or seen not in ("", "strong", "fast"):
+            if seen in self._settings.groups or seen not in ROLES:
                 return seen
             seen = self._role(seen)
         raise WorldFault(f"The model {name!r} stands for itself in a circle. `greenroom config show` shows how.")
+
+    def misnamed(self, name: str) -> str:
+        """Why nothing is behind a name, whichever keys are at hand; empty for what may be there."""
+        groups = self._settings.groups
+        for one in groups[name].models if name in groups else (name,):
+            if one in groups or one in ROLES:
+                continue
+            try:
+                split(one, self._known)
+            except WorldFault as fault:
+                return str(fault)
+        return ""
 
     def _member(self, member: str, group: str) -> tuple[str, ...]:
         if member in self._settings.groups:

@@ -42,6 +42,19 @@ DECIDING = [
     ("deno.json", DENO, DENO.replace("deno test", "true")),
     ("deno.json", DENO, f"// a comment\n{DENO.replace('deno test', 'true')}"),
     ("composer.json", COMPOSER, COMPOSER.replace("phpunit", "true")),
+    ("Cargo.toml", CARGO, f"{CARGO}\n[dev-dependencies]\npretty_assertions = {{ path = 'vendor/pa' }}\n"),
+    ("Cargo.toml", CARGO, f"{CARGO}\n[target.'cfg(unix)'.dependencies]\nx = {{ version = '1', package = 'y' }}\n"),
+    ("Cargo.toml", CARGO, f"{CARGO}\n[workspace.dependencies]\nx = {{ git = 'https://example.org/x' }}\n"),
+    ("pom.xml", POM, POM.replace("<dependencies/>", "<dependencies><a><systemPath>x</systemPath></a></dependencies>")),
+    (
+        "build.gradle",
+        GRADLE,
+        GRADLE.replace("    imp", "    testImplementation 'a:b:1' }; test { enabled = false\n    imp"),
+    ),
+    ("build.gradle", GRADLE, GRADLE.replace("    imp", "    testImplementation files('fake.jar')\n    imp")),
+    ("Package.swift", SWIFT, SWIFT.replace("])", '    .package(path: "fake"),\n])')),
+    ("deno.json", DENO, DENO.replace('"jsr:a"', '"./fake.ts"')),
+    ("composer.json", COMPOSER, COMPOSER.replace("{", '{"repositories": [{"type": "path"}], ', 1)),
     ("a.csproj", "<Project/>", "<Project><IsTestProject>false</IsTestProject></Project>"),
 ]
 HARMLESS = [
@@ -50,6 +63,12 @@ HARMLESS = [
     ("pom.xml", POM, POM.replace("<dependencies/>", "<dependencies><a/></dependencies>")),
     ("build.gradle", GRADLE, GRADLE.replace("    imp", "    testImplementation 'c:d:2'\n    imp")),
     ("build.gradle.kts", GRADLE, GRADLE.replace("    imp", '    implementation("c:d:2")\n    imp')),
+    (
+        "build.gradle.kts",
+        GRADLE,
+        GRADLE.replace("    imp", "    testImplementation(platform(libs.junit.bom))\n    imp"),
+    ),
+    ("Cargo.toml", CARGO, CARGO + "serde = { version = '1', features = ['derive'], workspace = true }\n"),
     ("mix.exs", MIX, MIX.replace("      {:plug", '      {:jason, "~> 1.4"},\n      {:plug').replace('"1.0"', '"1.1"')),
     ("go.mod", GO, GO.replace(")\n", "\td.com/e v0.1.0 // indirect\n)\n")),
     ("Package.swift", SWIFT, SWIFT.replace("])", '    .package(url: "b", from: "1"),\n])')),
@@ -121,6 +140,43 @@ def test_a_new_file_that_a_program_reads_unasked_is_a_judge() -> None:
 def test_a_plugin_that_a_project_brings_to_pytest_is_a_setting_of_checks(path: str, text: str) -> None:
     assert meddled([Changed(path=path, before=b"", after=text.encode())])
     assert not meddled([Changed(path=path, before=text.encode(), after=f"{text}\n[other]\na = 1\n".encode())])
+
+
+NODE = """{"name": "a", "scripts": {"test": "npm run unit", "unit": "node t.js"}, "dependencies": {"a": "^1.0.0"}}"""
+PROJECT = """[project]
+name = "a"
+readme = { file = "README.md" }
+dependencies = ["b>=1"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "counts"),
+    [
+        ("package.json", NODE, NODE.replace("node t.js", "true"), True),
+        ("web/package.json", NODE, NODE.replace('"unit": ', '"preunit": "true", "unit": '), True),
+        ("package.json", NODE, NODE.replace(', "unit": "node t.js"', ""), True),
+        ("package.json", NODE, NODE.replace('"unit": ', '"start": "node .", "unit": '), False),
+        ("package.json", NODE, NODE.replace('"^1.0.0"', '"^2.0.0", "b": "1.x || >=2"'), False),
+        ("package.json", NODE, NODE.replace("^1.0.0", "file:./fake"), True),
+        ("package.json", NODE, NODE.replace("^1.0.0", "somebody/fake"), True),
+        ("package.json", NODE, NODE.replace('"name"', '"overrides": {"a": "1"}, "name"'), True),
+        ("pyproject.toml", PROJECT, PROJECT.replace("b>=1", 'b>=1", "c==2'), False),
+        ("pyproject.toml", PROJECT, PROJECT.replace("README.md", "docs/readme.md"), False),
+        ("pyproject.toml", PROJECT, PROJECT.replace("b>=1", 'b>=1", "pytest @ file:///fake'), True),
+        ("pyproject.toml", PROJECT, f"{PROJECT}\n[tool.uv.sources]\npytest = {{ path = 'fake' }}\n", True),
+        ("pyproject.toml", PROJECT, f"{PROJECT}\n[tool.poetry.group.dev.dependencies]\na = {{ path = 'x' }}\n", True),
+        ("pyproject.toml", PROJECT, f"{PROJECT}\n[tool.poetry.group.dev.dependencies]\na = '^1'\n", False),
+        ("pyproject.toml", PROJECT, f"{PROJECT}\n[tool.pdm.scripts]\ntest = 'true'\n", True),
+        ("pyproject.toml", PROJECT, f"{PROJECT}\n[tool.hatch.envs.default.scripts]\ntest = 'true'\n", True),
+        ("pyproject.toml", PROJECT, f"{PROJECT}\n[tool.poe.tasks]\ntest = 'true'\n", True),
+    ],
+)
+def test_scripts_and_what_comes_from_elsewhere_are_settings_of_checks(
+    path: str, before: str, after: str, counts: bool
+) -> None:
+    assert before != after
+    assert bool(meddled([Changed(path=path, before=before.encode(), after=after.encode())])) is counts
 
 
 @given(st.sampled_from((*PARTS, *DEPENDS, "build.gradle.kts", "other.txt")), st.binary(max_size=300))

@@ -170,3 +170,10 @@ def test_a_thousand_tests_are_all_followed_and_their_folder_is_asked_once() -> N
     found = closure([Check(name="unit", line="python3 -m unittest -s tests", kind="test", why="")], look)
     assert (found.cut, found.check_of("tests/test_999.py")) == (False, "unit")
     assert look.asked < 1100, "each name once, and not for each name the whole folder"
+
+
+def test_the_scripts_that_a_line_calls_are_followed_where_nobody_has_said_what_it_means() -> None:
+    look = Table({"package.json": '{"scripts": {"unit": "node ci/run.js"}}', "ci/run.js": "", "app.js": ""})
+    found = closure([Check(name="mine", line="npm run unit", kind="test", why="w.", own=True)], look)
+    assert found.check_of("ci/run.js") == "mine"
+    assert not found.check_of("app.js")

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.comparing import compared, entry, in_a_sentence
+from greenroom.abilities.checks.ids_of_tests import UNNAMED, unnamed
 from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, CheckKind, Compared, Ran, Report, Word
 
 WORDS: st.SearchStrategy[Word] = st.sampled_from(["passed", "failed", "skipped"])
+FAILED: Word = "failed"
 TESTS = st.dictionaries(st.sampled_from([f"t.py::test_{n}" for n in range(8)]), WORDS)
 
 
@@ -147,3 +149,29 @@ def test_a_report_is_told_in_a_line() -> None:
         "c: 1 pass, 1 newly fails, 1 already fails; c: could not run (It is gone); c: passes"
     )
     assert in_a_sentence(Report(tree="t")) == "No check was run."
+
+
+def test_one_more_that_fails_is_new_also_where_none_is_named() -> None:
+    one, two = dict.fromkeys(unnamed(1), FAILED), dict.fromkeys(unnamed(2), FAILED)
+    worse = compared(ran(one, passed=2), ran(two, passed=1))
+    assert (worse.new, worse.old, worse.fewer) == ((f"{UNNAMED} (2)",), (f"{UNNAMED} (1)",), 0)
+    better = compared(ran(two, passed=1), ran(one, passed=2))
+    assert (better.new, better.mended, better.gone, better.fewer) == ((), (f"{UNNAMED} (2)",), (), 0)
+
+
+def test_fewer_tests_are_counted_in_a_run_that_fails_too() -> None:
+    red = ran({AS_A_WHOLE: "failed"}, passed=3)
+    assert compared(red, ran({AS_A_WHOLE: "failed"}, passed=2)).fewer == 1
+
+
+def test_a_file_that_could_be_read_again_is_mended_and_not_gone() -> None:
+    found = compared(ran({"t.py": "failed", "u.py::a": "passed"}), ran({"t.py::a": "passed", "u.py::a": "passed"}))
+    assert (found.mended, found.gone, found.relieved) == (("t.py",), (), ())
+
+
+def test_where_one_new_file_cannot_be_read_and_so_nothing_runs_no_other_test_is_gone() -> None:
+    base = ran({"t.py::a": "passed", "t.py::b": "passed"}, exact=True)
+    found = compared(base, ran({"new.py": "failed"}, exact=True))
+    assert (found.new, found.gone, found.fewer) == (("new.py",), (), 0)
+    beside = compared(base, ran({"new.py": "failed", "t.py::a": "passed"}, exact=True))
+    assert (beside.gone, beside.fewer) == (("t.py::b",), 0), "who goes on in spite of it has no such excuse"

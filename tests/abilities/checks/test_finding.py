@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.finding.below import projects_below
-from greenroom.abilities.checks.finding.found import found
+from greenroom.abilities.checks.finding.found import found, meant
+from greenroom.core.ports.checks import Check
 from tests.abilities.checks.shelves import Table
 
 ODD = st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
@@ -62,7 +63,7 @@ def lines(files: dict[str, str | bytes], *folders: str) -> list[str]:
         ({"justfile": "@test *args: build\n    prove {{args}}\nbuild:\n    cc x\n"}, ["just test"]),
         ({"Makefile": "test:\n\tpython -m pytest -q\n", "pytest.ini": ""}, ["python3 -m pytest"]),
         ({"Makefile": "test:\n\tcargo test --all\n", "Cargo.toml": ""}, ["cargo test --offline"]),
-        ({"go.mod": "module x\n"}, ["go test ./...", "go vet ./..."]),
+        ({"go.mod": "module x\n"}, ["go test -v ./...", "go vet ./..."]),
         ({"Gemfile": "", "spec/a_spec.rb": "", ".rubocop.yml": ""}, ["bundle exec rspec", "bundle exec rubocop"]),
         ({"Rakefile": "", "test/a.rb": ""}, ["rake test"]),
         ({"pom.xml": "", "mvnw": ""}, ["./mvnw -o -B test"]),
@@ -173,3 +174,23 @@ def test_a_file_that_is_put_where_a_recipe_includes_everything_is_a_part_of_it(l
     (after,) = found(Table({**files, "mk/z.mk": "SHELL = /bin/true\n"}))
     assert "A = 1" in before.means
     assert before.digest != after.digest
+
+
+NODE = '{"scripts": {"test": "npm run unit", "unit": "node t.js", "unit:quick": "node q.js", "other": "x"}}'
+
+
+@pytest.mark.parametrize(
+    ("line", "means"),
+    [
+        ("npm test", "test: npm run unit\nunit: node t.js"),
+        ("npm run unit:quick && npm run --silent unit", "unit:quick: node q.js\nunit: node t.js"),
+        ("pnpm unit", "unit: node t.js"),
+        ("make lint", "lint:\nshellcheck x"),
+        ("node t.js", ""),
+    ],
+)
+def test_what_a_line_stands_for_is_known_whoever_has_named_it(line: str, means: str) -> None:
+    look = Table({"package.json": NODE, "Makefile": "lint:\n\tshellcheck x\n"})
+    for name in (line, "quick"):
+        told = meant(Check(name=name, line=line, kind="test", why="w.", own=True), look)
+        assert [one.strip() for one in told.splitlines()] == means.splitlines()

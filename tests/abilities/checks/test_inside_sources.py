@@ -69,12 +69,47 @@ class Sum:
         (RUST.replace("super::*;\n", "super::*;\n    use crate::fake::{x, add};\n"), ("add (added)",)),
         (RUST.removesuffix("}\n") + "    fn add(a: i32) -> i32 { a }\n}\n", ("add (added)",)),
         ("pub fn add(a: i32) -> i32 { a }\n", ("adds", "more", "the part for tests")),
+        (f"macro_rules! assert_eq {{ ($($x:tt)*) => {{{{}}}} }}\n{RUST}", ("assert_eq! (added)",)),
+        (f"use crate::fake::assert_eq;\n{RUST}", ("assert_eq! (added)",)),
+        (f"macro_rules! sums {{ () => {{}} }}\n{RUST}", ()),
+        (f"{RUST}\npub fn more(a: i32) -> i32 {{ add(add(a)) }}\n", ()),
     ],
 )
 def test_tests_of_rust_beside_their_source_are_told_apart(after: str, told: tuple[str, ...]) -> None:
     assert changed_in_rust(RUST.encode(), after.encode()) == told
     found = changed_inside([Changed(path="src/lib.rs", before=RUST.encode(), after=after.encode())])
     assert [one.apart for one in found] == ([False] if told else [])
+
+
+ABOVE = """//! Sums.
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+const BRACE: (char, &str, [u8; 2]) = ('}', "};", [0; 2]);
+
+pub fn add(a: i32) -> i32 { a + 1 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        (ABOVE.replace("a + 1", "1 + a") + "\npub fn none() {}\n", ()),
+        (ABOVE.replace("[0; 2]", "[0; 1]"), ("the part for tests",)),
+        (ABOVE.replace("mod tests;", 'mod tests { const A: &str = r#"}"#; /* } */ }'), ("the part for tests",)),
+        (ABOVE.replace("#[cfg(test)]\nmod tests;\n", ""), ("the part for tests",)),
+    ],
+)
+def test_a_part_for_tests_ends_where_it_ends(after: str, told: tuple[str, ...]) -> None:
+    assert changed_in_rust(ABOVE.encode(), after.encode()) == told
+
+
+def test_a_macro_that_judges_counts_in_a_source_without_tests_too() -> None:
+    made = b"macro_rules! assert { ($($x:tt)*) => {} }\nmacro_rules! own { () => {} }\nmod sums;\n"
+    assert changed_in_rust(b"mod sums;\n", made) == ("assert! (added)",)
+    assert changed_in_rust(made, made + b"fn a() {}\n") == ()
 
 
 def test_a_source_of_rust_without_tests_has_none_to_change() -> None:

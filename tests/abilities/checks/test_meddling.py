@@ -124,3 +124,27 @@ def test_what_is_changed_of_the_judges_is_said(
     path: str, before: str | None, after: str | None, told: list[str]
 ) -> None:
     assert said(path, before, after) == told
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "counts"),
+    [
+        ("vendor/github.com/stretchr/testify/require/require.go", b"x", True),
+        ("pkg/_vendor/assertpy.py", b"x", True),
+        ("vendor/example.org/new/new.go", None, False),
+        ("vendor/modules.txt", b"x", False),
+        ("src/vendors.py", b"x", False),
+        ("shop/vendor/views/list.py", b"x", False),
+    ],
+)
+def test_code_of_others_that_is_changed_may_judge(path: str, before: bytes | None, counts: bool) -> None:
+    found = meddled([Changed(path=path, before=before, after=b"y")])
+    assert [one.doubtful for one in found] == ([True] if counts else [])
+
+
+@pytest.mark.parametrize(
+    "path", ["x-1.0.dist-info/entry_points.txt", "src/x.egg-info/PKG-INFO", "lib/X.EGG-INFO/a.txt"]
+)
+def test_what_says_which_plugins_a_package_brings_sets_up_checks(path: str) -> None:
+    (found,) = meddled([Changed(path=path, after=b"[pytest11]")])
+    assert found.said == f"{path}, which sets up checks, was added."

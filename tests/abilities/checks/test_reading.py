@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.abilities.checks.ids_of_tests import unnamed
 from greenroom.abilities.checks.reading.findings import findings
 from greenroom.abilities.checks.reading.junit import junit
 from greenroom.abilities.checks.reading.lines import counted, named
@@ -72,6 +73,26 @@ def test_a_report_names_every_test_as_pytest_is_told_to_run_it() -> None:
             {"one": "passed", "two": "failed"},
         ),
         ("rspec ./spec/a_spec.rb:3 # A does", {"./spec/a_spec.rb:3": "failed"}),
+        (
+            "FAIL: test_a (t.T.test_a)\nERROR: test_b (t.T.test_b)",
+            {"test_a (t.T.test_a)": "failed", "test_b (t.T.test_b)": "failed"},
+        ),
+        ("  ● Sums › adds\n  ● Console\n    ✕ adds (3 ms)", {"adds": "failed"}),
+        ("    ✔ takes\n    1) adds\n  1) Sums", {"takes": "passed", "adds": "failed"}),
+        (
+            "test_a (t.T.test_a)\nIt adds. ... ok\ntest_b (t.T.test_b) ... ok",
+            dict.fromkeys(("test_a (t.T.test_a)", "test_b (t.T.test_b)"), "passed"),
+        ),
+        ("1) FooTest::testAdds", {"FooTest::testAdds": "failed"}),
+        (
+            "[ERROR] a.Foo.adds -- Time elapsed: 0 s <<< FAILURE!\n[ERROR] Tests run: 3 <<< FAILURE! -- in a.Foo",
+            {"a.Foo.adds": "failed"},
+        ),
+        (
+            "FooTest > adds() FAILED\n  Failed Foo.Takes(a: 1) [3 ms]",
+            {"FooTest > adds()": "failed", "Foo.Takes(a: 1)": "failed"},
+        ),
+        (" ✓ src/a.test.ts (7 tests) 3ms\n   × adds 3ms\n✖ failing tests:", {"adds": "failed"}),
         ("nothing at all\nFAILED to do it\nok then\nlook at the ✖ here", {}),
     ],
 )
@@ -89,6 +110,20 @@ def test_lines_of_runners_name_their_tests(text: str, wanted: dict[str, str]) ->
         ("test result: ok. 5 passed; 0 failed; 2 ignored", 5, 0, 0),
         ("  7 passing (3ms)\n  1 failing", 7, 1, 0),
         ("we passed 3 rivers", 0, 0, 0),
+        ("      Tests  1 failed | 7 passed | 2 skipped (10)\n Test Files  1 failed | 2 passed (3)", 7, 1, 2),
+        ("Ran 7 tests in 0.001s\n\nOK", 7, 0, 0),
+        ("Ran 7 tests in 0.001s\n\nFAILED (failures=1, errors=1, skipped=1, expected failures=1)", 3, 2, 2),
+        ("FAILED (failures=1)", 0, 1, 0),
+        ("7 examples, 1 failure, 2 pending", 4, 1, 2),
+        ("[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 1 s -- in A", 0, 0, 0),
+        ("[WARNING] Tests run: 7, Failures: 1, Errors: 1, Skipped: 2", 3, 2, 2),
+        ("OK (7 tests, 9 assertions)", 7, 0, 0),
+        ("Tests: 7, Assertions: 9, Failures: 1, Skipped: 2.", 4, 1, 2),
+        ("Failed!  - Failed:     1, Passed:     7, Skipped:     2, Total:    10, Duration: 3 ms - a.dll", 7, 1, 2),
+        ("Test summary: total: 8, failed: 1, succeeded: 7, skipped: 0, duration: 1.2s", 7, 1, 0),
+        ("7 runs, 9 assertions, 1 failures, 1 errors, 1 skips", 4, 2, 1),
+        ("3 doctests, 7 tests, 1 failure, 2 excluded", 4, 1, 2),
+        ("ok | 7 passed | 0 failed (3ms)", 7, 0, 0),
     ],
 )
 def test_last_words_are_counted(text: str, passed: int, failed: int, skipped: int) -> None:
@@ -155,3 +190,10 @@ def test_a_check_that_could_not_run_says_why(ended: Ended, text: str, reason: st
 def test_any_output_can_be_read(text: str, report: str, code: int, kind: CheckKind) -> None:
     read = outcome(check(kind), exited(code), text, report)
     assert (read.outcome == "passed") <= (code == 0)
+
+
+def test_what_fails_and_is_only_counted_has_an_id_too() -> None:
+    read = outcome(check(), exited(1), "Tests: 2 failed, 1 passed, 3 total")
+    assert (read.outcome, read.passed, set(read.tests)) == ("failed", 1, set(unnamed(2)))
+    partly = outcome(check(), exited(1), "Tests: 2 failed, 1 passed, 3 total\n  ● Sums › adds")
+    assert set(partly.tests) == {"adds", *unnamed(1)}

@@ -84,7 +84,7 @@ async def opened(workspace: GitWorkspace, run: str = "r1") -> Worktree:
 async def worked(worktree: Worktree, key: str = "k1", step: str = "ann#1", summary: str = "Some work") -> Recorded:
     """What was done in a worktree, as a commit."""
     made = await worktree.commit(Mark(run="r1", key=key, agent="ann", task="t1", step=step, summary=summary))
-    assert made is not None
+    assert made.commit
     return made
 
 

@@ -13,7 +13,7 @@ import pytest
 from greenroom.adapters.git import hooked, running, undoing, writing
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.journal import Paper
-from greenroom.core.ports.workspace import Applied, Undone, WorkspaceFault
+from greenroom.core.ports.workspace import Applied, Clash, Clashes, Undone, WorkspaceFault
 from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.killed import copied, live
 from tests.adapters.git.person import Person, opened, worked
@@ -47,18 +47,41 @@ async def test_their_index_is_free_while_hooks_run(person: Person) -> None:
     assert (person.root / "other").read_text() == "theirs\n"
 
 
-async def test_a_hook_that_changes_files_and_says_no_to_the_way_back_leaves_all_as_it_was(person: Person) -> None:
+@pytest.mark.parametrize("ends", [0, 1], ids=["committed", "refused"])
+async def test_what_is_saved_while_hooks_run_and_not_committed_is_an_edit_of_theirs(person: Person, ends: int) -> None:
+    hook(person, "pre-commit", f"echo my own line >>a.txt; exit {ends}")
+    workspace, _, applied = await brought(person)
+    if ends:
+        with pytest.raises(WorkspaceFault, match="The commit was refused"):
+            await workspace.commit(applied.id, "Do it")
+    else:
+        made = await workspace.commit(applied.id, "Do it")
+        assert "my own line" not in person.git("show", f"{made.commit}:a.txt")
+    before = tree_of(person.root), person.git("log", "--format=%H")
+    undone = await workspace.undo(applied.id)
+    assert undone == Clashes(clashes=(Clash(path="a.txt", why=undoing.EDITED),))
+    assert (tree_of(person.root), person.git("log", "--format=%H")) == before
+    assert (person.root / "a.txt").read_text().endswith("my own line\n")
+
+
+async def test_a_hook_that_changes_files_and_says_no_to_the_way_back_has_changed_those_and_nothing_else(
+    person: Person,
+) -> None:
     workspace, _, applied = await brought(person)
     await workspace.commit(applied.id, "Do it")
     person.git("commit", "--quiet", "--allow-empty", "--message", "another")
     refusing = hook(person, "pre-commit", "echo nothing to commit; echo changed >>a.txt; rm -f go/old.txt; exit 1")
-    before = tree_of(person.root), status(person), person.git("log", "--format=%H")
-    with pytest.raises(WorkspaceFault, match=r"takes it back was refused.*all is as it was") as caught:
+    before, log = tree_of(person.root), person.git("log", "--format=%H")
+    with pytest.raises(WorkspaceFault, match=r"(?s)takes it back was refused.*But 'a.txt' stays as it lies") as caught:
         await workspace.undo(applied.id, revert=True)
     assert caught.value.reason == "hook"
-    assert (tree_of(person.root), status(person), person.git("log", "--format=%H")) == before
+    assert (person.root / "a.txt").read_text().endswith("changed\n"), "that may be what a person has saved"
+    assert (status(person), person.git("log", "--format=%H")) == (" M a.txt\n", log)
     assert not [one.name for one in (person.root / ".git").iterdir() if one.name.endswith((".lock", "REVERT_HEAD"))]
     refusing.unlink()
+    assert isinstance(await workspace.undo(applied.id, revert=True), Clashes)
+    person.git("checkout", "a.txt")
+    assert tree_of(person.root) == before
     assert isinstance(await (await person.workspace()).undo(applied.id, revert=True), Undone)
     assert status(person) == ""
 
@@ -169,9 +192,9 @@ def closing(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """The disk is full when what was undone is to be done again."""
     again = undoing._applied_again
 
-    async def closed(house: House, paper: Paper) -> None:
+    async def closed(house: House, paper: Paper, why: WorkspaceFault) -> WorkspaceFault:
         with patch.object(writing, "os", Closed(room)):
-            await again(house, paper)
+            return await again(house, paper, why)
 
     monkeypatch.setattr(undoing, "_applied_again", closed)
 

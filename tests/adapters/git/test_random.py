@@ -51,7 +51,7 @@ async def _one(root: Path, tracked: Edits, work: Edits, edits: Edits) -> Literal
     put(person.root, edits)
     before = tree_of(person.root)
     tip = await worktree.commit(Mark(run="r1", key="k1"))
-    if tip is None:
+    if not tip.commit:
         return "nothing"
     said = await workspace.apply("r1", worktree.base, tip.commit)
     if isinstance(said, Clashes):

@@ -39,7 +39,7 @@ async def test_what_a_commit_holds_can_be_read(person: Person, tmp_path: Path) -
     worktree = await theirs.open("run", "main", snapshot.commit)
     write(worktree.folder, "a.py", b"A = 2\r\n")
     made = await worktree.commit(Mark(run="run", key="1"))
-    assert made is not None
+    assert made.commit
     wanted = ["a.py", "link", "missing", "a*"]
     assert await theirs.contents(snapshot.commit, wanted) == {"a.py": b"A = 1\n"}, (
         "links are no files, names no patterns"

@@ -119,8 +119,8 @@ def test_names_may_stand_between_commas(folders: Folders) -> None:
         ("max_output: 1.5", ", line 2: `max_output` must be a whole number from 1 on, not 1.5."),
         ("effort: most", ", line 2: `effort` must be one of 'low', 'medium', 'high', not 'most'."),
         ("streaming: yes", ", line 2: `streaming` must be true or false, not 'yes'."),
-        ("tools: 3", ", line 2: `tools` must be a list of names, like [one, two], not 3."),
-        ("tools: [3]", ", line 2: `tools` must be a text of one line that is not empty, not [3]."),
+        ("tools: 3", ', line 2: `tools` must be a list of names, like ["one", "two"], not 3.'),
+        ("tools: [3]", ', line 2: `tools` must be a list of names, like ["one", "two"], not [3].'),
         (
             "groups: [reed]",
             ", line 2: `groups` must be a list of some of read, edit, command, browser, web, mcp, memory",

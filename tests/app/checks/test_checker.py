@@ -261,3 +261,14 @@ async def test_without_a_base_whatever_fails_counts_but_for_what_is_flaky(tmp_pa
     assert first.compared is not None
     assert (first.compared.flaky, first.compared.new, first.clean) == ((AS_A_WHOLE,), (), True)
     assert (second.outcome, second.clean, second.compared) == ("failed", False, None)
+
+
+async def test_what_a_check_of_ones_own_stands_for_is_bound_too(tmp_path: Path) -> None:
+    written(tmp_path, {"Makefile": "test:\n\tgrep -q good app.txt\n", "app.txt": "good"})
+    own = Check(name="unit", line="make test", kind="test", why="You said so.", own=True)
+    async with checker(tmp_path, own) as checks:
+        base = only(await checks.baseline(Shelf()))
+        assert only(await checks.run((), Shelf())).digest == base.digest
+        written(tmp_path, {"Makefile": "test:\n\ttrue\n", "app.txt": "bad"})
+        one = only(await checks.run((), Shelf()))
+    assert (one.outcome, one.digest == base.digest) == ("passed", False)

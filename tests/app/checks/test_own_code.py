@@ -67,7 +67,7 @@ async def test_where_the_copy_goes_first_on_the_path_it_is_what_is_tested(tmp_pa
     line = f"{python} -m unittest discover -s tests"
     async with job(tmp_path, line, {"sums.py": APP, "tests/test_sums.py": TEST}) as work:
         work.writes("sums.py", APP.replace("a + b", "0"))
-        assert verdict_of(await work.delivers()).missing == ["'quick' fails: the check as a whole."]
+        assert verdict_of(await work.delivers()).missing == ["'quick' fails: test_add (test_sums.T.test_add)."]
         work.writes("sums.py", APP.replace("a + b", "b + a"))
         assert verdict_of(await work.delivers()).state == "verified"
 

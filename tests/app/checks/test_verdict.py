@@ -256,6 +256,8 @@ def test_a_check_whose_only_test_is_flaky_is_not_called_red_on_the_base() -> Non
         (evolve(compared(new=(AS_A_WHOLE,)), outcome="could_not_run"), False),
         (evolve(compared(new=(AS_A_WHOLE,)), outcome="failed", passed=3), True),  # what is new is not covered by them
         (evolve(LINTED, compared=Compared(new=("x",))), True),
+        (evolve(compared(new=(AS_A_WHOLE,), fewer=1), outcome="failed", passed=3), False),
+        (compared(gone=("t.py::a",)), False),
         (compared(old=("t.py::b",)), True),
     ],
 )
@@ -264,3 +266,48 @@ def test_tests_that_pass_only_beside_those_of_the_work_prove_nothing(alone: Chec
     found = judged(Story().checked(BASE, base=True).edit().checked(CLEAN), evolve(NEW, restored=restored))
     assert found.verified is proves
     assert all("passes only beside the test files of the work" in one for one in found.missing)
+
+
+FLOOR = evolve(compared(new=(AS_A_WHOLE,)), outcome="failed", passed=3)
+"""All old tests pass, and what is new is not covered by them."""
+
+
+def test_old_tests_that_do_not_cover_what_is_new_clear_a_changed_judge_too() -> None:
+    story = Story().checked(BASE, base=True).edit().checked(CLEAN)
+    for alone, state in ((FLOOR, "verified"), (evolve(FLOOR, passed=0), "unproven")):
+        restored = Report(tree="other", checks=(alone,))
+        assert judged(story, evolve(NEW, meddled=(EDITED,), restored=restored)).state == state
+
+
+def test_tests_that_are_added_may_cover_what_was_not_covered_on_the_base() -> None:
+    story = Story().checked(BASE, base=True).edit().checked(compared(mended=(AS_A_WHOLE,)))
+    for passed, state in ((3, "verified"), (0, "unproven")):
+        alone = evolve(compared(old=(AS_A_WHOLE,)), outcome="failed", passed=passed)
+        assert judged(story, evolve(NEW, restored=Report(tree="put back", checks=(alone,)))).state == state
+
+
+def test_what_passes_now_and_fails_with_the_old_tests_was_not_mended() -> None:
+    story = Story().checked(BASE, base=True).edit().checked(compared(mended=("t.py::a", "t.py::b")))
+    for old, proves in ((("t.py::a",), False), (("t.py::c",), True)):
+        restored = Report(tree="put back", checks=(compared(old=old),), fresh=True)
+        found = judged(story, evolve(NEW, restored=restored))
+        assert found.verified is proves
+        assert all("put back as they were: t.py::a. Tests were changed" in one for one in found.missing)
+
+
+def test_numbers_are_no_lies_where_nobody_counts() -> None:
+    says = Delivered(tree="new", says="All 12 tests pass.", facts=Facts(exists=among([])))
+    silent = evolve(CLEAN, passed=0)
+    assert judged(Story().edit().checked(silent), says).verified
+    assert judged(Story().edit().checked(evolve(CLEAN, passed=11)), says).claims == (
+        "It says that 12 tests pass; in the run that counts it were 11.",
+    )
+    lint = verdict([RUFF], Story().edit().checked(LINTED).steps, says)
+    assert lint.claims == ("It says that 12 tests pass; in the run that counts it were 0.",), "there are none at all"
+
+
+def test_tests_that_are_deleted_are_lost_only_where_nobody_counts_them() -> None:
+    gone = evolve(NEW, deleted=("t.sh was deleted.",))
+    assert judged(Story().edit().checked(CLEAN), gone).verified
+    found = judged(Story().edit().checked(evolve(CLEAN, passed=0)), gone)
+    assert (found.verified, found.lost, found.changed) == (False, True, ("t.sh was deleted.",))

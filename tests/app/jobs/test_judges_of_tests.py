@@ -54,6 +54,19 @@ LIES = {
     ),
 }
 
+DRAWN = (
+    "import app\nfrom hypothesis import given, strategies as st\n\n\n@given(st.integers())\ndef test_add(a):\n"
+    "    assert app.add(a, 1) == a + 1\n"
+)
+DRAWS_NOTHING = (
+    "class strategies:\n    integers = staticmethod(int)\n\n\ndef given(_):\n    return lambda test: lambda: None\n"
+)
+LIES["a module in the place of what tests are made with"] = (
+    {"conftest.py": "", ".gitignore": ".hypothesis/\n", "tests/test_add.py": DRAWN},
+    {"app.py": BROKEN, "hypothesis.py": DRAWS_NOTHING},
+    "hypothesis.py, which takes the place of the installed 'hypothesis' when checks run, was added.",
+)
+
 
 @pytest.mark.parametrize("case", LIES)
 async def test_work_that_bends_what_its_tests_rest_on_is_not_verified(tmp_path: Path, case: str) -> None:

@@ -52,6 +52,27 @@ def test_a_name_stands_for_what_the_settings_say(settings: Settings, name: str, 
     assert supply(settings).meaning(name) == meaning
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", ""),
+        ("fast", ""),
+        ("groq:m", ""),
+        ("ours:m", ""),
+        ("duo", ""),
+        ("opnai:m", "There is no provider 'opnai'. Did you mean `openai`"),
+        ("nonsense", "'nonsense' names no provider."),
+        ("bad", "There is no provider 'opnai'."),
+    ],
+)
+def test_behind_a_name_nothing_is_known_to_be_also_without_keys(name: str, why: str) -> None:
+    groups = {"duo": GroupSetting(models=("groq:m", "fast", "bad")), "bad": GroupSetting(models=("opnai:m",))}
+    settings = Settings(groups=groups, providers={"ours": ProviderSettings(base_url="http://127.0.0.1:1/v1")})
+    found = supply(settings, {}).misnamed(name)
+    assert found.startswith(why)
+    assert bool(found) == bool(why)
+
+
 @pytest.mark.req("AG-127", "AG-128")
 def test_without_settings_what_is_at_hand_is_the_normal_model() -> None:
     openai = provider("openai")

@@ -22,7 +22,7 @@ from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.log import Held, Lease, Snapshot
-from greenroom.core.rules.intents import AddTask, CancelTask, FinishTask
+from greenroom.core.rules.intents import CancelTask, FinishTask
 from greenroom.core.rules.steps import skills_of
 from greenroom.core.state.agent import AgentAdded
 from greenroom.core.state.spec import AgentSpec
@@ -94,6 +94,15 @@ def test_nobody_manages_who_is_not_there_or_no_manager() -> None:
         meant(evolve(CHARTER, managers=("writer",)))
     own = AgentSpec(name="boss", style="plan", manager=True)
     assert meant(evolve(CHARTER, managers=("boss",)), {"boss": own}).managers[0].language == "en"
+
+
+def test_all_who_cannot_manage_are_named_and_a_tool_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+    with pytest.raises(WorldFault, match=r"'a', so it cannot manage[^\n]*\n.*'writer' is no manager"):
+        meant(evolve(CHARTER, managers=("a", "manager", "writer")))
+    ann = Someone(name="ann", tools=("read_cod", "read_code"))
+    staff, charter = all_staff("en", {}), evolve(CHARTER, people=(ann,))
+    (person,) = founders_of(charter, staff, toolbox_of(tmp_path), settled=str, caps=Caps()).people
+    assert person.tools == ("read_code",)
 
 
 def test_a_charter_spends_no_more_than_the_person_allows() -> None:
@@ -261,16 +270,8 @@ async def test_an_organisation_is_found_without_reading_what_else_is_in_the_log(
         log.opened = 0
         assert await founded(runtime, Path("/w"), "tea") == team
         assert log.opened == 2, "the one that is over, and it"
-    finally:
-        await runtime.close()
-
-
-async def test_an_old_organisation_with_a_random_id_is_found_too() -> None:
-    runtime = Runtime(MemoryLog())
-    try:
-        base = AddTask(name="Base", intention="", manager=MANAGER, driver="manager", standing=True)
-        team = await runtime.create("tea", founders().members, kit=KIT, workspace="/w", begin=(base,))
-        await runtime.stop(team)
-        assert await founded(runtime, Path("/w"), "tea") == team
+        log.opened = 0
+        assert await founded(runtime, Path("/w"), "coffee") is None
+        assert log.opened == 0, "none is called so"
     finally:
         await runtime.close()

@@ -5,12 +5,15 @@ from collections.abc import Mapping
 import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.organisation import people
+from greenroom.app.organisation.allowance import HOPS
 from greenroom.app.organisation.letters import approval_of
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.people import HumanAgent, meeting_place, person_of
 from greenroom.app.runtime import Runtime
+from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused
-from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, StepId, SubtaskId, ThreadId
+from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, StepId, SubtaskId, ThreadId, task_budget
 from greenroom.core.base.records import Data
 from greenroom.core.rules.intents import (
     AddAgent,
@@ -19,8 +22,11 @@ from greenroom.core.rules.intents import (
     AnswerApproval,
     AssignSubtask,
     FinishTask,
+    PauseTask,
     QueueSteps,
     ReportStage,
+    ResumeTask,
+    SetLimits,
     StagePlan,
     StartStage,
     SubtaskPlan,
@@ -33,6 +39,36 @@ from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, WU, Asking,
 
 async def said(house: Office) -> list[Message]:
     return [one async for one in house.runtime.archive(house.team, "message") if isinstance(one, Message)]
+
+
+async def test_whatever_a_person_does_lets_agents_write_to_each_other_as_often_as_before() -> None:
+    async with office() as house:
+        base = task_budget(BASE)
+        await house.ann.say("Tea.", MANAGER)
+        budget = (await house.world()).budgets[base]
+        assert (budget.limits.hops, budget.spent.hops) == (HOPS, 1)
+        await house.runtime.ask(house.team, SetLimits(budget_id=base, limits=Limits(hops=1, money=7)))
+        await house.ben.say("Cake.", MANAGER)
+        assert (await house.world()).budgets[base].limits == Limits(hops=1 + HOPS, money=7)
+
+
+async def test_whatever_a_person_does_lets_go_on_what_a_provider_held_up_and_nothing_else() -> None:
+    async with office() as house:
+        await house.runtime.ask(house.team, AddTask(name="Cake", intention="Cake.", manager=MANAGER, group=(WU,)))
+        await house.runtime.ask(house.team, PauseTask(task_id=BASE, why="provider: The key is wrong."))
+        await house.runtime.ask(house.team, PauseTask(task_id=T2, why="limit: t2 money"))
+        await house.ann.say("Tea.", MANAGER)
+        tasks = (await house.world()).tasks
+        assert (tasks[BASE].paused, tasks[T2].paused) == (None, "limit: t2 money")
+
+
+async def test_that_others_have_let_it_go_on_meanwhile_is_no_fault_of_whoever_said_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with office() as house:
+        monkeypatch.setattr(people, "tried_again", lambda _: (ResumeTask(task_id=BASE),))
+        await house.ann.say("Tea.", MANAGER)
+        assert [one.message for one in await said(house)] == ["Tea."]
 
 
 def by_hand(work: Work, state: StepWord, result: Data | None, error: str = "") -> Step:
@@ -75,7 +111,7 @@ async def test_a_request_is_sent_first_and_then_written_down() -> None:
         }
 
 
-@pytest.mark.req("MAS-233", "MAS-234")
+@pytest.mark.req("MAS-233")
 async def test_a_person_is_an_agent_like_any_other_and_has_a_task_group_and_steps() -> None:
     async with office() as house:
         await house.writes(ANN, "Good morning.")

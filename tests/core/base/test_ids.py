@@ -24,6 +24,7 @@ def test_an_owner_is_read_back_from_an_id() -> None:
     waiting = ids.waiting_id(ids.message_id(ANN, 5), BOB)
     assert waiting == "ann>5:bob"
     assert (ids.waiter_of(waiting), ids.awaited_of(waiting)) == (ANN, BOB)
+    assert ids.sender_of(ids.message_id(ANN, 5)) == ANN
     assert ids.agent_of(ids.step_id(BOB, 1)) == BOB
     assert ids.task_of(ids.stage_id(ids.task_id(3), 2)) == "t3"
 
@@ -44,6 +45,12 @@ def test_an_owner_is_read_back_from_an_id() -> None:
         ("TOM", "\u03a4\u039f\u041c", True),
         ("\u0442\u043e\u0440\u0430", "\u03c4\u03bf\u03c1\u03b1", True),
         ("анна", "ann", False),
+        ("NINA", "\u039d\u0399\u039d\u0391", True),
+        ("HANK", "\u0397\u0391\u039d\u039a", True),
+        ("zoe", "\u0396\u039f\u0395", True),
+        ("BEH", "\u0412\u0415\u041d", True),
+        ("KAY", "\u039a\u0391\u03a5", True),
+        ("KAV", "\u039a\u0391\u03a5", False),
     ],
 )
 def test_names_can_be_taken_for_each_other_whatever_their_letters_case_and_form(

@@ -24,6 +24,7 @@ from greenroom.core.rules.intents import (
     StartStage,
     UpdateWorkingMemory,
 )
+from greenroom.core.state.message import MessageSent
 from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import StepQueued, Terms
@@ -48,6 +49,7 @@ from tests.core.house import (
 GUEST = AgentId("guest")
 SPEC = AgentSpec(name="Guest")
 HOUSE = AgentSpec(name="x", kind="system")
+ZED, PERSON = AgentId("zed"), AgentSpec(name="Zed", kind="human")
 
 
 @pytest.mark.req("MAS-33", "MAS-102")
@@ -143,6 +145,31 @@ def test_letters_from_and_to_a_removed_agent_are_settled() -> None:
     assert {one.message for one in house.world.mail.values()} == {"when?", "who?"}
     house.do(RemoveAgent(agent_id=HUE))
     assert not house.world.mail
+
+
+def test_a_step_that_waits_for_a_yes_is_asked_of_somebody_else_when_who_was_asked_leaves() -> None:
+    house = House.furnished().do(AddAgent(agent_id=ZED, spec=PERSON)).queue(ANN)
+    house.start(ANN, terms=Terms(effect="effectful", verdict="ask", question="may I?", digest="d"))
+    house.do(RemoveAgent(agent_id=HUE))
+    (letter,) = house.world.mail.values()
+    assert (letter.receiver, letter.message, letter.data) == ((ZED,), "may I?", {"approval_id": "ann#1?1"})
+    house.do(RemoveAgent(agent_id=ZED))
+    assert not house.world.mail, "nobody is there to be asked"
+    house.do(AddAgent(agent_id=GUEST, spec=PERSON))
+    assert [one.receiver for one in house.world.mail.values()] == [(GUEST,)]
+    house.answer(ANN, by=GUEST)
+    assert not house.world.mail
+
+
+def test_people_hear_that_what_they_wrote_to_who_leaves_is_not_read() -> None:
+    house = House.furnished().queue(CY)
+    for text, sender in (("which\ntea?", HUE), ("what?", ANN)):
+        house.do(SendMessage(task_id=T1, receiver=(CY,), message=text, need_reply=True, sender=sender), by=SYSTEM)
+    house.do(RemoveAgent(agent_id=CY))
+    (told,) = [one.message for one in house.happened(MessageSent)]
+    assert (told.sender_id, told.receiver, told.kind) == (CY, (HUE,), "instruction")
+    assert told.message == "cy will not answer: the agent was removed. You wrote: which\ntea?"
+    assert told.data == {"instruction": "remove_agent", "agent_id": CY, "about": "which\ntea?"}
 
 
 def test_an_agent_can_be_another_one_from_its_next_step_on() -> None:

@@ -61,10 +61,11 @@ def test_a_paused_team_starts_nothing_and_goes_on_when_told() -> None:
     assert house.next(ANN) == "ann#1"
 
 
-def test_pausing_again_keeps_the_first_reason() -> None:
-    house = House.furnished().do(PauseTeam(why="tea")).do(PauseTeam(why="cake"))
-    assert not house.happened(TeamPaused)
-    assert house.world.team.paused == "tea"
+def test_pausing_again_is_in_the_log_and_starts_nothing() -> None:
+    house = House.furnished().queue(ANN).do(PauseTeam(why="tea")).do(PauseTeam(why="cake"))
+    assert [one.why for one in house.happened(TeamPaused)] == ["cake"]
+    assert house.world.team.paused == "cake"
+    assert house.next(ANN) is None
 
 
 def test_pausing_now_interrupts_what_runs_and_queues_it_again() -> None:

@@ -16,24 +16,27 @@ from greenroom.app.organisation.chartering import Wish, write_charter
 from greenroom.app.organisation.founding import found
 from greenroom.app.organisation.names import BASE, KIT
 from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.organisation.typed import Looks
 from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
-from greenroom.app.talks.typed.people import Gone
+from greenroom.app.talks.typed.people import Gone, Nobody
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.log import Held
-from greenroom.core.rules.intents import AddParticipants, SendMessage
+from greenroom.core.rules.intents import AddParticipants, AddTask, RemoveAgent, SendMessage
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.commands import chat
 from greenroom.interfaces.cli.display.output import Console, Output
 from greenroom.interfaces.cli.display.progress import Quiet
 from greenroom.interfaces.cli.display.reasons import Way
+from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs import listening
 from greenroom.interfaces.cli.runs.fates import fate_of
 from greenroom.interfaces.cli.runs.listening import Ear, Keeper
 from greenroom.interfaces.cli.runs.means import Means
+from greenroom.interfaces.cli.runs.room import Room
 from greenroom.interfaces.cli.runs.session import Door, Stop
 from tests.app.organisation.office import ANN, BEN, MANAGER, WU, founders, office
 from tests.interfaces.cli.conftest import Type
@@ -55,6 +58,29 @@ async def test_it_waits_only_for_people() -> None:
         way = Way(name="tea", start="start", keys={})
         fate = fate_of(await house.world(), Standing(word="waiting", why=""), (), "en", way)
         assert fate.reasons == ("It waits for answers of: ann (1), ben (1).",)
+
+
+async def test_nothing_that_is_typed_is_done_for_who_was_let_go(tmp_path: Path) -> None:
+    async with office() as house:
+        ear = Ear(door_of(house.runtime, tmp_path), house.ben)
+        await ear.open()
+        room = Room(door_of(house.runtime, tmp_path), house.ben, ear, Nobody())
+        await house.runtime.ask(house.team, RemoveAgent(agent_id=BEN))
+        assert await room.act(Looks(what="notices")) == Exit.USAGE, "it was not heard yet"
+        await ear.caught_up()
+        for line in ("who", "tell ann: Hi"):
+            assert await room.do(line) == Exit.USAGE
+        assert [one.split(".")[0] for one in room.wrong.splitlines()] == ["You have left tea"] * 3
+        await ear.close()
+
+
+async def test_tasks_that_are_stuck_are_named_in_the_order_in_which_they_were_made() -> None:
+    async with office() as house:
+        tea = AddTask(name="Tea", intention="Tea.", manager=MANAGER, group=(WU,), driver="manager")
+        await house.runtime.ask(house.team, *[tea] * 10)
+        way = Way(name="tea", start="start", keys={})
+        fate = fate_of(await house.world(), Standing(word="idle", why=""), (), "en", way)
+        assert [one.split()[1] for one in fate.reasons] == [f"t{number}" for number in range(2, 12)]
 
 
 class Watched(MemoryLog):
@@ -131,11 +157,12 @@ class Typist:
     remembered: ClassVar[list[str]] = []
 
     def __init__(self, *given: object) -> None:
-        self._before = cast("Callable[[], AsyncIterator[str]]", given[3])
+        self._before = cast("Callable[[], AsyncIterator[str]] | None", given[3])
 
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Gone:
         """Look, and leave."""
-        self.remembered.extend([line async for line in self._before()])
+        if self._before is not None:
+            self.remembered.extend([line async for line in self._before()])
         return Gone()
 
     def stop(self) -> None:

@@ -46,7 +46,7 @@ def test_a_run_is_told_in_chinese_sentences(story: list[Told]) -> None:
     [
         (OwnerChanged(at=1, epoch=2, owner="vm:77:ab"), "vm上的进程77接管了团队"),
         (TeamPaused(at=1, why=STOPPED), "团队已暂停：已被人停止"),
-        (TaskPaused(at=1, task_id=TaskId("t1"), why="limit: team tokens"), "任务t1已暂停：Token已用完"),
+        (TaskPaused(at=1, task_id=TaskId("t1"), why="limit: team tokens"), "任务t1已暂停：剩余Token不足以进行下一步"),
         (TeamResumed(at=1), "团队继续"),
         (TaskResumed(at=1, task_id=TaskId("t1")), "任务t1继续"),
         (AgentRemoved(at=1, agent_id=AgentId("ben"), why="done"), "离开：done"),
@@ -67,7 +67,7 @@ def test_what_is_rare_has_chinese_words_too(event: Event, sentence: str) -> None
 @pytest.mark.parametrize(
     ("why", "english", "chinese"),
     [
-        ("limit: team money", "it has used up its money", "费用已用完"),
+        ("limit: team money", "its money does not suffice for the next step", "剩余费用不足以进行下一步"),
         ("limit: t2 millis", "it has used up its working time", "工作时间已用完"),
         ("provider: The key is wrong.", "provider: The key is wrong", "模型服务: The key is wrong"),
         (STOPPED, "stopped by a person", "已被人停止"),
@@ -83,5 +83,9 @@ def test_what_has_used_up_its_means_is_given_more_and_all_else_is_resumed() -> N
     assert still("limit: team money", "en", way).endswith("Give it more: start tea --max-cost …")
     assert "`tokens` below [limits] in /w/tea.toml" in still("limit: team tokens", "en", way)
     assert "/w/tea.toml" not in still("limit: t2 tokens", "en", way), "what a task may spend is not said there"
+    poor = Way(name="tea", start="start tea", keys={}, left={"money": "$0.57"})
+    assert "does not suffice for the next step ($0.57 left). Give" in still("limit: team money", "en", poor)
+    assert "剩余费用不足以进行下一步（剩余$0.57）。" in still("limit: team money", "zh", poor)
+    assert "$0.57" not in still("limit: t2 money", "en", poor), "that is the team's"
     assert still("limit: team steps", "en", way).endswith("`resume` lets it go on.")
     assert still("lunch", "zh", way) == "已暂停：lunch。输入resume继续。"

@@ -54,27 +54,46 @@ TOOLS: Final = (
     *("pytest", "ruff", "mypy", "coverage", "pyright", "basedpyright", "tox", "nox", "black", "flake8", "pylint"),
     "isort",
 )
+RECIPES: Final = (("hatch", "envs"), ("pdm", "scripts"), ("poe",), ("taskipy",), ("rye", "scripts"))
+"""Tables in which tools have what a command of theirs stands for."""
+
+PYTHON_NEEDS: Final = (
+    *(("project", "optional-dependencies"), ("dependency-groups",), ("tool", "uv", "sources")),
+    *(("tool", "poetry", "dependencies"), ("tool", "poetry", "group"), ("tool", "poetry", "dev-dependencies")),
+)
 SECTIONS: Final = ("tool:pytest", "pytest", "mypy", "flake8", "coverage", "pylint", "isort", "tox", "aliases")
 NODE: Final = (
     *("jest", "mocha", "vitest", "ava", "tap", "c8", "nyc", "babel", "eslintConfig", "eslintIgnore", "prettier"),
-    *("stylelint", "xo", "standard", "lint-staged"),
+    *("stylelint", "xo", "standard", "lint-staged", "overrides", "resolutions"),
 )
+NODE_NEEDS: Final = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+HOOKS: Final = ("pre", "post", "install", "dependencies")
+"""How scripts begin that are run unasked, before or after others."""
+
 PLUGINS: Final = "pytest11"
 """Under this name a package brings plugins to pytest."""
 
 CARGO: Final = ("lib", "bin", "test", "bench", "example", "profile", "patch", "replace", "lints")
+CARGO_NEEDS: Final = ("dependencies", "dev-dependencies", "build-dependencies", "target")
 CARGO_PACKAGE: Final = ("build", "autotests", "autobins", "autobenches", "autoexamples", "workspace", "metadata")
 CARGO_WORKSPACE: Final = ("members", "exclude", "default-members", "lints", "metadata")
 DENO: Final = ("tasks", "test", "lint", "fmt", "bench", "compilerOptions", "include", "exclude", "unstable")
-COMPOSER: Final = ("scripts", "autoload-dev", "config")
+COMPOSER: Final = ("scripts", "autoload-dev", "config", "repositories")
 POM: Final = frozenset({"dependencies", "dependencyManagement", "version", "description", "name", "url"})
 LONGEST: Final = 2_000_000
 
+PLACES: Final = frozenset({"path", "git", "url", "file", "package", "registry"})
+ELSEWHERE: Final = re.compile(r"^(?:\.|/|file:|link:|portal:|git)|@ ?file:|git\+|^https?:.*gz$|^[\w.-]+/[\w.-]+$")
+"""How a dependency says that it is not what its name is elsewhere: it lies in a folder, or somebody else has it."""
+
 DEPENDS: Final[Mapping[str, re.Pattern[str]]] = {
-    "build.gradle": re.compile(r"^\s*(?:\w*[iI]mplementation|api|\w*[cC]ompileOnly|\w*[rR]untimeOnly|version)\b.*$"),
+    "build.gradle": re.compile(
+        r"^\s*(?:\w*[iI]mplementation|api|\w*[cC]ompileOnly|\w*[rR]untimeOnly)[ \t(]+(?:platform\()?"
+        r"(?:\"[\w.:+-]*\"|'[\w.:+-]*'|libs\.[\w.]+)\)*\s*$|^\s*version\s*=?\s*[\"'][\w.+-]*[\"']\s*$"
+    ),
     "mix.exs": re.compile(r"^\s*\{:\w+,\s*\"[^\"]*\"(?:,\s*only:[^}]*)?\},?\s*$|^\s*version:\s*\"[^\"]*\",?\s*$"),
     "cmakelists.txt": re.compile(r"^\s*(?:find_package|target_link_libraries)\s*\([^()]*\)\s*$", re.IGNORECASE),
-    "package.swift": re.compile(r"^\s*\.(?:package|product)\(.*\),?\s*$"),
+    "package.swift": re.compile(r"^\s*\.(?:package|product)\((?![^()]*\bpath:)[^()]*\),?\s*$"),
     "go.mod": re.compile(r"^\s*(?:require\s+)?[\w.~/-]+\s+v\d\S*(?:\s*//.*)?$|^\s*(?:require\s*\(|\)|//.*)?\s*$"),
 }
 """Lines that only name what is needed: whoever adds a dependency has changed no judge."""
@@ -98,6 +117,21 @@ def part_for_checks(name: str, content: bytes | None) -> bytes:
     return "\n".join(line.rstrip() for line in text.splitlines() if not lines.match(line)).encode()
 
 
+def same_for_checks(name: str, before: bytes | None, after: bytes | None) -> bool:
+    """Whether what decides about checks in a file of this name is as it was. Scripts that are only added decide
+    nothing, unless they are run unasked."""
+    if part_for_checks(name, before) != part_for_checks(name, after):
+        return False
+    if name.lower() != "package.json":
+        return True
+    old, new = _scripts(before), _scripts(after)
+    return old == {key: line for key, line in new.items() if key in old or key.startswith(HOOKS)}
+
+
+def _scripts(content: bytes | None) -> Data:
+    return table(json_object((content or b"").decode("utf-8-sig", "replace")), "scripts")
+
+
 def _kind(name: str) -> str:
     return name.lower().removesuffix(".kts")
 
@@ -107,7 +141,10 @@ def _pyproject(text: str) -> Data | None:
     if not every and text.strip():
         return None
     plugins = (table(every, "project", "entry-points", PLUGINS), table(every, "tool", "poetry", "plugins", PLUGINS))
-    return {**{key: table(every, "tool", key) for key in TOOLS}, PLUGINS: list(plugins)}
+    tables = (table(every, *path) for path in PYTHON_NEEDS)
+    recipes = {".".join(path): table(every, "tool", *path) for path in RECIPES}
+    needs = [_elsewhere(one) for one in (table(every, "project").get("dependencies"), *tables)]
+    return {**{key: table(every, "tool", key) for key in TOOLS}, **recipes, PLUGINS: list(plugins), "needs": needs}
 
 
 def _setup_cfg(text: str) -> Data:
@@ -122,15 +159,31 @@ def _cargo(text: str) -> Data | None:
         return None
     package = {key: table(every, "package").get(key) for key in CARGO_PACKAGE}
     workspace = {key: table(every, "workspace").get(key) for key in CARGO_WORKSPACE}
-    return {**{key: every.get(key) for key in CARGO}, "package": package, "workspace": workspace}
+    needs = [_elsewhere(table(every, key)) for key in CARGO_NEEDS]
+    needs.append(_elsewhere(table(every, "workspace", "dependencies")))
+    return {**{key: every.get(key) for key in CARGO}, "package": package, "workspace": workspace, "needs": needs}
 
 
-def _keys(*keys: str) -> Callable[[str], Data | None]:
-    """These keys of a file in JSON. One that cannot be read (it may have comments in it) counts whole."""
+def _elsewhere(value: object, at: str = "") -> dict[str, object]:
+    """What of this names a place, however deep: a dependency by its version alone is not in it."""
+    if isinstance(value, Mapping) and not PLACES.isdisjoint(value):
+        return {at: value}
+    if isinstance(value, Mapping):
+        return {name: one for key in value for name, one in _elsewhere(value[key], f"{at}.{key}").items()}
+    if isinstance(value, list):
+        return {f"{at}.{one}": one for one in value if isinstance(one, str) and ELSEWHERE.search(one)}
+    return {at: value} if isinstance(value, str) and ELSEWHERE.search(value) else {}
+
+
+def _keys(*keys: str, needs: tuple[str, ...] = ()) -> Callable[[str], Data | None]:
+    """These keys of a file in JSON, and what it `needs` from elsewhere. One that cannot be read (it may have comments
+    in it) counts whole."""
 
     def read(text: str) -> Data | None:
         every = json_object(text)
-        return None if not every and text.strip() else {key: every.get(key) for key in keys}
+        if not every and text.strip():
+            return None
+        return {**{key: every.get(key) for key in keys}, "needs": [_elsewhere(table(every, key)) for key in needs]}
 
     return read
 
@@ -144,7 +197,7 @@ def _pom(text: str) -> Data | None:
         root = parser.close()
     except (ParseError, ValueError, RecursionError):
         return None
-    kept = [one for one in root if _tag(one) not in POM]
+    kept = [one for one in root if _tag(one) not in POM or any(_tag(inner) == "systemPath" for inner in one.iter())]
     return {"parts": [b" ".join(tostring(one).split()).decode("utf-8", "replace") for one in kept]}
 
 
@@ -155,10 +208,10 @@ def _tag(element: Element) -> str:
 PARTS: Final[Mapping[str, Callable[[str], Data | None]]] = {
     "pyproject.toml": _pyproject,
     "setup.cfg": _setup_cfg,
-    "package.json": _keys(*NODE),
+    "package.json": _keys(*NODE, needs=NODE_NEEDS),
     "cargo.toml": _cargo,
-    "deno.json": _keys(*DENO),
-    "deno.jsonc": _keys(*DENO),
+    "deno.json": _keys(*DENO, needs=("imports",)),
+    "deno.jsonc": _keys(*DENO, needs=("imports",)),
     "composer.json": _keys(*COMPOSER),
     "pom.xml": _pom,
 }

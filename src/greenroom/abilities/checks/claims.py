@@ -19,6 +19,8 @@ DONE: Final = re.compile(
     re.IGNORECASE,
 )
 REMOVED: Final = re.compile(r"\b(?:deleted|removed)\b|(?:删除|移除|删掉)", re.IGNORECASE)
+WHERE: Final = re.compile(r"\b(?:from|in|of|inside|within)\b|[从在]", re.IGNORECASE)
+WHERE_AFTER: Final = re.compile(r"\s*(?:中|里|内|的)")
 OPEN: Final = re.compile(
     r"\b(?:not|no|never|without|none|cannot|can't|couldn't|didn't|don't|doesn't|isn't|should|would|could|if|when|once|"
     r"until|before|unless|to verify|make sure|ensure|need|needs|todo|plan|planned|will|might|may|please|you can|try|"
@@ -106,12 +108,13 @@ LISTED: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 class Facts:
     """What is known. `exists` is asked about paths of the delivered tree.
 
-    `passed` counts the tests that passed in the checks that count, None if there is no clean receipt; `added` those
-    that the base had not, None if nobody has counted.
+    `passed` counts the tests that passed in the checks that count, None if there is no clean receipt; `counted` says
+    that these are all, for not every runner counts. `added` are those that the base had not, None if nobody counts.
     """
 
     exists: Callable[[str], bool]
     passed: int | None = None
+    counted: bool = True
     added: int | None = None
 
 
@@ -177,8 +180,14 @@ def _files(said: str, facts: Facts) -> Iterator[str]:
         there = facts.exists(path)
         if done and not there:
             yield f"It speaks of {path!r} as done, and there is no such file."
-        elif gone and there:
+        elif gone and there and not _is_where(said, start, end):
             yield f"It says that {path!r} was deleted, and it is still there."
+
+
+def _is_where(said: str, start: int, end: int) -> bool:
+    """Whether a file is where something was removed, and not what was removed."""
+    verbs = [one.end() for one in REMOVED.finditer(said, 0, start)]
+    return bool(WHERE.search(said, verbs[-1] if verbs else 0, start) or WHERE_AFTER.match(said, end))
 
 
 def _quoted(said: str) -> Iterator[tuple[str, int, int]]:
@@ -228,7 +237,7 @@ def _passing(said: str, facts: Facts) -> Iterator[str]:
             continue
         if facts.passed is None:
             yield f"It says that {number} tests pass, and no clean run of the checks on this tree proves it."
-        elif number > facts.passed:
+        elif facts.counted and number > facts.passed:
             yield f"It says that {number} tests pass; in the run that counts it were {facts.passed}."
 
 

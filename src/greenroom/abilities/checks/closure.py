@@ -16,9 +16,10 @@ from typing import Final
 
 from greenroom.abilities.checks.build_files import MAKEFILES, READ_BELOW, READ_HERE
 from greenroom.abilities.checks.command_lines import Command, as_called, commands, placed
+from greenroom.abilities.checks.finding.javascript import scripts_in
 from greenroom.abilities.checks.imported import asserts, imported
 from greenroom.abilities.checks.judge_names import CODE, USED
-from greenroom.abilities.checks.looking import Look
+from greenroom.abilities.checks.looking import Look, Place
 from greenroom.core.base.records import record
 from greenroom.core.ports.checks import Check
 
@@ -123,7 +124,7 @@ class _Following:
 
     def follow(self, check: Check, folder: str) -> None:
         self._check, self._top = check.name, folder
-        text = f"{check.line}\n{check.means}"
+        text = f"{check.line}\n{check.means or scripts_in(check.line, Place(self._look, folder))}"
         self._text(text if ".run(" not in text else f"{text}\n{as_called(text)}", folder)
         while self._left:
             self._file(*self._left.popleft())

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from greenroom.abilities.checks.ids_of_tests import own_name
+from greenroom.abilities.checks.ids_of_tests import PYTHON, is_named, own_name
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, Checked, CheckKind, Compared, Ran, Report, Word
 
+IN_A_FILE: Final = "::"
 ANY_NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+")
 """What may be another one each time in a name that was read from an output: a port, a date, an address."""
 
@@ -25,12 +26,13 @@ def compared(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
         new = frozenset({AS_A_WHOLE})  # it ends in another bad way, and names nothing that would explain it
     names, there = _tests(now), _tests(base)
     whole = _names_all(now) and (now.exact or any(word != "failed" for word in (*names.values(), *there.values())))
-    broken = tuple(
-        f"{name}::" for name in new if "::" not in name
-    )  # a file that cannot be read any more takes its tests with it
-    missed = {name for name in there if name not in names and not name.startswith(broken)} if whole else set()
+    broken = _unread(new)
+    missed = {name for name in there if not _is_there(name, names) and not name.startswith(broken)} if whole else set()
+    if _stopped(new, names):
+        missed = set()
     gone = _nowhere(missed, names.keys() - there.keys())
-    told = (bool(names) or now.outcome == "passed") and (base.exact or base.passed > 0)
+    told = (bool(names) or _ran(now) > 0 or now.outcome == "passed") and (base.exact or base.passed > 0)
+    told = told and not _stopped(new, names)
     skipped = {name for name in there if names.get(name) == "skipped" and there[name] != "skipped"}
     return Compared(
         new=_cut(new),
@@ -44,9 +46,25 @@ def compared(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
     )
 
 
+def _unread(failing: Iterable[str]) -> tuple[str, ...]:
+    """How the tests of files begin that cannot be read any more: those are not gone."""
+    return tuple(f"{name}{IN_A_FILE}" for name in failing if IN_A_FILE not in name)
+
+
+def _stopped(new: Iterable[str], names: Collection[str]) -> bool:
+    """Whether nothing ran because a file cannot be read any more: pytest then runs nothing of the others either."""
+    return any(name.endswith(PYTHON) for name in new) and not any(IN_A_FILE in name for name in names)
+
+
+def _is_there(name: str, names: Collection[str]) -> bool:
+    """Whether it is named, or is a file that could not be read and whose tests are."""
+    return name in names or (IN_A_FILE not in name and any(one.startswith(f"{name}{IN_A_FILE}") for one in names))
+
+
 def _tests(one: Ran) -> Mapping[str, Word]:
-    """Those that are tests: that a finding of a linter is gone is no loss."""
-    return {name: word for name, word in one.tests.items() if name != AS_A_WHOLE} if one.kind == "test" else {}
+    """Those that are tests, by name: that a finding of a linter is gone is no loss."""
+    named = {name: word for name, word in one.tests.items() if name != AS_A_WHOLE and is_named(name)}
+    return named if one.kind == "test" else {}
 
 
 def _nowhere(missed: Collection[str], added: Iterable[str]) -> set[str]:
@@ -74,7 +92,7 @@ def _names_all(one: Ran) -> bool:
 
 def _ran(one: Ran) -> int:
     """Tests that really ran, named or only counted."""
-    return one.passed + sum(word == "failed" for word in _tests(one).values())
+    return one.passed + (len(one.failing - {AS_A_WHOLE}) if one.kind == "test" else 0)
 
 
 def _cut(names: Iterable[str]) -> tuple[str, ...]:

@@ -7,12 +7,13 @@ What ran is known.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from greenroom.abilities.checks.command_lines import placed
 
 PYTHON: Final = ".py"
+UNNAMED: Final = "a test that it does not name"
 
 
 def own_name(test: str) -> str:
@@ -30,3 +31,13 @@ def files_of(tests: Iterable[str], folder: str = ".") -> frozenset[str]:
     """The Python files of these tests. Ids may be seen from the check's own folder, or from the root."""
     files = {one.partition("::")[0] for one in tests if "::" in one}
     return frozenset(path for one in files if one.endswith(PYTHON) for path in (one, placed(folder, one)))
+
+
+def unnamed(number: int) -> Iterator[str]:
+    """Ids for so many tests that a runner has only counted."""
+    return (f"{UNNAMED} ({one})" for one in range(1, number + 1))
+
+
+def is_named(test: str) -> bool:
+    """Whether it is known which test this is."""
+    return not test.startswith(UNNAMED)

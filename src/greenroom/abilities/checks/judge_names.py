@@ -75,6 +75,13 @@ IN_PART: Final = frozenset({"pyproject.toml", "setup.cfg", "package.json"})
 """Files of which only a part is for checks."""
 
 IGNORES: Final = ".gitignore"
+INSTALLED: Final = (".dist-info", ".egg-info")
+"""Folders that say which plugins a package brings: Python looks for them wherever it looks for modules."""
+
+VENDORED: Final = re.compile(
+    r"(?:^|/)(?:(?:_vendor|vendored|third_party|node_modules|site-packages)/|vendor/[^/]+/[^/]+/)"
+)
+"""Folders with code of others: what tests assert with may be among it. A `vendor` may also be who sells something."""
 
 
 def is_test(path: str) -> bool:
@@ -91,6 +98,7 @@ def is_set_up(path: str) -> bool:
     small = path.lower()
     name = PurePosixPath(small).name
     known = name in SET_UP or name.startswith(BEGINNINGS) or name.endswith(".pth")
+    known = known or any(part.endswith(INSTALLED) for part in PurePosixPath(small).parts)
     return known or small.endswith((".cargo/config.toml", ".cargo/config", ".config/nextest.toml"))
 
 
@@ -103,3 +111,8 @@ def in_part(path: str) -> str:
     """The name of a file of which a part sets up checks; empty for any other."""
     name = PurePosixPath(path).name.lower()
     return name if name in IN_PART else ""
+
+
+def is_vendored(path: str) -> bool:
+    """Whether a file is a source of others that lies in the project."""
+    return VENDORED.search(path.lower()) is not None and path.lower().endswith(CODE)

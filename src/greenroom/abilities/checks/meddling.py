@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Literal
 
-from greenroom.abilities.checks.build_files import has_parts, part_for_checks
+from greenroom.abilities.checks.build_files import has_parts, same_for_checks
 from greenroom.abilities.checks.closure import Closure
 from greenroom.abilities.checks.for_tests import made_for_tests
 from greenroom.abilities.checks.inside_sources import RUST, changed_doctests, changed_in_rust
-from greenroom.abilities.checks.judge_names import ignores, in_part, is_set_up, is_test
+from greenroom.abilities.checks.judge_names import ignores, in_part, is_set_up, is_test, is_vendored
 from greenroom.abilities.checks.python_tests import rewritten
 from greenroom.abilities.checks.shadowing import shadowed
 from greenroom.core.base.records import evolve, record
@@ -95,7 +95,7 @@ def _is_known_test(change: Changed, tests: Collection[str]) -> bool:
 def _same_part(change: Changed) -> bool:
     """Whether this is a file of which only a part is for checks, and that part is as it was."""
     name = PurePosixPath(change.path).name
-    return has_parts(name) and part_for_checks(name, change.before) == part_for_checks(name, change.after)
+    return has_parts(name) and same_for_checks(name, change.before, change.after)
 
 
 def _how(change: Changed) -> str:
@@ -120,6 +120,9 @@ def _found(change: Changed, tests: Collection[str]) -> Iterator[Meddled]:
         yield from _test(change, change.before)
     elif change.before is not None and made_for_tests(path, change.before):
         yield from (evolve(one, doubtful=True) for one in _test(change, change.before, f"{path}, made for tests"))
+    elif change.before is not None and is_vendored(path):
+        said = f"{path}, code of others with which checks may be made, was {how}."
+        yield Meddled(kind="set-up", path=path, said=said, doubtful=True)
 
 
 def _test(change: Changed, before: bytes, what: str = "") -> Iterator[Meddled]:

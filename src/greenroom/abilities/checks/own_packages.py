@@ -46,11 +46,11 @@ def imports_them(check: Check, own: str, place: Place) -> bool:
     """Whether a check imports what lies in the person's folder `own`, and not the same of the copy: that goes first
     where settings put it on the path, and the root does where a module is run or a conftest.py is there."""
     if own != ".":
-        return own not in set(_paths(place))
+        return own not in set(paths_of(place))
     return "-m" not in f"{check.line} {check.means}".split() and "conftest.py" not in place.names
 
 
-def _paths(place: Place) -> Iterator[str]:
+def paths_of(place: Place) -> Iterator[str]:
     """What the settings of pytest put first on the path."""
     tool = table(toml(place.text("pyproject.toml")), "tool")
     found = [table(tool, "pytest", "ini_options").get("pythonpath"), table(tool, "pytest").get("pythonpath")]

@@ -107,9 +107,8 @@ def refused(error: OSError) -> WorkspaceFault:
 
 def halfway(paper: Paper, found: Halfway) -> WorkspaceFault:
     """What is where, when there is no way on and none back. It stays written down as begun, so that it is ended."""
-    more = f" and {len(found.done) - NAMED} more" if len(found.done) > NAMED else ""
     how = "as before the work" if paper.state == "undoing" else "as the work has them"
-    where = f"{', '.join(map(repr, found.done[:NAMED]))}{more} {'is' if len(found.done) == 1 else 'are'} {how} already"
+    where = f"{some_of(found.done)} {'is' if len(found.done) == 1 else 'are'} {how} already"
     return WorkspaceFault(
         "disk",
         f"{_named(found.failed)} cannot be written ({found.failed.strerror}), and what was done by then could not be "
@@ -117,6 +116,12 @@ def halfway(paper: Paper, found: Halfway) -> WorkspaceFault:
         f"lost, both versions are kept in the repository ({applied_ref(paper.id)}). Make room or give the right: the "
         "next `apply`, `undo` or `run` here brings it to an end.",
     )
+
+
+def some_of(paths: Sequence[str]) -> str:
+    """Files in a sentence."""
+    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(map(repr, paths[:NAMED])) + more
 
 
 def _named(error: OSError) -> str:

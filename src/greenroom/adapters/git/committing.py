@@ -12,13 +12,13 @@ from greenroom.adapters.git.blobs import keep
 from greenroom.adapters.git.comparing import delta
 from greenroom.adapters.git.hook_files import filter_files
 from greenroom.adapters.git.house import House
-from greenroom.adapters.git.indexing import indexed_of
+from greenroom.adapters.git.indexing import indexed_of, states_in
 from greenroom.adapters.git.journal import Paper, save
-from greenroom.adapters.git.parting import Wanted, commit_apart, commit_paths, own_edits, settle
+from greenroom.adapters.git.parting import Wanted, commit_apart, commit_paths, is_committed, own_edits, settle
 from greenroom.adapters.git.planning import Change
 from greenroom.adapters.git.readiness import refuse_in_between
 from greenroom.adapters.git.refs import is_here, value_of
-from greenroom.adapters.git.states import State
+from greenroom.adapters.git.states import NOTHING, State
 from greenroom.adapters.git.trailers import message_of, trailers_of
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Committed, WorkspaceFault
@@ -43,12 +43,8 @@ async def commit(house: House, paper: Paper, message: str, *, hooks: bool = True
     await save(house, paper)
     mixed = await own_edits(house, head, _before(paper), paper.indexed)
     wanted = evolve(await _wanted(house, paper), message=_message(paper, message), hooks=hooks)
-    try:
-        made = await (commit_apart if mixed else commit_paths)(house, wanted)
-    finally:
-        paper = evolve(paper, changes=await as_they_lie(house, paper.changes))
-        await save(house, paper)
-    await save(house, evolve(paper, commit=made))
+    made = await (commit_apart if mixed else commit_paths)(house, wanted)
+    await save(house, evolve(paper, commit=made, changes=await _as_committed(house, paper.changes, made)))
     await settle(house, wanted, made)
     return Committed(commit=made, mixed=mixed)
 
@@ -101,14 +97,16 @@ async def commit_saying(house: House, word: str, value: str) -> str:
     return ""
 
 
-async def as_they_lie(house: House, changes: Sequence[Change]) -> tuple[Change, ...]:
-    """These changes, to what lies there now: what hooks have made of the files counts as ours, for a formatter is no
-    edit of a person."""
-    found = await asyncio.to_thread(_now, house, changes)
+async def _as_committed(house: House, changes: Sequence[Change], commit: str) -> tuple[Change, ...]:
+    """These changes, to what their commit has: what hooks have made of a file on the way into it counts as ours, for a
+    formatter is no edit of a person. What lies there otherwise may be one, so it stays one."""
+    found, known = await asyncio.to_thread(_now, house, changes), await states_in(house, commit)
     await keep(house, [content for _, content in found])
     return tuple(
-        evolve(one, after=state) if state.kind in ("file", "link", "none") else one
-        for one, (state, _) in zip(changes, found, strict=True)
+        [
+            evolve(one, after=now) if await is_committed(house, one.path, now, known.get(one.path, NOTHING)) else one
+            for one, (now, _) in zip(changes, found, strict=True)
+        ]
     )
 
 

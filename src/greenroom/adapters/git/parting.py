@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from greenroom.adapters.git.applying import ground_of
+from greenroom.adapters.git.applying import ground_of, some_of
 from greenroom.adapters.git.blobs import contents_of
 from greenroom.adapters.git.comparing import Delta
 from greenroom.adapters.git.files import told
@@ -27,9 +27,6 @@ from greenroom.adapters.git.seeding import copied, joined, listing, look_again
 from greenroom.adapters.git.states import NOTHING, State, same
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Clashes, WorkspaceFault
-
-NAMED = 5
-"""Files that are named; of more, how many there are."""
 
 
 class NothingToCommit(WorkspaceFault):
@@ -56,7 +53,7 @@ async def own_edits(house: House, head: str, then: Mapping[str, State], indexed:
     known, found = await states_in(house, head), list[str]()
     for one in indexed:
         last = known.get(one.path, NOTHING)
-        if not same(state_of(one), last) or not await _is_committed(house, one.path, then[one.path], last):
+        if not same(state_of(one), last) or not await is_committed(house, one.path, then[one.path], last):
             found.append(one.path)
     return tuple(sorted(found))
 
@@ -126,7 +123,7 @@ async def _staged(house: House, wanted: Wanted) -> Planned | Clashes:
     return await fitted(house, own, [one for one in wanted.deltas if one.path in own])
 
 
-async def _is_committed(house: House, path: str, then: State, last: State) -> bool:
+async def is_committed(house: House, path: str, then: State, last: State) -> bool:
     """Whether a file lay there as its commit has it, but for what git itself changes when it keeps it."""
     if not then.kind == last.kind == "file":
         return same(then, last)
@@ -139,11 +136,9 @@ async def _is_committed(house: House, path: str, then: State, last: State) -> bo
 
 
 def _inseparable(paths: Sequence[str]) -> WorkspaceFault:
-    every = list(dict.fromkeys(paths))
-    more = f" and {len(every) - NAMED} more" if len(every) > NAMED else ""
-    named = ", ".join(repr(one) for one in every[:NAMED]) + more
+    files = some_of([*dict.fromkeys(paths)])
     return WorkspaceFault(
         "mixed",
-        f"What you have not committed yourself in {named} cannot be told apart from the work. The files are applied: "
+        f"What you have not committed yourself in {files} cannot be told apart from the work. The files are applied: "
         "commit them yourself with 'git commit', or take them back with `greenroom undo`.",
     )

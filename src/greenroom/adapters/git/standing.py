@@ -39,7 +39,9 @@ class GitWorktrees:
         standing = await self._standing(place)
         if standing.precious and not discard:
             commits = [Clash(path="", why=f"not applied: {one}") for one in standing.unapplied]
-            return Clashes(clashes=(*commits, *(Clash(path=one, why="in no commit") for one in standing.dirty)))
+            files = [Clash(path=one, why="in no commit") for one in standing.dirty]
+            nowhere = [Clash(path=one.path, why="can be in no commit") for one in standing.left_out]
+            return Clashes(clashes=(*commits, *files, *nowhere))
         paper = paper_of(place)
         if paper is not None and not standing.orphan and standing.dirty:
             worktree, _ = await self._opened(place, paper)
@@ -75,12 +77,13 @@ class GitWorktrees:
             tip = await worktree.tip()
             if paper.thread == SCRATCH:
                 return evolve(told, tip=tip)
-            dirty = await worktree.dirty()
+            lying = await worktree.lying()
             unapplied = await forgetting.unapplied(house, paper.run, paper.base, [tip])
         except WorkspaceFault as fault:
             files = await asyncio.to_thread(_files, place / "tree")
             return evolve(told, dirty=files, orphan=f"Its repository cannot be used. {fault}")
-        return evolve(told, tip=tip, unapplied=tuple(unapplied), dirty=tuple(dirty[:MOST]))
+        found = {"dirty": lying.files[:MOST], "left_out": lying.left_out[:MOST]}
+        return evolve(told, tip=tip, unapplied=tuple(unapplied), **found)
 
     async def _opened(self, place: Path, paper: Paper) -> tuple[GitWorktree, House]:
         folder = place.parent.parent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from greenroom.adapters.git.applying import MEANWHILE, Halfway, finish, ground_of, halfway, moved, refused
-from greenroom.adapters.git.committing import as_they_lie, commit_here, commit_saying
+from greenroom.adapters.git.applying import MEANWHILE, Halfway, finish, ground_of, halfway, moved, refused, some_of
+from greenroom.adapters.git.committing import commit_here, commit_saying
 from greenroom.adapters.git.comparing import delta
 from greenroom.adapters.git.hooked import free_index
 from greenroom.adapters.git.house import House
@@ -109,9 +109,8 @@ async def _commit_taken_back(house: House, paper: Paper) -> None:
         if await value_of(house, "HEAD") == paper.commit:
             words = ("HEAD", paper.head, paper.commit) if paper.head else ("-d", "HEAD", paper.commit)
             await house.refs.ask("update-ref", "-m", f"greenroom: undo {paper.id}", *words)
-    except WorkspaceFault:
-        await _applied_again(house, paper)
-        raise
+    except WorkspaceFault as fault:
+        raise await _applied_again(house, paper, fault) from fault
     await put_back(house, paper.indexed)
 
 
@@ -126,9 +125,8 @@ async def _reverted(house: House, paper: Paper) -> Undone:
     wanted = await _wanted(house, paper)
     try:
         made = made or await _revert(house, paper, wanted)
-    except WorkspaceFault:
-        await _applied_again(house, paper)
-        raise
+    except WorkspaceFault as fault:
+        raise await _applied_again(house, paper, fault) from fault
     await settle(house, wanted, made)
     await save(house, evolve(paper, state="undone"))
     return Undone(paths=paper.paths, revert=made)
@@ -158,19 +156,23 @@ async def _revert(house: House, paper: Paper, wanted: Wanted) -> str:
         return wanted.head
 
 
-async def _applied_again(house: House, paper: Paper) -> None:
-    """Make the files what they were before somebody tried to undo it. What a hook has made of them meanwhile
-    goes, as in a commit that is never made."""
-    now = await as_they_lie(house, [evolve(one, after=one.before) for one in paper.changes])
-    turned = tuple(evolve(one, before=lies.after) for one, lies in zip(paper.changes, now, strict=True))
-    failed = await moved(house, evolve(paper, changes=turned).moves, paper.token)
+async def _applied_again(house: House, paper: Paper, why: WorkspaceFault) -> WorkspaceFault:
+    """Make the files what they were before somebody tried to undo it, and say `why` that is over. What was changed
+    meanwhile, by a hook or by a person, stays as it lies: nobody can tell who it was."""
+    left = await asyncio.to_thread(edited, ground_of(house), paper.changes)
+    rest = evolve(paper, changes=tuple(one for one in paper.changes if one.path not in left))
+    failed = await moved(house, rest.moves, paper.token)
     if isinstance(failed, Halfway):
         raise halfway(evolve(paper, state="applying"), failed)
     await save(house, evolve(paper, state="applied", reverting=False))
     if failed is not None:
         what = repr(failed.path) if isinstance(failed, Interfered) else str(failed)
-        why = f"The files are as before the work, and its commit is still there: the way back is closed ({what})."
-        raise WorkspaceFault("state", f"{why} Undo it again, and it goes on from there.")
+        told = f"The files are as before the work, and its commit is still there: the way back is closed ({what})."
+        return WorkspaceFault("state", f"{told} Undo it again, and it goes on from there.")
+    if not left:
+        return why
+    told = f"{why}\nBut {some_of(left)} stays as it lies: it was changed meanwhile, by a hook or by you."
+    return WorkspaceFault(why.reason, f"{told} Look at it with 'git diff' before you do anything about it.")
 
 
 async def _why_not(house: House, commit: str) -> str:

@@ -24,14 +24,23 @@ from greenroom.adapters.git.seeding import listing, look_again
 from greenroom.adapters.git.snapshots import commit_tree
 from greenroom.adapters.git.staging import stage
 from greenroom.adapters.git.trailers import mark_of, marked
+from greenroom.core.base.records import record
 from greenroom.core.ports.sandbox import Shown
-from greenroom.core.ports.workspace import Looked, Mark, Recorded, WorkspaceFault
+from greenroom.core.ports.workspace import LeftOut, Looked, Mark, Recorded, WorkspaceFault
 
 STAND_INS: Final = frozenset({".greenroom", ".claude", ".mcp.json"})
 """What commands must not make: where there is none, the walls put an empty one."""
 
 RECENT: Final = 200
 """Commits among which that of a step is looked for: far more than can be going on at once, however long a run is."""
+
+
+@record
+class Lying:
+    """What lies in a worktree and in no commit: `files` that would be in the next one, and what can be in none."""
+
+    files: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 class GitWorktree:
@@ -76,8 +85,8 @@ class GitWorktree:
         async with self._looking() as git:
             return await self._staged(git)
 
-    async def dirty(self) -> list[str]:
-        """The files that are not as in the newest commit."""
+    async def lying(self) -> Lying:
+        """What is there, against its newest commit."""
         with self._house.temporary() as folder:
             index = folder / "index"
             with suppress(FileNotFoundError):
@@ -87,9 +96,10 @@ class GitWorktree:
             said = await self._house.plain.ask(
                 "diff-tree", "-r", "-z", "--name-only", "--no-renames", await self.tip(), staged.tree
             )
-        return sorted(os.fsdecode(one) for one in said.split(b"\0") if one)
+        files = sorted(os.fsdecode(one) for one in said.split(b"\0") if one)
+        return Lying(files=tuple(files), left_out=staged.left_out)
 
-    async def commit(self, mark: Mark) -> Recorded | None:
+    async def commit(self, mark: Mark) -> Recorded:
         """Make all that changed a commit."""
         async with self._looking() as git:
             tip = await self.tip()
@@ -97,7 +107,7 @@ class GitWorktree:
                 return Recorded(commit=found, tree=await tree_of(self._house, found))
             staged = await self._staged(git)
             if staged.tree == await tree_of(self._house, tip):
-                return None
+                return Recorded(commit="", tree=staged.tree)
             commit = await commit_tree(self._house, staged.tree, tip, marked(mark), name=mark.agent)
             await move(self._house, self._ref, commit, await self._old())
         return Recorded(commit=commit, tree=staged.tree)

@@ -18,6 +18,7 @@ from greenroom.core.base.unseen import UNSEEN
 NAME: Final = re.compile(r"\w[\w.-]{0,63}")
 RESERVED: Final = ("system", "door")
 NAMED: Final = "a name of up to 64 letters, digits, - _ and ., like code-reviewer"
+LISTED: Final = 'a list of names, like ["one", "two"]'
 HOTTEST: Final = 2.0
 SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "agent_manager")
 """Skills that not every agent that plans has."""
@@ -43,8 +44,11 @@ def names(value: object) -> tuple[str, ...]:
     """A list of names; `a, b` is one too. Each counts once."""
     listed = value.split(",") if isinstance(value, str) else value
     if not isinstance(listed, list | tuple):
-        raise Unfit("a list of names, like [one, two]")
-    return tuple(dict.fromkeys(text(one) for one in listed))
+        raise Unfit(LISTED)
+    try:
+        return tuple(dict.fromkeys(text(one) for one in listed))
+    except Unfit:
+        raise Unfit(LISTED) from None
 
 
 def agents(value: object) -> tuple[str, ...]:

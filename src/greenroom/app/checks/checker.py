@@ -11,7 +11,7 @@ import msgspec
 
 from greenroom.abilities.checks.comparing import compared, entry
 from greenroom.abilities.checks.excerpts import excerpt
-from greenroom.abilities.checks.finding.found import found
+from greenroom.abilities.checks.finding.found import meant
 from greenroom.abilities.checks.looking import Look
 from greenroom.app.checks.running import run_once, unable
 from greenroom.core.base.errors import WorldFault
@@ -161,11 +161,7 @@ class ProjectChecks:
 
     def _as_it_is(self, check: Check) -> Check:
         """The check with what its line stands for in this tree: when the work changes that, the digest tells."""
-        if self._look is None or check.own:
-            return check
-        plain = check.name.removesuffix(f" ({check.folder})")
-        now = next((one for one in found(self._look, (check.folder,)) if one.name == plain), None)
-        return evolve(check, means=now.means if now is not None else "")
+        return evolve(check, means=meant(check, self._look)) if self._look is not None else check
 
 
 def _selecting(check: Check, names: frozenset[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from greenroom.abilities.checks.claims import Facts, unproven
+from greenroom.abilities.checks.ids_of_tests import is_named
 from greenroom.abilities.checks.meddling import Meddled
 from greenroom.abilities.checks.syntax import SyntaxFault
 from greenroom.app.checks.receipts import Receipt, base_report, receipts
@@ -22,20 +23,25 @@ class Delivered:
     """What is to be handed over: its `tree`, what the work `meddled` with, which files are `broken`, and what the agent
     `says` of it, held against the `facts`.
 
+    `deleted` says which tests it has no more, by their text: where nobody counts them, that is all that is known.
     `left_out` says what lies there and is not handed over, `unfollowed` what of its judges nobody has looked at,
     `elsewhere` which checks look at other code than it. `restored` is a run of the same checks on it with everything
-    that judges it put back as it was on the base; where no judge was changed, with all test files put back.
+    that judges it put back as it was on the base; where no judge was changed, with all test files put back. Where a
+    person has said that `tests_may_change`, what became of old ones is to be known, and no more, as long as nothing
+    else was changed that judges the work.
     """
 
     tree: str
     left_out: tuple[str, ...] = ()
     meddled: tuple[Meddled, ...] = ()
+    deleted: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
     broken: tuple[SyntaxFault, ...] = ()
     says: str = ""
     facts: Facts | None = None
     restored: Report | None = None
+    tests_may_change: bool = False
 
 
 @record
@@ -43,7 +49,8 @@ class Verdict:
     """*verified* means that every check ran last, on this very tree, with no new failure, no test lost, and nothing
     `changed` that judges it, unless the old judges find nothing wrong either. `missing` says what is not proven,
     `claims` what was said and is not, `remarks` what else there is to know. `receipts` are those that count, one for
-    each check that ran. What is `lost` of the tests no old judge can clear.
+    each check that ran. What is `lost` of the tests no old judge can clear; `only_tests` says that nothing else that
+    judges the work was changed.
     """
 
     state: Literal["verified", "unproven"]
@@ -53,6 +60,7 @@ class Verdict:
     claims: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     lost: bool = False
+    only_tests: bool = False
 
     @property
     def verified(self) -> bool:
@@ -73,17 +81,16 @@ def verdict(
     base = base_report(steps)
     missing = [*_missing(needed, every, counting, delivered.tree), *_from_nothing(counting, base), *left]
     missing += [*delivered.left_out, *delivered.elsewhere, *(str(fault) for fault in delivered.broken)]
-    changed = [*_redefined(counting, base), *(one.said for one in delivered.meddled if one.apart)]
-    lost = [*_lost(counting), *(one.said for one in delivered.meddled if not one.apart)]
-    missing += _vouched(delivered.restored) if not changed and not lost else ()
+    judges, may = _judges(counting, base, delivered), delivered.tests_may_change
+    changed, lost = judges.changed, judges.lost
+    vouched = tuple(_vouched(counting, delivered.restored)) if not changed and not lost else ()
+    missing += vouched if not may else ()
     cleared = bool(changed) and not lost and _as_before(counting, delivered.restored)
     facts = delivered.facts
-    claims: tuple[str, ...] = ()
-    if facts is not None:
-        known = evolve(facts, passed=_passed(needed, counting), added=_added(counting, base)) if not missing else facts
-        claims = unproven(delivered.says, known)
+    claims = unproven(delivered.says, facts if missing else _known(facts, counting, base)) if facts is not None else ()
     good = not missing and not claims and not lost and (not changed or cleared)
     remarks = [*_remarks(counting, base), *(_lifted(one) for one in changed if cleared)]
+    remarks += map(_agreed, (*judges.agreed, *(vouched if may else ())))
     return Verdict(
         state="verified" if good else "unproven",
         receipts=counting,
@@ -92,6 +99,7 @@ def verdict(
         claims=claims,
         remarks=tuple(dict.fromkeys(remarks)),
         lost=bool(lost),
+        only_tests=judges.only_tests,
     )
 
 
@@ -153,22 +161,37 @@ def _blind(counting: Sequence[Receipt]) -> Iterator[str]:
         now = one.checked
         old = now.compared.old if now.compared is not None else ()
         named = now.kind != "test" and AS_A_WHOLE not in old
-        if one.outcome == "clean" and old and not now.passed and not named:
+        if one.outcome != "clean" or not old:
+            continue
+        if not now.passed and not named:
             yield (
                 f"{one.check!r} fails on the base as a whole, so it proves nothing: mend it first, or name another "
                 "check."
             )
-
-
-def _vouched(restored: Report | None) -> Iterator[str]:
-    """Tests that pass only beside what the work has put among them. That old ones alone do not cover what is new (all
-    of them pass, and the check fails as a whole) is no failure."""
-    for one in restored.checks if restored is not None else ():
-        new = one.compared.new if one.compared is not None and one.kind == "test" else ()
-        if new and not (one.passed and one.outcome == "failed" and new == (AS_A_WHOLE,)):
+        elif not all(map(is_named, old)):
             yield (
-                f"{one.check!r} passes only beside the test files of the work; with those put back as they were, it "
-                f"fails: {_names(new)}."
+                f"{one.check!r} fails on the base and now, and does not name all tests that fail: nobody knows whether "
+                "they are the same. Mend them first, or name a check that says more."
+            )
+
+
+def _vouched(counting: Sequence[Receipt], restored: Report | None) -> Iterator[str]:
+    """Tests that pass only beside what the work has put among them."""
+    now = {one.check: one.checked for one in counting}
+    for alone in restored.checks if restored is not None else ():
+        if alone.kind != "test" or alone.check not in now:
+            continue
+        told = _against(alone.compared or Compared(), alone)
+        if told:
+            yield (
+                f"{alone.check!r} passes only beside the test files of the work; with those put back as they were, it "
+                f"fails: {_names(told)}."
+            )
+        kept = _only_the_test(now[alone.check], alone)
+        if kept and not told:
+            yield (
+                f"{alone.check!r}: failed on the base, and still does with the test files put back as they were: "
+                f"{_names(kept)}. Tests were changed there, and not what they test."
             )
 
 
@@ -178,6 +201,30 @@ def _unable_before(base: Report | None) -> dict[str, str]:
 
 
 # ----------------------------------------------------------------------------------------------------- what was changed
+
+
+@record
+class _Judges:
+    """What was `changed` and can be put back, what is `lost` of the tests, and what of both a person has `agreed`
+    to."""
+
+    changed: tuple[str, ...]
+    lost: tuple[str, ...]
+    agreed: tuple[str, ...] = ()
+    only_tests: bool = False
+
+
+def _judges(counting: Sequence[Receipt], base: Report | None, delivered: Delivered) -> _Judges:
+    redefined, apart = tuple(_redefined(counting, base)), [one for one in delivered.meddled if one.apart]
+    tested = {one.path for one in apart if one.kind == "test"}
+    tests = tuple(one.said for one in apart if one.path in tested and one.kind != "set-up")
+    lost = (*_lost(counting), *(one.said for one in delivered.meddled if not one.apart))
+    lost += delivered.deleted if not _counts(counting) else ()
+    only = not redefined and len(tests) == len(apart)  # else a setting may be why a test is gone
+    if delivered.tests_may_change and only:
+        return _Judges(changed=(), lost=(), agreed=(*lost, *tests))
+    changed = (*redefined, *(one.said for one in apart))
+    return _Judges(changed=changed, lost=lost, only_tests=only and bool(lost or tests))
 
 
 def _redefined(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
@@ -218,16 +265,36 @@ def _as_before(counting: Sequence[Receipt], restored: Report | None) -> bool:
     return bool(counting) and all(_holds(one.checked, found.get(one.check)) for one in counting)
 
 
-def _holds(now: Checked, before: Checked | None) -> bool:
-    if before is None or before.compared is None or not before.clean or before.compared.gone or before.compared.fewer:
+def _holds(now: Checked, alone: Checked | None) -> bool:
+    if alone is None or alone.compared is None or not alone.steady or alone.outcome == "could_not_run":
         return False
-    known = now.compared or Compared()
-    # What failed on the base and still does with the old tests was not mended, only the test that found it was.
-    return not set(before.compared.old) & set(known.mended)
+    return not _against(alone.compared, alone) and not _only_the_test(now, alone)
+
+
+def _against(known: Compared, alone: Checked) -> tuple[str, ...]:
+    """What the old judges say against the work."""
+    new = () if _uncovered(known, alone) else known.new
+    return new or known.gone or ((AS_A_WHOLE,) if known.fewer else ())
+
+
+def _only_the_test(now: Checked, alone: Checked) -> tuple[str, ...]:
+    """What failed on the base, passes now, and still fails with the old tests: no source was mended there."""
+    known = alone.compared or Compared()
+    old = () if _uncovered(known, alone) else known.old
+    return tuple(name for name in (now.compared or Compared()).mended if name in old)
+
+
+def _uncovered(known: Compared, alone: Checked) -> bool:
+    """Whether all old tests pass, and the check fails as a whole: they alone do not cover what is there."""
+    return alone.outcome == "failed" and alone.passed > 0 and {*known.new, *known.old} == {AS_A_WHOLE}
 
 
 def _lifted(said: str) -> str:
     return f"{said} (Changed by the work itself; with everything put back as it was, the checks pass too.)"
+
+
+def _agreed(said: str) -> str:
+    return f"{said} (Tests may change: you have said so.)"
 
 
 # ---------------------------------------------------------------------------------------------------------------- words
@@ -248,9 +315,15 @@ def _remarks(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
             yield f"{one.check!r}: flaky, failed and then passed: {_names(known.flaky)}."
 
 
-def _passed(needed: Sequence[Check], counting: Sequence[Receipt]) -> int:
-    tests = {check.name for check in needed if check.kind == "test"}
-    return sum(one.checked.passed for one in counting if one.check in tests)
+def _known(facts: Facts, counting: Sequence[Receipt], base: Report | None) -> Facts:
+    """What the checks add to it, which have run and are clean."""
+    passed = sum(one.checked.passed for one in counting if one.checked.kind == "test")
+    return evolve(facts, passed=passed, counted=_counts(counting), added=_added(counting, base))
+
+
+def _counts(counting: Sequence[Receipt]) -> bool:
+    """Whether it is known of each check with tests how many pass: some runners say nothing but that all is well."""
+    return all(one.checked.passed for one in counting if one.checked.kind == "test")
 
 
 def _added(counting: Sequence[Receipt], base: Report | None) -> int | None:

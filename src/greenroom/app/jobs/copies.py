@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from greenroom.adapters.git.standing import GitWorktrees
 from greenroom.app.jobs.place import cache, workspace
+from greenroom.app.jobs.report import WHY, one_line
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Clashes, Kept, WorkspaceFault
 from greenroom.core.ports.worktrees import Standing, Worktrees
+
+NO_WAY_BACK: Final = "what was applied cannot be undone any more"
 
 
 def copies() -> Worktrees:
@@ -17,13 +21,15 @@ def copies() -> Worktrees:
     return GitWorktrees(cache())
 
 
-async def drop(run: str) -> list[Standing]:
+async def of_run(run: str) -> list[Standing]:
+    """Those of one run."""
+    return [one for one in await copies().list() if one.run == run]
+
+
+async def drop(run: str) -> None:
     """Take away the copies of a run, with what is in them; its commits stay in the repository."""
-    every = copies()
-    mine = [one for one in await every.list() if one.run == run]
-    for one in mine:
-        await every.clean(one.name, discard=True)
-    return mine
+    for one in await of_run(run):
+        await copies().clean(one.name, discard=True)
 
 
 @record
@@ -53,11 +59,25 @@ async def wipe(trace: Trace, *, discard: bool) -> bool:
     return not isinstance(await theirs.forget(trace.kept.run, discard=discard), Clashes)
 
 
-async def unapplied(root: Path, run: str) -> tuple[str, ...]:
-    """What was done in a run and nobody has, in words."""
-    dirty = [path for one in await copies().list() if one.run == run for path in one.dirty]
-    commits = [text for one in await (await workspace(root)).kept() if one.run == run for text in one.unapplied]
-    return (*(f"not applied: {one}" for one in commits), *(f"in no commit: {one}" for one in dirty))
+async def goes_with(root: Path, run: str) -> tuple[str, ...]:
+    """What nobody has any more when a run is forgotten, in words: work, and the way back from what was applied."""
+    files = [text for one in await of_run(run) for text in in_no_commit(one)]
+    kept = [one for one in await (await workspace(root)).kept() if one.run == run]
+    commits = [f"not applied: {text}" for one in kept for text in one.unapplied]
+    return (*commits, *files, *((NO_WAY_BACK,) if any(one.applied for one in kept) else ()))
+
+
+def in_no_commit(one: Standing) -> list[str]:
+    """What lies in a copy, and nowhere else, in words."""
+    return [
+        *(f"in no commit: {one_line(path)}" for path in one.dirty),
+        *(f"can be in none: {it}" for it in nowhere(one)),
+    ]
+
+
+def nowhere(one: Standing) -> list[str]:
+    """What goes for good with a copy, and what it is."""
+    return [f"{one_line(each.path)} ({WHY[each.why]})" for each in one.left_out]
 
 
 async def forget(root: Path, run: str) -> None:

@@ -11,45 +11,43 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from greenroom.abilities.checks.claims import Facts, among
 from greenroom.abilities.checks.closure import Closure, closure
 from greenroom.abilities.checks.comparing import in_two_copies
+from greenroom.abilities.checks.deleted_tests import deleted_tests
 from greenroom.abilities.checks.judge_names import is_test
-from greenroom.abilities.checks.meddling import changed_inside, meddled, run_by_checks
+from greenroom.abilities.checks.meddling import Meddled, changed_inside, meddled, run_by_checks
 from greenroom.abilities.checks.syntax import SyntaxFault
-from greenroom.abilities.checks.undone import undone
 from greenroom.abilities.skills.talk.origins import told_meanwhile
-from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.carded import CardedTool
-from greenroom.abilities.tools.propose_plan import NAME as PLANS
 from greenroom.app.checks.base_look import BaseLook
 from greenroom.app.checks.folder import FolderLook
-from greenroom.app.checks.idle import acted_elsewhere
 from greenroom.app.checks.known_tests import known_tests
 from greenroom.app.checks.named_tests import never_ran
 from greenroom.app.checks.own_code import tests_own_code
 from greenroom.app.checks.planning import Plan
-from greenroom.app.checks.receipts import DELIVER, EDITS, VERDICT, Receipt, base_report
+from greenroom.app.checks.receipts import DELIVER, VERDICT, Receipt, base_report
 from greenroom.app.checks.syntax import broken
+from greenroom.app.checks.taken_places import taken_places
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.app.hands.copied import Quiet
+from greenroom.app.jobs.following import as_it_was, as_kept, follows, spoken, with_remarks
 from greenroom.app.jobs.judging import Judges, put_back
 from greenroom.app.jobs.left_behind import left_behind
 from greenroom.app.jobs.place import History, Place
 from greenroom.app.jobs.recording import COMMIT, TREE, mark
+from greenroom.app.talks.wanted import wanted_in
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.checks import REPORT, Check, Report, as_data, from_data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.rules.intents import Consequence, QueueSteps
-from greenroom.core.state.step import Step, Work
+from greenroom.core.state.step import Step
 
 NAME: Final = DELIVER
 UNFOLLOWED: Final = "What judges the work has too many files to follow all of them: one of the others may be changed."
-UNCHANGED: Final = "It set out to change files, and none is different."
 UNSTEADY: Final = "Files went on changing while they were judged: what lies there now is not what was checked."
 UNINSTALLED: Final = (
     "A check runs without what the work itself has installed: it sees what is delivered, and packages of yours. If it "
@@ -64,9 +62,6 @@ LACKS: Final = re.compile(
 RESTORED: Final = "restored"
 """What the old tests said of the new code, in the result."""
 
-TRIES: Final = 3
-"""How often an agent hears what is missing."""
-
 SPEC: Final = ToolSpec(
     name=NAME,
     description="Hold what an agent says of its work against what ran. The house calls it when an agent is done.",
@@ -76,10 +71,12 @@ SPEC: Final = ToolSpec(
 
 @record
 class Seen:
-    """What a fresh copy shows besides its checks: files that are `broken`, and checks that look `elsewhere`."""
+    """What a fresh copy shows besides its checks: files that are `broken`, checks that look `elsewhere`, and files that
+    are `taken` for what is installed."""
 
     broken: tuple[SyntaxFault, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    taken: tuple[Meddled, ...] = ()
 
 
 @record
@@ -131,24 +128,24 @@ class Deliver(CardedTool):
         missing. What a person has said meanwhile is read before anything ends."""
         said = str((bench.step.work.instruction_content or {}).get("said", ""))
         steps = await self._history(bench.world.team.team_id)
-        tried = sum(one.work.executor == NAME and one.thread_id == bench.step.thread_id for one in steps) + 1
         stopped = await self._quiet()
         worktree = self._place.worktree
         made = await worktree.commit(mark(bench))
         looked = await worktree.look()
-        tree = made.tree if made is not None else looked.tree
+        tree = made.tree
         changes = await self._place.changes()
         delivered = await self._delivered(said, tree, changes, base_report(steps))
-        delivered = evolve(delivered, left_out=left_behind(looked.left_out))
+        may = wanted_in(steps).tests_may_change
+        delivered = evolve(delivered, left_out=left_behind(looked.left_out), tests_may_change=may)
         judged = await self._judged(delivered, changes, steps, bench)
-        found = _with_remarks(judged.found, stopped)
+        found = with_remarks(judged.found, stopped)
         if never := await never_ran(said, found.receipts, self._blob):
             found = evolve(found, state="unproven", claims=(*found.claims, *never))
         if await worktree.tree() != tree:
             found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
-        after = _next(bench.step, judged.delivered, found, tried)
+        after = follows(bench.step, judged.delivered, found, steps)
         return Outcome(
-            result={**_result(found, judged, tree), **({COMMIT: made.commit} if made is not None else {})},
+            result={**_result(found, judged, tree), **({COMMIT: made.commit} if made.commit else {})},
             intents=() if told_meanwhile(bench.world, bench.step) else (after,),
             blobs=tuple(blob for one in (judged.report, judged.restored) if one is not None for blob in one.blobs),
         )
@@ -160,7 +157,7 @@ class Deliver(CardedTool):
         steps, report, restored = list(history), None, None
         found = self._verdict(steps, delivered)
         if not changes:
-            return Judged(found=_as_it_was(found, steps, delivered), delivered=delivered)
+            return Judged(found=as_it_was(found, steps, delivered), delivered=delivered)
         unrun = _unrun(self._plan.run, found)
         if unrun or delivered.tree not in self._seen:
             report = await self._on_a_fresh_copy(delivered.tree, changes, bench, run=unrun)
@@ -168,6 +165,7 @@ class Deliver(CardedTool):
             steps.append(evolve(bench.step, state="finished", result={REPORT: as_data(report)}))
         seen = self._seen[delivered.tree]
         delivered = evolve(delivered, broken=seen.broken, elsewhere=seen.elsewhere)
+        delivered = evolve(delivered, meddled=(*delivered.meddled, *seen.taken))
         found = self._verdict(steps, delivered)
         if not found.missing and not found.lost:
             found, restored = await self._beside_old_ones(found, delivered, changes, steps, bench)
@@ -177,12 +175,16 @@ class Deliver(CardedTool):
 
     async def _on_a_fresh_copy(self, tree: str, changes: Sequence[str], bench: Bench, *, run: bool) -> Report | None:
         """Look at what is delivered, and run all checks on it if they are to be run."""
-        contents = await self._place.contents([one for one in changes if _readable(one)])
+        place = self._place
+        contents = await place.contents([one for one in changes if _readable(one)])
+        before = frozenset(await place.workspace.paths(place.snapshot.commit))
         async with self._judges((), bench) as checker:
             faults = await broken(contents, checker.commands)
-            elsewhere = await tests_own_code(self._plan.run, checker.commands, checker.look, self._place.at)
+            here = (self._plan.run, checker.commands, checker.look, place.at)
+            elsewhere = await tests_own_code(*here)
+            taken = await taken_places(*here, before=before, changes=changes, within=place.snapshot.within)
             report = await checker.run((), bench) if run else None
-        self._seen = {tree: Seen(broken=faults, elsewhere=elsewhere)}
+        self._seen = {tree: Seen(broken=faults, elsewhere=elsewhere, taken=taken)}
         return await self._steady(report, (), bench) if report is not None else None
 
     async def _beside_old_ones(
@@ -194,7 +196,7 @@ class Deliver(CardedTool):
             ways = put_back(changes, tests, delivered.meddled)
             restored = known or await self._by_old_judges(delivered, ways, steps, bench)
             return self._held(delivered, restored, steps), restored
-        if 0 < len(tests) < len(changes):  # without them it would be the base, which is known
+        if tests and (len(tests) < len(changes) or _mended(found)):  # else it would be the base, which is known
             restored = known or await self._by_old_tests(tests, bench)
             return self._verdict(steps, evolve(delivered, restored=restored)), restored
         return found, None
@@ -262,6 +264,7 @@ class Deliver(CardedTool):
                 *changed_inside(every, known.documented),
                 *run_by_checks(every, judging, known.files),
             ),
+            deleted=deleted_tests(every, known.files),
             unfollowed=(UNFOLLOWED,) if judging.cut else (),
             says=said,
             facts=Facts(exists=among(paths)),
@@ -280,34 +283,14 @@ def _known(history: Sequence[Step], tree: str) -> Report | None:
     return next((from_data(one[RESTORED]) for one in told if one.get(TREE) == tree and RESTORED in one), None)
 
 
+def _mended(found: Verdict) -> bool:
+    """Whether something passes now that failed on the base."""
+    return any(one.checked.compared is not None and one.checked.compared.mended for one in found.receipts)
+
+
 def _lacks(one: Receipt) -> bool:
     """Whether a check failed for something that is not there."""
     return one.outcome != "clean" and LACKS.search(f"{one.checked.reason}\n{one.checked.excerpt}") is not None
-
-
-def _with_remarks(found: Verdict, stopped: Sequence[str]) -> Verdict:
-    """What ran in the background when the work was done is no part of it; whoever began it may want to know."""
-    if not stopped:
-        return found
-    return evolve(found, remarks=(*found.remarks, f"Ended before it was judged: {', '.join(stopped)} (background)."))
-
-
-def _as_it_was(found: Verdict, steps: Sequence[Step], delivered: Delivered) -> Verdict:
-    """Where nothing was changed, there is nothing to check: an answer counts if nothing in it is untrue, and if it
-    speaks of nothing that was done."""
-    meant = any(_means_to_change(one) for one in steps)
-    said = undone(delivered.says, elsewhere=acted_elsewhere(steps))
-    claims = (*found.claims, *said, *((UNCHANGED,) if meant else ()))
-    state: Literal["verified", "unproven"] = "unproven" if claims or delivered.left_out else "verified"
-    return evolve(found, state=state, receipts=(), missing=delivered.left_out, changed=(), claims=claims)
-
-
-def _means_to_change(step: Step) -> bool:
-    return step.work.executor in EDITS or (step.work.executor == PLANS and bool(_given(step).get("files")))
-
-
-def _given(step: Step) -> Data:
-    return step.work.instruction_content or {}
 
 
 def _readable(path: str) -> bool:
@@ -329,49 +312,3 @@ def _result(found: Verdict, judged: Judged, tree: str) -> Data:
     if judged.restored is not None:
         told[RESTORED] = as_data(judged.restored)
     return told
-
-
-def as_kept(found: Verdict) -> Data:
-    """A verdict as the log has it."""
-    return {
-        "state": found.state,
-        "missing": list(found.missing),
-        "changed": list(found.changed),
-        "claims": list(found.claims),
-        "remarks": list(found.remarks),
-        "receipts": [
-            {"check": one.check, "outcome": one.outcome, "exit": one.exit, "tree": one.tree, "step": one.step}
-            for one in found.receipts
-        ],
-    }
-
-
-def spoken(found: Verdict) -> str:
-    """A verdict as an agent reads it."""
-    if found.verified and not found.receipts:
-        return "No file was changed, so nothing was checked: it counts as an answer."
-    if found.verified:
-        return "Verified: every check ran on this tree, and nothing newly fails."
-    parts = [
-        *(("Not proven:", *(f"- {one}" for one in found.missing)) if found.missing else ()),
-        *(("Changed by the work itself:", *(f"- {one}" for one in found.changed)) if found.changed else ()),
-        *(("Said, and not so:", *(f"- {one}" for one in found.claims)) if found.claims else ()),
-        "Mend what you can, and say the rest as it is. A test that you had to change: say which and why.",
-    ]
-    return "\n".join(parts)
-
-
-def _next(step: Step, delivered: Delivered, found: Verdict, tried: int) -> Consequence:
-    """The end, or another turn for an agent that can do something about it: without any check, it cannot."""
-    said = delivered.says
-    if found.verified:
-        return ended(step, said, tuple(f"{one.check}: {one.outcome}, step {one.step}" for one in found.receipts))
-    if tried < TRIES and _can_mend(delivered, found):
-        again = Work(type="skill", executor="converse", intention="Mend what is missing.")
-        return QueueSteps(agent_id=step.agent_id, works=(again,), place="next")
-    why = "\n".join(f"- {one}" for one in (*found.missing, *found.changed, *found.claims))
-    return ended(step, f"{said}\n\nNot verified:\n{why}".strip(), failed=True)
-
-
-def _can_mend(delivered: Delivered, found: Verdict) -> bool:
-    return bool(found.claims or found.changed or found.receipts or delivered.broken or delivered.left_out)

@@ -59,9 +59,7 @@ class Recording(WrappedTool):
         if not self._keeps:
             return outcome
         made = await self._worktree.commit(mark(bench))
-        facts = {TREE: made.tree if made is not None else await self._worktree.tree()}
-        if made is not None:
-            facts[COMMIT] = made.commit
+        facts = {TREE: made.tree, **({COMMIT: made.commit} if made.commit else {})}
         return evolve(outcome, result={**(outcome.result or {}), **facts})
 
 

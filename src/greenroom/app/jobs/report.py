@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from greenroom.app.checks.idle import ASKING
 from greenroom.app.checks.receipts import DELIVER, VERDICT
+from greenroom.app.jobs.following import STANDS
 from greenroom.app.jobs.outcome import Outcome
 from greenroom.app.jobs.recording import TREE
 from greenroom.core.base.records import Data, record
@@ -29,6 +31,10 @@ WHY: Final = {
     "other": "no file",
     "secret": "not in git, and by its name a secret",
 }
+CHANGED_TESTS: Final = (
+    "No check can prove that a test is right: look at the diff, and take it over if it is. If a request is to change "
+    'tests, say so: `greenroom run --tests-may-change "…"`.'
+)
 UNJUDGED: Final = "nothing was held against what ran"
 LATER: Final = "files were changed after the last check"
 
@@ -51,6 +57,11 @@ class JobReport:
         return self.verdict.get("state") == "verified"
 
     @property
+    def stands(self) -> bool:
+        """Whether what was said may stand, though nobody has proven it."""
+        return self.verdict.get(STANDS) is True
+
+    @property
     def unproven(self) -> tuple[str, ...]:
         """What nobody has proven, or is not so."""
         return tuple(one for name in ("missing", "changed", "claims") for one in _texts(self.verdict, name))
@@ -65,6 +76,7 @@ class JobReport:
             *_noted("in a merge when it began, and taken as they lay there", self.conflicted),
             *_noted("not in the copy", [f"{one_line(one.path)} ({WHY[one.why]})" for one in self.left_out]),
             *_open(self.verdict),
+            *(((CHANGED_TESTS if self.diff.changes else ASKING),) if self.stands else ()),
         )
 
 

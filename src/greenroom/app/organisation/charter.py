@@ -6,6 +6,7 @@ limits.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Final
 
 from greenroom.app.agents import values as names
 from greenroom.app.organisation.charter_words import said
+from greenroom.app.organisation.commands import COMMANDS
 from greenroom.app.organisation.names import LANGUAGES, MANAGER, ROLES
 from greenroom.app.settings import values
 from greenroom.app.settings.layers import FOLDER, there
@@ -25,6 +27,11 @@ from greenroom.core.base.records import record
 
 TEAMS: Final = "teams"
 SUFFIX: Final = ".toml"
+IDS: Final = re.compile(r"[tT]\d+(\.[sS]\d+)?")
+"""How tasks and stages are called."""
+
+PLACE: Final = re.compile(r"\bline (\d+), column (\d+)\b")
+"""Where something is no TOML."""
 
 
 @record
@@ -98,31 +105,46 @@ def charters(root: Path) -> tuple[str, ...]:
 
 
 def find_charter(root: Path, name: str, language: str = "") -> Charter:
-    """The charter of this name; `Refused` says in a language which there are instead."""
+    """The charter of this name; `Refused` says which there are instead, in the language of the person."""
+    if name in charters(root):
+        return read_charter(root, path_of(root, name), language)
+    raise no_charter(root, name, language)
+
+
+def no_charter(root: Path, name: str, language: str) -> Refused:
+    """There is no charter of this name, but others."""
     known = charters(root)
-    if name in known:
-        return read_charter(root, path_of(root, name))
     near = get_close_matches(name, known, n=1)
     there_are = f"{said('there_are', language, known=', '.join(known))} " if known else ""
     write_it = f"{there_are}{said('write_it', language, name=name)}"
     hint = said("meant", language, near=near[0]) if near else write_it
-    raise Refused(Rejected(code="unknown_team", why=said("unknown", language, name=name), hint=hint))
+    return Refused(Rejected(code="unknown_team", why=said("unknown", language, name=name), hint=hint))
 
 
-def read_charter(root: Path, path: Path) -> Charter:
-    """What a file says; a `WorldFault` has a sentence for each of its mistakes."""
+def read_charter(root: Path, path: Path, spoken: str = "") -> Charter:
+    """What a file says; a `WorldFault` has a sentence for each of its mistakes: in the language of the file, else in
+    that of the person."""
     if not path.resolve().is_relative_to(root.resolve()):
-        raise WorldFault(f"{path} is a link that leads out of the project, and is not read. Put the file itself there.")
-    raw = read_toml(path)
+        raise WorldFault(said("a_link", spoken, path=path))
+    raw = _read(path, spoken)
     if raw is None:
-        raise WorldFault(f"{path} is gone. `greenroom team new {path.stem}` writes it again.")
-    language = str(raw.get("language", ""))
+        raise WorldFault(said("is_gone", spoken, path=path, name=path.stem))
+    language = str(raw["language"]) if raw.get("language") in LANGUAGES else spoken
     found, faults = _values(raw, str(path), language)
     faults += _misnamed(path, language)
     faults += [f"{path}: {one}" for one in _wrong(found, language)]
     if faults:
         raise WorldFault("\n".join(faults))
     return _made(path, found)
+
+
+def _read(path: Path, language: str) -> Raw | None:
+    try:
+        return read_toml(path)
+    except WorldFault as fault:
+        found = PLACE.search(str(fault))
+        place = said("place", language, line=found[1], column=found[2]) if found is not None else ""
+        raise WorldFault(said("unreadable", language, fault=fault, path=path, place=place)) from None
 
 
 def _values(raw: Raw, source: str, language: str) -> tuple[dict[str, object], list[str]]:
@@ -133,12 +155,29 @@ def _values(raw: Raw, source: str, language: str) -> tuple[dict[str, object], li
             known = "、".join(SHAPES)
             faults.append(f"{source}: {said('no_key', language, key=key, meant=meant(key, SHAPES), known=known)}")
             continue
-        try:
-            found[key] = fit(value, source, SHAPES[key], (key,))
-        except WorldFault as fault:
-            faults.append(str(fault))
-            found[key] = None
+        wrong = [*_unfit(value, source, key)]
+        faults += dict.fromkeys(said(f"unfit_{key}", language, fault=one, path=source) for one in wrong)
+        found[key] = None if wrong else fit(value, source, SHAPES[key], (key,))
     return found, faults
+
+
+def _unfit(value: object, source: str, key: str) -> Iterator[WorldFault]:
+    """Everything that is wrong below a key."""
+    for piece in _pieces(value, SHAPES[key]):
+        try:
+            fit(piece, source, SHAPES[key], (key,))
+        except WorldFault as fault:
+            yield fault
+
+
+def _pieces(value: object, shape: Shape) -> Iterator[object]:
+    """A table, one key at a time: each may be wrong by itself."""
+    if isinstance(shape, Table | Named) and isinstance(value, Mapping):
+        for name, one in value.items():
+            inner = _pieces(one, shape.entry) if isinstance(shape, Named) else (one,)
+            yield from ({name: piece} for piece in inner)
+    else:
+        yield value
 
 
 def _misnamed(path: Path, language: str) -> list[str]:
@@ -161,6 +200,8 @@ def bad_people(
             yield said("also_manages", language, name=one)
         elif _among(one, (MANAGER, *ROLES, *names.RESERVED)):
             yield said("of_the_house", language, name=one)
+        elif _among(one, COMMANDS) or IDS.fullmatch(one):
+            yield said("a_command", language, name=one)
         elif _among(one, others):
             yield said("an_agent", language, name=one)
         elif before is not None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from greenroom.app.organisation.names import in_language
 
+NAMES_ZH: Final = "名称最多64个字符，由字母、数字、-、_和.组成。"
 WORDS: Final = {
     "none_here": {
         "en": "There is no organisation here. `greenroom team new NAME` makes one.",
@@ -40,9 +41,35 @@ WORDS: Final = {
     "bad_model": {"en": "{name} cannot be a model's name.", "zh": "{name}不能用作模型名称。"},
     "must_be": {
         "en": "It must be {unfit}.",
-        "zh": "名称最多64个字符，由字母、数字、-、_和.组成。",
+        "zh": NAMES_ZH,
     },
     "must_be_model": {"en": "It must be {unfit}.", "zh": "请写设置中的模型名称，或“提供方:模型”。"},
+    "a_link": {
+        "en": "{path} is a link that leads out of the project, and is not read. Put the file itself there.",
+        "zh": "{path}是指向项目之外的链接，不予读取。请把文件本身放在那里。",
+    },
+    "is_gone": {
+        "en": "{path} is gone. `greenroom team new {name}` writes it again.",
+        "zh": "{path}已不存在。`greenroom team new {name}`可以重新生成。",
+    },
+    "unreadable": {
+        "en": "{fault}",
+        "zh": "{path}无法读取{place}：它应是UTF-8编码的TOML文件。请在那里修正。",
+    },
+    "place": {"en": "", "zh": "（第{line}行第{column}列）"},
+    "unfit_language": {"en": "{fault}", "zh": "{path}: `language`必须是en或zh。"},
+    "unfit_people": {"en": "{fault}", "zh": '{path}: `people`必须是人名的列表，如["ann", "ben"]。' + NAMES_ZH},
+    "unfit_person": {
+        "en": "{fault}",
+        "zh": "{path}: [person.名字]下可以写`role`和`profile`（文字）以及`tools`（列表）。",
+    },
+    "unfit_managers": {"en": "{fault}", "zh": "{path}: `managers`必须是Agent名称的列表。" + NAMES_ZH},
+    "unfit_blueprints": {"en": "{fault}", "zh": "{path}: `blueprints`必须是Agent名称的列表。" + NAMES_ZH},
+    "unfit_model": {"en": "{fault}", "zh": "{path}: `model`必须是设置中的模型名称，或“提供方:模型”。"},
+    "unfit_limits": {
+        "en": "{fault}",
+        "zh": "{path}: [limits]下可以写`cost`（美元）、`tokens`（整数）和`time`（秒数，或如15m、2h），都不能为负。",
+    },
     "no_key": {
         "en": "an organisation has no `{key}`. {meant}",
         "zh": "组织没有`{key}`这一项。现有：{known}。",
@@ -64,6 +91,10 @@ WORDS: Final = {
     "of_the_house": {
         "en": "{name!r} is what the house calls one of its own. Give this person another name.",
         "zh": "{name!r}是系统自用的名称。请给此人换个名字。",
+    },
+    "a_command": {
+        "en": "{name!r} is a command or a task. Give this person another name.",
+        "zh": "{name!r}是命令或任务编号。请给此人换个名字。",
     },
     "an_agent": {
         "en": "{name!r} is an agent already. Give this person another name.",
@@ -100,6 +131,10 @@ WORDS: Final = {
     "manages": {
         "en": "`blueprints` names {name!r}, who manages: managers make no managers. Name it in `managers`.",
         "zh": "`blueprints`中的{name!r}是管理者，而管理者不能创建管理者。请写入`managers`。",
+    },
+    "no_model": {
+        "en": "`model` names {name!r}. {why}",
+        "zh": "`model`中的{name!r}不存在。`greenroom models list`列出可用的模型。",
     },
     "no_tool": {
         "en": "`tools` of [person.{who}] names {name!r}. {why}",

@@ -74,13 +74,15 @@ managers = ["manager"]
 
 @record
 class Wish:
-    """What a new organisation is to be. `others` are the agents there are: nobody else is called like them."""
+    """What a new organisation is to be. `others` are the agents there are: nobody else is called like them. `no_model`
+    is why nothing is known to be behind the name of its model."""
 
     name: str
     people: tuple[str, ...]
     language: str
     model: str = ""
     others: tuple[str, ...] = ()
+    no_model: str = ""
 
 
 def write_charter(root: Path, wish: Wish) -> Path:
@@ -131,6 +133,8 @@ def _check(root: Path, wish: Wish) -> None:
         raise Refused(Rejected(code="bad_name", why=why, hint=said("with_person", wish.language)))
     if wish.model:
         _fit("bad_model", values.model, wish.model, wish.language)
+    if wish.no_model:
+        raise Refused(Rejected(code="bad_name", why=wish.no_model))
 
 
 def _fit(what: str, read: Reader, value: str, language: str) -> None:

@@ -31,13 +31,16 @@ async def organisations(runtime: Runtime) -> AsyncIterator[tuple[TeamId, World]]
 
 
 async def founded(runtime: Runtime, root: Path, name: str) -> TeamId | None:
-    """The organisation that the charter of this name in this workspace has become; None before it was founded."""
-    team = await _by_its_id(runtime, str(root), name)
-    if team is not None:
-        return team
-    async for other, world in organisations(runtime):  # an old one, whose id is random
-        if (world.team.name, world.team.workspace) == (name, str(root)):
-            return other
+    """The organisation that the charter of this name in this workspace has become; None before it was founded.
+
+    It is the first that is not over of the ids that its name and place give it: no other log is read.
+    """
+    for team in await _ids(runtime, str(root), name):
+        with suppress(StoreFault):
+            world = await runtime.world(team)
+            its = (world.team.kit, world.team.name, world.team.workspace)
+            if its == (KIT, name, str(root)) and BASE in world.tasks:
+                return team
     return None
 
 
@@ -57,17 +60,6 @@ async def _ids(runtime: Runtime, workspace: str, name: str) -> list[TeamId]:
     known = {info.stream for info in await runtime.log.streams() if info.head.version}
     ids = (team_id_for(KIT, workspace, name, str(number)) for number in count(1))
     return list(takewhile(known.__contains__, ids))
-
-
-async def _by_its_id(runtime: Runtime, workspace: str, name: str) -> TeamId | None:
-    """The first that is not over of the ids that its name and place give it: no other log is read."""
-    for team in await _ids(runtime, workspace, name):
-        with suppress(StoreFault):
-            world = await runtime.world(team)
-            its = (world.team.kit, world.team.name, world.team.workspace)
-            if its == (KIT, name, workspace) and BASE in world.tasks:
-                return team
-    return None
 
 
 async def found_by_id(runtime: Runtime, name: str) -> TeamId | None:

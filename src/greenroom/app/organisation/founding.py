@@ -13,7 +13,7 @@ from typing import Final
 from greenroom.app.clock import team_id_for
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.organisation.charter import Charter, Someone
-from greenroom.app.organisation.misfits import bad_manager
+from greenroom.app.organisation.misfits import bad_managers, bad_tool
 from greenroom.app.organisation.names import BASE, BASE_GOALS, BASE_NAMES, KIT, in_language
 from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
@@ -52,9 +52,10 @@ def founders_of(
     charter: Charter, staff: Mapping[str, AgentSpec], tools: Toolbox, *, settled: Callable[[str], str], caps: Caps
 ) -> Founders:
     """What a charter means here. `settled` says which model a name means, `caps` what the person allows."""
-    managers = tuple(
-        ready(_manager(charter, staff, name), tools, settled=settled, model=charter.model) for name in charter.managers
-    )
+    bad = bad_managers(charter, staff, charter.language)
+    if bad:
+        raise WorldFault("\n".join(bad))
+    managers = tuple(ready(staff[name], tools, settled=settled, model=charter.model) for name in charter.managers)
     language = charter.language or managers[0].language
     return Founders(
         name=charter.name,
@@ -66,26 +67,20 @@ def founders_of(
     )
 
 
-def _manager(charter: Charter, staff: Mapping[str, AgentSpec], name: str) -> AgentSpec:
-    bad = bad_manager(charter, staff, name, charter.language)
-    if bad:
-        raise WorldFault(bad)
-    return staff[name]
-
-
 def ready(spec: AgentSpec, tools: Toolbox, *, settled: Callable[[str], str], model: str) -> AgentSpec:
     """An agent with its tools by name and with the model that it asks from now on."""
     return voiced(tools.equipped(spec), settled(model_of(spec) or model))
 
 
 def person(one: Someone, tools: Toolbox, language: str) -> AgentSpec:
-    """Somebody who is no model. What they do by hand is limited like anybody's."""
+    """Somebody who is no model. What they do by hand is limited like anybody's; what is not there is left out."""
+    named = None if one.tools is None else tuple(name for name in one.tools if not bad_tool(tools, name))
     return AgentSpec(
         name=one.name,
         role=one.role or in_language(PERSON, language),
         profile=one.profile,
         kind="human",
-        tools=one.tools if one.tools is not None else tools.usual,
+        tools=tools.usual if named is None else named,
         language=language,
     )
 

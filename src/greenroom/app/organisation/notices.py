@@ -34,6 +34,10 @@ TOLD: Final = {
     "finish_stage": {"en": "Stage {stage} is over: {state}. {text}", "zh": "阶段{stage}已结束：{state}。{text}"},
     "finish_task": {"en": "Task {task} is over: {state}. {text}", "zh": "任务{task}已结束：{state}。{text}"},
     "update_working_memory": {"en": "You take part in task {task} now. {text}", "zh": "您已加入任务{task}：{text}"},
+    "remove_agent": {
+        "en": "{sender} has left, and does not answer any more. You wrote: {text}",
+        "zh": "{sender}已离开，不会再答复。您写的是：{text}",
+    },
 }
 """By the instruction that a person gets."""
 

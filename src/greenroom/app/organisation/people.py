@@ -9,8 +9,10 @@ Where the organisation runs does not matter: what is asked for goes to its owner
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
+from greenroom.app.organisation.allowance import more_messages, tried_again
 from greenroom.app.organisation.letters import (
     Letter,
     approval_of,
@@ -21,8 +23,9 @@ from greenroom.app.organisation.letters import (
 )
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.pool import Pool, pool_of
-from greenroom.app.organisation.refusals import nobody, refused
+from greenroom.app.organisation.refusals import nobody, refused, sent_away
 from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId, TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.rules.intents import (
@@ -64,8 +67,11 @@ class HumanAgent:
         self.me = me
 
     async def world(self) -> World:
-        """What is true in the organisation."""
-        return await self._runtime.world(self.team)
+        """What is true in the organisation; `Refused` when they do not belong to it any more."""
+        world = await self._runtime.world(self.team)
+        if self.me not in world.agents:
+            raise sent_away(world.team.name, next((one.spec.language for one in world.agents.values()), ""))
+        return world
 
     async def _language(self) -> str:
         return (await self.world()).agents[self.me].spec.language
@@ -235,7 +241,11 @@ class HumanAgent:
         )
 
     async def _do(self, step: RecordStep) -> None:
-        await self._runtime.ask(self.team, step)
+        """What they do is done first: that something goes on by it, others may have seen to meanwhile."""
+        await self._runtime.ask(self.team, *more_messages(await self.world()), step)
+        for one in tried_again(await self.world()):
+            with suppress(Refused):
+                await self._runtime.ask(self.team, one)
 
     # ---------------------------------------------------------------------------------------------------- looking
 
@@ -269,7 +279,7 @@ def meeting_place(world: World, person: AgentId, receiver: AgentId, stage: Stage
     """
     if receiver not in world.agents:
         raise nobody(receiver, world.agents, world.agents[person].spec.language)
-    tasks = [one for one in _oldest_first(world.tasks) if one.state != "cancelling" and receiver in one.group]
+    tasks = [one for one in oldest_first(world.tasks) if one.state != "cancelling" and receiver in one.group]
     if stage is not None:
         tasks = [one for one in tasks if stage in one.stages]
         if not tasks:
@@ -288,7 +298,8 @@ def _refuse_others(world: World, people: Sequence[AgentId], language: str) -> No
             raise refused("no_person", "name_it", language, name=one)
 
 
-def _oldest_first(tasks: Mapping[TaskId, Task]) -> list[Task]:
+def oldest_first(tasks: Mapping[TaskId, Task]) -> list[Task]:
+    """Tasks in the order in which they were made; a map has none of its own."""
     return sorted(tasks.values(), key=lambda one: (len(one.task_id), one.task_id))
 
 

@@ -33,8 +33,13 @@ WHY: Final = {
     "unknown_person": {"en": "Nobody here is called {name!r}.", "zh": "这里没有名为{name!r}的人。"},
     "agent_busy": {"en": "{name!r} is at work.", "zh": "{name!r}正在工作。"},
     "agent_manages": {"en": "{name!r} manages an open task.", "zh": "{name!r}管理着进行中的任务。"},
+    "hears_people": {
+        "en": "{name!r} is the one who hears what people want, and cannot go.",
+        "zh": "{name!r}负责听取人的需求，不能离开。",
+    },
     "agent_allotted": {"en": "{name!r} has a part in an open stage.", "zh": "{name!r}在进行中的阶段里还有职责。"},
     "in_charter": {"en": "{name!r} is named in {path}.", "zh": "{path}中写有{name!r}。"},
+    "sent_away": {"en": "You have left {name}.", "zh": "您已离开{name}。"},
     "which_person": {"en": "{count} people belong to it.", "zh": "它有{count}位成员。"},
 }
 HINTS: Final = {
@@ -43,6 +48,9 @@ HINTS: Final = {
     "who": {"en": "Say who you are with --as: {there}.", "zh": "请用--as说明您是谁：{there}。"},
     "other_group": {"en": "Form one of your own.", "zh": "请自己建立群组。"},
     "first": {"en": "First: `{command}`.", "zh": "请先执行：`{command}`。"},
+    "come_back": {"en": "A name is used once: come back under another.", "zh": "名字不能重复使用：请用别的名字再来。"},
+    "stays": {"en": "It stays as long as the organisation.", "zh": "组织存在期间它一直在。"},
+    "ask_manager": {"en": "Ask {manager} to end that first.", "zh": "请先让{manager}结束它。"},
     "take_out": {"en": "Take that out first.", "zh": "请先在那里删去。"},
     "other_name": {"en": "Take another name.", "zh": "请换一个名称。"},
     "meant": {"en": "Did you mean {near!r}?", "zh": "您是指{near!r}吗？"},
@@ -68,6 +76,11 @@ def refused(code: str, hint: str, language: str, **known: object) -> Refused:
     known["there"] = known.get("there") or in_language(NONE, language)
     why = in_language(WHY[code], language).format(**known)
     return Refused(Rejected(code=code, why=why, hint=in_language(HINTS[hint], language).format(**known)))
+
+
+def sent_away(team: str, language: str) -> Refused:
+    """Whoever wants something here does not belong to it any more."""
+    return refused("sent_away", "come_back", language, name=team)
 
 
 def nobody(name: str, agents: Iterable[str], language: str) -> Refused:

@@ -7,6 +7,7 @@ from typing import Final
 
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.names import CHAT
+from greenroom.app.talks.wanted import NOTHING_SAID, Wanted
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
 from greenroom.core.base.records import evolve, record
@@ -90,12 +91,19 @@ def _fitted(spec: AgentSpec, *, tools: bool, language: str) -> AgentSpec:
 
 
 async def found_alone(
-    runtime: Runtime, kit: str, cast: Cast, question: str, *, typed: str = "", limits: Limits
+    runtime: Runtime,
+    kit: str,
+    cast: Cast,
+    question: str,
+    *,
+    typed: str = "",
+    limits: Limits,
+    wanted: Wanted = NOTHING_SAID,
 ) -> TeamId:
     """A team whose answer ends its only task; it does not work yet. `typed` is what a person wrote of the question."""
     shown = typed or question
     task = task_of(shown, cast)
-    works, origins = (turn(question, typed),), brought(question, typed)
+    works, origins = (turn(question, typed, wanted),), brought(question, typed)
     first = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
     return await runtime.create(
         kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, first)
@@ -114,9 +122,15 @@ async def found_chat(
     )
 
 
-def turn(text: str, typed: str = "") -> Work:
+def turn(text: str, typed: str = "", wanted: Wanted = NOTHING_SAID) -> Work:
     """A turn. What was typed is kept beside what is said when that is more, for whoever reads it again."""
-    return Work(type="skill", executor="converse", intention=typed if typed != text else "", text_content=text)
+    return Work(
+        type="skill",
+        executor="converse",
+        intention=typed if typed != text else "",
+        text_content=text,
+        instruction_content=wanted.data,
+    )
 
 
 def brought(text: str, typed: str) -> tuple[str, ...]:

@@ -45,5 +45,5 @@ def lowered(text: str) -> str:
 
 
 def _underlines(above: str, line: str) -> bool:
-    """Whether a line of `=` or `-` makes a heading of the one above it."""
-    return bool(above.strip()) and _LINE.fullmatch(line) is not None
+    """Whether a line of `=` or `-` makes a heading of the one above it, which holds more than blanks and tabs."""
+    return bool(above.strip(" \t")) and _LINE.fullmatch(line) is not None

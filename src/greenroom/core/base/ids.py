@@ -43,21 +43,33 @@ _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\
 _ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 """Scripts with letters that look the same."""
 
-_LATIN: Final = str.maketrans("авсԁеһіјкӏморԛѕтухѵԝαβεικνορτυχ", "abcdehijklmopqstyxvwabeikvoptux")
-"""Cyrillic and Greek letters, and the Latin ones that they look like, small or large."""
+_SMALL: Final = str.maketrans("авсԁеһіјкӏморԛѕтухѵԝαβεικνορτυχ", "abcdehijklmopqstyxvwabeikvoptux")
+_LARGE: Final = str.maketrans("АВСЕНІЈКӀМОРԚЅТУХѴԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABCEHIJKIMOPQSTYXVWABEZHIKMNOPTYX")
+"""Cyrillic and Greek letters, and the Latin ones that they look like. A large one may look like another letter than the
+small one does: Ν is an N, and ν a v."""
 
 
-def _plain(name: str) -> str:
-    """What a reader takes a name for: whichever case, width, form or script its letters have."""
+def _small(name: str) -> str:
+    """What a reader takes a name in small letters for: whichever width, form or script they have."""
     if name.isascii():
         return name.lower()
-    shown = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
-    return unicodedata.normalize("NFKC", shown.casefold()).translate(_LATIN)
+    return unicodedata.normalize("NFKC", _shown(name).casefold()).translate(_SMALL)
+
+
+def _large(name: str) -> str:
+    """The same in large letters."""
+    if name.isascii():
+        return name.upper()
+    return unicodedata.normalize("NFKC", _shown(name).upper()).translate(_LARGE)
+
+
+def _shown(name: str) -> str:
+    return _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
 
 
 def looks_like(one: str, other: str) -> bool:
     """Whether two names can be taken for each other. Ids of agents and names of people are kept apart by this."""
-    return _plain(one) == _plain(other)
+    return _small(one) == _small(other) or _large(one) == _large(other)
 
 
 def mixed(name: str) -> bool:
@@ -105,6 +117,11 @@ def thread_id(agent: AgentId, place: str) -> ThreadId:
 def message_id(sender: AgentId, ordinal: int) -> MessageId:
     """The sender's n-th message."""
     return MessageId(f"{sender}>{ordinal}")
+
+
+def sender_of(message: MessageId) -> AgentId:
+    """Whose message it is."""
+    return AgentId(message.partition(">")[0])
 
 
 def waiting_id(message: MessageId, receiver: AgentId) -> WaitingId:

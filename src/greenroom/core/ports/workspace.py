@@ -97,7 +97,7 @@ class Mark:
 
 @record
 class Recorded:
-    """One step's changes, as a commit."""
+    """One step's changes, as a commit; that is empty where there were none. `tree` is what is there now."""
 
     commit: str
     tree: str
@@ -247,8 +247,9 @@ class Worktree(Protocol):
         """The same, with what is there and has no part in it."""
         ...
 
-    async def commit(self, mark: Mark) -> Recorded | None:
-        """Make all that changed a commit; None if nothing did. Asked again with the same key, it is found again."""
+    async def commit(self, mark: Mark) -> Recorded:
+        """Make all that changed a commit; none is made if nothing did. Asked again with the same key, it is found
+        again."""
         ...
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.headings import has_high, underlines
-from greenroom.core.base.ids import AgentId, looks_like, mixed
+from greenroom.core.base.ids import AgentId, looks_like, mixed, sender_of
 from greenroom.core.rules.closing import cancel_steps, settle_mail
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
 from greenroom.core.rules.intents import (
@@ -18,7 +18,9 @@ from greenroom.core.rules.intents import (
     RemoveAgent,
     UpdateWorkingMemory,
 )
-from greenroom.core.rules.people import welcome
+from greenroom.core.rules.people import ABOUT, people_of, welcome
+from greenroom.core.rules.questions import ask_who_is_there
+from greenroom.core.rules.telling import tell
 from greenroom.core.rules.waits import release
 from greenroom.core.state.agent import Agent, AgentAdded, AgentChanged, AgentRemoved, Duty, DutyTaken, Remembered
 from greenroom.core.state.spec import AgentSpec
@@ -54,6 +56,7 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> Verdict:
     if refused is not None:
         return refused
     draft.emit(AgentAdded(at=draft.now, agent_id=intent.agent_id, spec=spec, made_by=by, origins=draft.read))
+    ask_who_is_there(draft)
     return None
 
 
@@ -122,6 +125,7 @@ def remove_agent(draft: Draft, intent: RemoveAgent, by: str) -> Verdict:
         return refused
     _clear_desk(draft, intent.agent_id)
     draft.emit(AgentRemoved(at=draft.now, agent_id=intent.agent_id, why=intent.why))
+    ask_who_is_there(draft)
     return None
 
 
@@ -161,6 +165,7 @@ def _clear_desk(draft: Draft, name: AgentId) -> None:
     for wait in ordered(draft.world.waits):
         if name in (wait.on, wait.waiter):
             release(draft, wait.waiting_id, "agent_gone", silent=wait.waiter == name)
+    _tell_writers(draft, name)
     cancel_steps(draft, list(draft.world.steps_of(name)), "skipped")
     for message in ordered(draft.world.mail):
         settle_mail(draft, message, message.receiver if message.sender_id == name else (name,))
@@ -170,6 +175,18 @@ def _clear_desk(draft: Draft, name: AgentId) -> None:
     for thread in ordered(draft.world.threads):
         if thread.agent_id == name:
             draft.emit(ThreadClosed(at=draft.now, thread_id=thread.thread_id))
+
+
+def _tell_writers(draft: Draft, name: AgentId) -> None:
+    """People hear that what they wrote to the agent is not read any more: nobody else would tell them."""
+    unread = {one.message_id: one for one in draft.world.steps_of(name) if one.message_id is not None}
+    for message, step in unread.items():
+        writer = sender_of(message)
+        if writer != name and people_of(draft.world, (writer,)):
+            about = step.work.text_content.partition("\n")[2]
+            told = {"instruction": "remove_agent", "agent_id": name, ABOUT: about}
+            text = f"{name} will not answer: the agent was removed. You wrote: {about}"
+            tell(draft, name, (writer,), text, task=step.task_id, data=told, kind="instruction")
 
 
 def add_participants(draft: Draft, intent: AddParticipants, by: str) -> Verdict:

@@ -12,6 +12,7 @@ from greenroom.core.base.ids import (
     ThreadId,
     WaitingId,
     message_id,
+    sender_of,
     thread_id,
     waiting_id,
 )
@@ -292,7 +293,7 @@ def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingI
 def _answers(draft: Draft, receiver: AgentId) -> bool:
     """Whether what is sent is what the sender makes of a message of the receiver, who did not wait for it."""
     read = draft.cause.message_id if draft.cause is not None else None
-    return read is not None and read.partition(">")[0] == receiver
+    return read is not None and sender_of(read) == receiver
 
 
 def _skill(message: Message, style: str, person: bool) -> str:

@@ -16,11 +16,23 @@ from greenroom.core.rules.telling import tell
 from greenroom.core.rules.waits import release
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.step import Step, Work
+from greenroom.core.state.world import ordered
 
 
 def ask_person(draft: Draft, step: Step, person: AgentId, question: str, data: Data) -> None:
     """A question about a step, as a message to a person; the asker is not locked, the step waits."""
     tell(draft, step.agent_id, (person,), question, task=step.task_id, data=data, kind="request")
+
+
+def ask_who_is_there(draft: Draft) -> None:
+    """A step that waits for a yes, and of which nobody who is there was told, is asked about again: whom it was asked
+    of has left, or people came only now."""
+    person = draft.world.human()
+    told = {(message.data or {}).get("approval_id") for message in draft.world.mail.values()}
+    for approval in ordered(draft.world.approvals):
+        if person is not None and approval.state == "pending" and approval.approval_id not in told:
+            step = draft.world.steps[approval.step_id]
+            ask_person(draft, step, person, approval.question, {"approval_id": approval.approval_id})
 
 
 def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:

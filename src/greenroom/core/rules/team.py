@@ -78,11 +78,13 @@ def set_of(rows: tuple[object, ...]) -> frozenset[str]:
 
 
 def pause_team(draft: Draft, intent: PauseTeam, by: str) -> Verdict:
-    """Start nothing new; with `now`, end what runs and queue it again."""
+    """Start nothing new; with `now`, end what runs and queue it again.
+
+    Who pauses what stands still already has paused it too: somebody may be about to let it go on.
+    """
     if not is_trusted(draft.world, by):
         return not_manager(by, "pause the team")
-    if draft.world.team.paused is None:
-        draft.emit(TeamPaused(at=draft.now, why=intent.why))
+    draft.emit(TeamPaused(at=draft.now, why=intent.why))
     if intent.now:
         running = [draft.world.steps[one.running] for one in ordered(draft.world.agents) if one.running is not None]
         cancel_steps(draft, running, "cancelled", then="requeue")

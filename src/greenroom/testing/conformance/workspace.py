@@ -66,7 +66,8 @@ class WorktreeConformance(WorkspaceCase):
         assert other.folder != worktree.folder
 
     async def test_what_changed_is_a_commit_once(self, worktree: Worktree) -> None:
-        assert await worktree.commit(Mark(run="r1", key="k0")) is None, "nothing has changed"
+        nothing = Recorded(commit="", tree=await worktree.tree())
+        assert await worktree.commit(Mark(run="r1", key="k0")) == nothing, "nothing has changed"
         edit_everything(Path(worktree.folder))
         first = await worked(worktree)
         assert (first.tree, first.commit) == (await worktree.tree(), await worktree.tip())

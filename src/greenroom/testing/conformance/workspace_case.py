@@ -86,7 +86,7 @@ async def opened(workspace: Workspace, run: str = "r1", thread: str = "ann@t1") 
 async def worked(worktree: Worktree, key: str = "k1", run: str = "r1") -> Recorded:
     """What was done in a worktree, as a commit."""
     made = await worktree.commit(Mark(run=run, key=key, agent="ann", task="t1", step="ann#1", summary="Some work"))
-    assert made is not None
+    assert made.commit
     return made
 
 

@@ -2,9 +2,11 @@
 
 import pytest
 
+from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import Failed, Finished
-from greenroom.core.rules.intents import SendMessage
-from greenroom.core.state.spec import Turn
+from greenroom.core.rules.intents import AddTask, QueueSteps, SendMessage
+from greenroom.core.state.message import Message
+from greenroom.core.state.spec import AgentSpec, Turn
 from greenroom.core.state.step import Work
 from tests.abilities.skills.planned.planners import (
     ANN,
@@ -141,8 +143,8 @@ async def test_what_was_planned_behind_a_failure_is_not_done_any_more() -> None:
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        (said("instruction_generation", {"txt": "hello"}), "'echo'"),
-        (said("instruction_generation", ["hello"]), "does not fit"),
+        (said("instruction_generation", {"txt": "hello"}), 'does not fit: answer: "text" is a required property.'),
+        (said("instruction_generation", ["hello"]), 'does not fit: answer: ["hello"] is not of type "object".'),
         ("<tool_instruction>\n{'text': 'hello'}\n</tool_instruction>", "A tool that acts needs valid JSON."),
     ],
 )
@@ -153,7 +155,7 @@ async def test_an_instruction_that_the_tool_does_not_take_is_written_again(reply
         assert await here.stage("Call.") == "finished"
         failed = next(one for one in await here.steps(ANN) if one.state == "failed")
         assert failed.work.executor == "instruction_generation"
-        assert "does not fit" in failed.error or why in failed.error
+        assert why in failed.error
         assert (await here.result("echo"))["output"] == "hello"
 
 
@@ -163,6 +165,13 @@ async def test_what_no_model_answers_is_not_asked_again() -> None:
         assert await here.stage("Plan.") == "failed"
         assert await here.did(ANN) == ["!planning"]
         assert (await here.steps(ANN))[0].error == "It will not answer this."
+
+
+async def test_what_the_provider_holds_back_was_refused_and_not_cut_off() -> None:
+    async with house(lines(planning=[Finished(reason="filter", said="content_filter")]) | REST) as here:
+        assert await here.stage("Plan.") == "failed"
+        assert await here.did(ANN) == ["!planning"], "asking again is of no use"
+        assert "refuses to answer this (content_filter)." in (await here.steps(ANN))[0].error
 
 
 BAD_MESSAGES = [
@@ -194,8 +203,59 @@ async def test_outside_a_stage_a_person_of_the_group_hears_of_a_failure() -> Non
         assert await here.did(ANN) == ["!quick_think"] * 3
         (told,) = await here.messages()
         assert told.receiver == (KIM,)
-        assert told.message.startswith("I could not do this: Think fast.\nYour reply has no block <quick_think>.")
+        first, why = told.message.split("\n")
+        assert first == "I could not do this: Think fast."
+        assert why == (
+            "The model's answer could not be used, 3 times. It was told: \"Your reply has no block <quick_think>. "
+            'Put the answer into one, and end it with </quick_think>." Ask again, or let another model do it.'
+        ), "what the model was told is quoted: no person has replied anything"
         assert await here.notes() == ["quick_think step: failed."]
+
+
+LEE = AgentId("lee")
+FAILS = lines(
+    boss_planning=[plan(step("task_manager"))],
+    boss_task_manager=[said("task_manager", {"action": "finish_task", "task_id": "t9"})],
+    boss_reflection=[NOTHING_MORE],
+    boss_process_message=["?"],
+)
+"""Boss makes a plan of whatever is wanted, and cannot do it."""
+
+
+async def told_of_failure(wish: SendMessage) -> list[Message]:
+    """What comes of a wish in a task of Kim, who is named first, and Lee."""
+    async with house(FAILS, specs={LEE: AgentSpec(name="Lee", kind="human")}) as here:
+        talk = AddTask(name="Talk", intention="Talk.", manager=BOSS, group=(BOSS, KIM, LEE), driver="manager")
+        await here.runtime.ask(here.team, talk)
+        await here.runtime.ask(here.team, wish)
+        await here.runtime.wait(here.team, T1)
+        return [one for one in await here.messages() if one.sender_id == BOSS]
+
+
+async def test_a_step_of_a_plan_that_fails_is_told_to_whoever_wanted_the_plan_in_their_words() -> None:
+    wish = SendMessage(task_id=T1, receiver=(BOSS,), message="Lee's tea.", kind="request", need_reply=True, sender=LEE)
+    (told,) = await told_of_failure(wish)
+    assert told.receiver == (LEE,), "Kim has asked for nothing"
+    assert told.message.startswith("I could not do this: Lee's tea.\n")
+    assert "It was told: \"There is no open task 't9'." in told.message
+
+
+async def test_a_person_whose_word_cannot_be_read_hears_of_it() -> None:
+    (told,) = await told_of_failure(SendMessage(task_id=T1, receiver=(BOSS,), message="By the way.", sender=LEE))
+    assert told.receiver == (LEE,)
+    assert told.message.startswith("I could not do this: By the way.\n")
+
+
+async def test_where_nobody_knows_who_asked_all_people_of_the_task_hear_of_a_failure() -> None:
+    work = Work(type="skill", executor="task_manager", intention="Decide.")
+    async with house(FAILS, specs={LEE: AgentSpec(name="Lee", kind="human")}) as here:
+        talk = AddTask(name="Talk", intention="Talk.", manager=BOSS, group=(BOSS, KIM, LEE), driver="manager")
+        await here.runtime.ask(here.team, talk)
+        await here.runtime.ask(here.team, QueueSteps(agent_id=BOSS, works=(work,), task_id=T1))
+        await here.runtime.wait(here.team, T1)
+        (told,) = await here.messages()
+    assert told.receiver == (KIM, LEE)
+    assert told.message.startswith("I could not do this: Decide.\n")
 
 
 @pytest.mark.req("MAS-273")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
-from greenroom.abilities.checks.finding.javascript import javascript
+from greenroom.abilities.checks.finding.javascript import javascript, scripts_in
 from greenroom.abilities.checks.finding.others import others
 from greenroom.abilities.checks.finding.python import python
 from greenroom.abilities.checks.finding.recipes import recipes
@@ -31,6 +31,13 @@ def found(look: Look, folders: Sequence[str] = (".",)) -> tuple[Check, ...]:
             placed = evolve(one, folder=folder)
             every.append(evolve(placed, name=f"{one.name} ({folder})") if one.name in named else placed)
     return tuple(sorted(every, key=lambda one: KINDS.index(one.kind))[:MOST])
+
+
+def meant(check: Check, look: Look) -> str:
+    """What its line stands for where it is run, whoever has named it: as that of a check which is found there, or the
+    scripts that it calls."""
+    same = next((one for one in found(look, (check.folder,)) if one.line == check.line), None)
+    return same.means if same is not None else scripts_in(check.line, Place(look, check.folder))
 
 
 def _runs(wrapper: Check, direct: Check) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from greenroom.abilities.checks.looking import Place, json_object, table
+from greenroom.core.base.records import Data
 from greenroom.core.ports.checks import Check, CheckKind
 
 SCRIPTS: Final[Mapping[str, CheckKind]] = {
@@ -30,22 +31,35 @@ PLACEHOLDER: Final = "no test specified"
 """What `npm init` writes where there are no tests."""
 
 CALLED: Final = re.compile(
-    r"\b(?:npm|pnpm|yarn|bun)(?:\s+-[-\w=]+)*\s+(?:run(?:-script)?\s+)?([\w:.-]+)|\brun-[sp]\s+(.+)"
+    r"\b(?:npm|pnpm|yarn|bun)(?:\s+-[-\w=]+)*\s+(?:run(?:-script)?(?:\s+-[-\w=]+)*\s+)?([\w:.-]+)|\brun-[sp]\s+(.+)"
 )
 
 
 def javascript(place: Place) -> Iterator[Check]:
     """One for each script that is a check by its name."""
     package = json_object(place.text("package.json"))
-    scripts = {str(name): line for name, line in table(package, "scripts").items() if isinstance(line, str)}
+    scripts = _scripts(package)
     runner = _runner(place, str(package.get("packageManager", "")))
     for name, kind in SCRIPTS.items():
         line = scripts.get(name, "").strip()
         if not line or PLACEHOLDER in line:
             continue
         run = f"{runner} test" if name == "test" and runner != "bun" else f"{runner} run {name}"
-        means = "\n".join(f"{one}: {scripts[one]}" for one in _reached(scripts, name))
+        means = _told(scripts, [name])
         yield Check(name=run, line=run, kind=kind, why=f"package.json has the script {name!r}.", means=means)
+
+
+def scripts_in(line: str, place: Place) -> str:
+    """The scripts that a command line calls, with all that they call; empty where it calls none."""
+    return _told(_scripts(json_object(place.text("package.json"))), list(_called(line)))
+
+
+def _scripts(package: Data) -> dict[str, str]:
+    return {str(name): line for name, line in table(package, "scripts").items() if isinstance(line, str)}
+
+
+def _told(scripts: Mapping[str, str], first: list[str]) -> str:
+    return "\n".join(f"{one}: {scripts[one]}" for one in _reached(scripts, first))
 
 
 def _runner(place: Place, named: str) -> str:
@@ -55,16 +69,20 @@ def _runner(place: Place, named: str) -> str:
     return next((runner for name, runner in LOCKS if name in place.names), "npm")
 
 
-def _reached(scripts: Mapping[str, str], first: str) -> list[str]:
-    """The script and all that it calls, in order, each once."""
+def _reached(scripts: Mapping[str, str], first: list[str]) -> list[str]:
+    """These scripts and all that they call, in order, each once."""
     found: list[str] = []
-    left = [first]
+    left = list(first)
     while left:
         name = left.pop(0)
         if name in found or name not in scripts:
             continue
         found.append(name)
         left += [f"pre{name}", f"post{name}"]
-        for one, several in CALLED.findall(scripts[name]):
-            left += [one, *several.split()]
+        left += _called(scripts[name])
     return found
+
+
+def _called(line: str) -> Iterator[str]:
+    for one, several in CALLED.findall(line):
+        yield from (one, *several.split())

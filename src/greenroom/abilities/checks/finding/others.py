@@ -32,7 +32,7 @@ def _rust(place: Place) -> Iterator[Check]:
 
 def _go(place: Place) -> Iterator[Check]:
     if "go.mod" in place.names:
-        yield _of("go test ./...", "go.mod is there.", name="go test")
+        yield _of("go test -v ./...", "go.mod is there.", name="go test")  # else it names only what fails
         yield _of("go vet ./...", "go.mod is there.", kind="lint", name="go vet")
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from greenroom.abilities.checks.ids_of_tests import unnamed
 from greenroom.abilities.checks.reading.findings import findings
 from greenroom.abilities.checks.reading.junit import junit
 from greenroom.abilities.checks.reading.lines import counted, named
@@ -57,7 +58,8 @@ def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
 
 
 def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, Word], int, int]:
-    """The tests by id, and how many passed and were skipped, also where they were not named."""
+    """The tests by id, and how many passed and were skipped, also where they were not named. Those that failed each
+    have an id, also where they were only counted: one more than before is new."""
     if check.kind != "test":
         return (findings(text) if check.kind in ("lint", "types") else {}), 0, 0
     known = exact or named(text)
@@ -66,6 +68,8 @@ def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, W
     if exact:
         return known, passed, skipped
     counts = counted(text)
+    failed = sum(word == "failed" for word in known.values())
+    known |= dict.fromkeys(unnamed(counts.failed - failed), "failed")
     return known, max(passed, counts.passed), max(skipped, counts.skipped)
 
 

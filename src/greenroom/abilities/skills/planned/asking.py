@@ -15,7 +15,7 @@ from greenroom.abilities.skills.planned.sections import Page
 from greenroom.abilities.skills.planned.skill import Meant, Moment, Skill
 from greenroom.abilities.skills.planned.windows import SHARE, summing_up
 from greenroom.abilities.skills.talk import voice
-from greenroom.abilities.skills.talk.reply import Reply, listen
+from greenroom.abilities.skills.talk.reply import Reply, listen, refuse_filtered
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import ModelFault, WorldFault
@@ -101,12 +101,14 @@ class PlannedSkill:
         try:
             _fits(model, asked)
             await listen(bench, model, self._request(moment, model, asked), reply)
+            refuse_filtered(reply, model)
         except ModelFault as fault:  # no model answers this: asking again is of no use
             return self._outcome(moment, reply, str(fault), ends.failed(moment, self._skill, str(fault)), fault)
         try:
             return self._finished(moment, asked, reply, model)
         except ModelFault as fault:
-            return self._outcome(moment, reply, str(fault), ends.misread(moment, self._skill, str(fault)), fault)
+            why = ends.unusable(moment, str(fault))
+            return self._outcome(moment, reply, why, ends.misread(moment, self._skill, why), fault)
 
     def _finished(self, moment: Moment, asked: Asked, reply: Reply, model: Model) -> Outcome:
         if reply.cut_off:

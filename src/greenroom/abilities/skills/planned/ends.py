@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from greenroom.abilities.skills.planned.history import cut
 from greenroom.abilities.skills.planned.memory import kept
-from greenroom.abilities.skills.planned.repairs import LETTERS, again, asked_by, asked_for, repairs_of
+from greenroom.abilities.skills.planned.repairs import LETTERS, again, asked_by, asked_for, begun_by, repairs_of
 from greenroom.abilities.skills.planned.skill import PACK, Answer, Moment, Skill
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.rules.agents import MEMORY
@@ -28,6 +28,9 @@ SHOWN = 300
 
 LEFT = frozenset({"init", "pending"})
 
+Audience: TypeAlias = tuple[TaskId, tuple[AgentId, ...]]
+"""Who is told something, and in which task."""
+
 
 def succeeded(moment: Moment, skill: Skill, answer: Answer) -> Iterator[Consequence]:
     """The agent works, and keeps what it wants to keep."""
@@ -46,9 +49,20 @@ def is_full(moment: Moment, answer: Answer) -> bool:
     return bool(new) and len(moment.agent.memory) + len(new) > MEMORY
 
 
+def unusable(moment: Moment, why: str) -> str:
+    """What is wrong with a reply: as the model is told that is asked again; at last as people are told."""
+    if not _is_last(moment):
+        return why
+    return PACK.render(moment.language, "unusable", {"times": repairs_of(moment.step) + 1, "why": why})
+
+
+def _is_last(moment: Moment) -> bool:
+    return repairs_of(moment.step) >= moment.spec.turn.repairs
+
+
 def misread(moment: Moment, skill: Skill, why: str) -> Iterator[Consequence]:
     """The same work once more, with what was wrong; at last it has failed."""
-    if repairs_of(moment.step) >= moment.spec.turn.repairs:
+    if _is_last(moment):
         yield from failed(moment, skill, why)
         return
     yield QueueSteps(
@@ -78,7 +92,7 @@ def failed(moment: Moment, skill: Skill, why: str) -> Iterator[Consequence]:
 
 def _words(moment: Moment, why: str) -> str:
     """How the agent says that it could not do it: what it was asked for in the words of whoever asked."""
-    wanted = asked_for(moment.step) or moment.step.work.intention
+    wanted = asked_for(begun_by(moment.step, moment.history)) or moment.step.work.intention
     return PACK.render(moment.language, "failure", {"intention": cut(wanted, SHOWN), "why": why})
 
 
@@ -90,38 +104,41 @@ def _note(moment: Moment, skill: Skill, state: Literal["finished", "failed"]) ->
 
 
 def _told(moment: Moment, why: str) -> Iterator[SendMessage]:
-    """Who waits for an answer gets this one. Outside of a stage, where nobody would see it: who asked, or a person."""
+    """Who waits for an answer gets this one. Outside of a stage, where nobody would see it: who asked, or people."""
     step = moment.step
     wait = moment.world.waits.get(step.answers) if step.answers is not None else None
     if wait is not None:
-        heard: tuple[TaskId, AgentId] | None = (wait.task_id, wait.waiter)
+        heard: Audience | None = (wait.task_id, (wait.waiter,))
     else:
-        heard = _asker(moment) or _person(moment) if moment.member is None else None
-    if heard is None or heard[1] == moment.agent.agent_id:
+        heard = _asker(moment) or _people(moment) if moment.member is None else None
+    if heard is None or moment.agent.agent_id in heard[1]:
         return
     yield SendMessage(
         task_id=heard[0],
-        receiver=(heard[1],),
+        receiver=heard[1],
         message=_words(moment, why),
         return_waiting_id=step.answers if wait is not None else None,
         kind="response" if wait is not None else "notification",
     )
 
 
-def _asker(moment: Moment) -> tuple[TaskId, AgentId] | None:
-    """Who wrote the message, if they want to hear. Word that was only to be read is answered by nobody: two who cannot
-    read would write to each other for ever."""
-    asker = asked_by(moment.step)
-    if asker is None or asker not in moment.group or moment.step.work.executor == LETTERS[0]:
+def _asker(moment: Moment) -> Audience | None:
+    """Who wrote the message from which this came, if they want to hear. What an agent wrote only to be read is answered
+    by nobody: two who cannot read would write to each other for ever."""
+    first = begun_by(moment.step, moment.history)
+    asker = asked_by(first)
+    if asker is None or asker not in moment.group:
         return None
-    return moment.step.task_id, asker
+    if first.work.executor == LETTERS[0] and not people_of(moment.world, (asker,)):
+        return None
+    return moment.step.task_id, (asker,)
 
 
-def _person(moment: Moment) -> tuple[TaskId, AgentId] | None:
-    """A person of the task, else of one that it is a part of: whoever wanted it is there."""
+def _people(moment: Moment) -> Audience | None:
+    """The people of the task, else of one that it is a part of: whoever wanted it is among them."""
     world, here = moment.world, moment.step.task_id
     for task in (world.tasks[one] for one in (here, *world.above(here)) if one in world.tasks):
         people = people_of(world, task.group) if moment.agent.agent_id in task.group else ()
         if people:
-            return task.task_id, people[0]
+            return task.task_id, people
     return None

@@ -5,9 +5,10 @@ What the next attempt has to know stands in its instruction: it is the house's o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import AgentId, sender_of
 from greenroom.core.base.records import evolve
 from greenroom.core.state.step import Step, Work
 
@@ -38,9 +39,18 @@ def error_of(step: Step) -> str:
 def asked_by(step: Step) -> AgentId | None:
     """Who wrote the message that the step is about."""
     if step.message_id is not None:
-        return AgentId(step.message_id.partition(">")[0])
+        return sender_of(step.message_id)
     told = str(_told(step).get("from", ""))
     return AgentId(told) if told else None
+
+
+def begun_by(step: Step, history: Iterable[Step]) -> Step:
+    """The step with which somebody wanted what this one is a part of: it reads their message. Where nobody wrote one,
+    or so long ago that the history does not know it any more, the first that is known."""
+    known = {one.step_id: one for one in history}
+    while asked_by(step) is None and step.cause is not None and step.cause in known:
+        step = known[step.cause]
+    return step
 
 
 def asked_for(step: Step) -> str:

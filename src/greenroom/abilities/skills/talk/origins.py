@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import sender_of
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
@@ -21,7 +21,7 @@ def from_people(world: World, step: Step) -> bool:
     if step.message_id is None:
         told = (step.work.instruction_content or {}).get("people", step.cause is None)
         return bool(told) and not step.goes_on
-    known = world.agents.get(AgentId(step.message_id.partition(">")[0]))
+    known = world.agents.get(sender_of(step.message_id))
     return known is not None and known.spec.kind == "human"
 
 

@@ -183,11 +183,17 @@ def _fault(failed: Failed, spent: Amounts | None, *, heard: bool) -> ModelFault 
     return ProviderFault(failed.why, again=failed.again, spent=spent)
 
 
+def refuse_filtered(reply: Reply, model: Model) -> None:
+    """`ModelFault` where the provider held back the rest: half of what must be read as a whole is nothing."""
+    finished = reply.finished
+    if finished is not None and finished.reason == "filter":
+        raise ModelFault(f"{model.name} refuses to answer this ({finished.said}).", spent=reply.spent)
+
+
 def _ended(reply: Reply, model: Model, request: ModelRequest) -> None:
     finished = reply.finished
     if finished is None:
         raise ModelFault(f"{model.name} stopped before its answer was complete.", spent=reply.spent)
-    if finished.reason == "filter" and not reply.text and not reply.calls:
-        raise ModelFault(f"{model.name} refuses to answer this ({finished.said}).", spent=reply.spent)
     if not reply.text and not reply.calls:
+        refuse_filtered(reply, model)
         logging.getLogger(__name__).warning("%s answered nothing to %s", model.name, request.purpose.step)

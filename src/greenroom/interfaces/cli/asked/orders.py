@@ -61,7 +61,8 @@ class Ask:
 class Run:
     """Something to do, for an agent by its name; an empty one is the coder. `tools`: it may use its own; `alone`:
     nobody is there to be asked; `yes`: its plan needs no yes; `in_place`: it works in the files themselves. `take` is
-    how the outcome is taken over at once, if it is verified; its `name` is empty, because there is no such job yet."""
+    how the outcome is taken over at once, if it is verified; its `name` is empty, because there is no such job yet.
+    `wants_answer`: nothing has to be changed; `tests_may_change`: that is what it is to do."""
 
     question: str
     context: str
@@ -74,6 +75,8 @@ class Run:
     take: Apply | Branch | None
     caps: Caps
     tape: Tape
+    wants_answer: bool = False
+    tests_may_change: bool = False
 
 
 @record
@@ -215,13 +218,14 @@ class Pause:
 @record
 class Resume:
     """A team or a task of it; `caps` are new limits for the team. `alone`: nobody is there to be asked; `yes`: its plan
-    needs nobody's yes."""
+    needs nobody's yes; `take`: how a job is taken over when it has ended well."""
 
     name: str
     alone: bool
     caps: Caps
     tape: Tape
     yes: bool = False
+    take: Apply | Branch | None = None
 
 
 @record

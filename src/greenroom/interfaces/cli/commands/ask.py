@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from greenroom.app.talks.founding import found_alone
 from greenroom.app.talks.names import ASK
+from greenroom.app.talks.wanted import NOTHING_SAID, Wanted
 from greenroom.interfaces.cli.asked.orders import Ask
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.exits import Exit
@@ -21,11 +22,13 @@ async def ask(door: Door, order: Ask) -> Exit:
     return await answered(door, beginning, ASK, order.question, order.context)
 
 
-async def answered(door: Door, beginning: Begun, kit: str, text: str, context: str, *notes: str) -> Exit:
+async def answered(
+    door: Door, beginning: Begun, kit: str, text: str, context: str, *notes: str, wanted: Wanted = NOTHING_SAID
+) -> Exit:
     """A team whose answer ends its task: found it, follow it, and print what came of it."""
     talk, cast = Talk(door.setup, door.out), beginning.cast
     whole = with_context(text, context, beginning.language)
-    team = await found_alone(door.runtime, kit, cast, whole, typed=text, limits=beginning.caps.limits)
+    team = await found_alone(door.runtime, kit, cast, whole, typed=text, limits=beginning.caps.limits, wanted=wanted)
     door.out.begin(team=team, command=kit, model=cast.models[0], agent=cast.first, home=str(door.home))
     for note in (beginning.line, *notes):
         talk.note(note, style="dim")

@@ -127,11 +127,12 @@ def _handlers(door: Door) -> tuple[Handler, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Aids:
-    """What somebody who types is offered: commands behind a slash, words behind an @, and what they typed before."""
+    """What somebody who types is offered: commands behind a slash, words behind an @, and what they typed before, if
+    that is anybody's business."""
 
     commands: Mapping[str, str]
     words: Callable[[str], Iterable[str]]
-    before: Callable[[], AsyncIterator[str]]
+    before: Callable[[], AsyncIterator[str]] | None = None
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from greenroom.app.jobs.place import workspace
 from greenroom.app.talks.outcome import models_of
+from greenroom.app.talks.wanted import Wanted
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Run
-from greenroom.interfaces.cli.asked.taking import Branch
+from greenroom.interfaces.cli.asked.taking import Apply, Branch
 from greenroom.interfaces.cli.display.work import Work
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.attending import attended
@@ -28,7 +29,8 @@ async def job(door: Door, order: Run, beginning: Begun) -> Exit:
         await (await workspace(door.means.surroundings.root)).expect(branch=order.take.branch)
     talk, cast = Work(door.setup, door.out), beginning.cast
     whole = with_context(order.question, order.context, beginning.language)
-    team = await founded(door, beginning, whole, order.question)
+    wanted = Wanted(question=order.wants_answer, tests_may_change=order.tests_may_change)
+    team = await founded(door, beginning, whole, order.question, wanted)
     door.out.begin(team=team, command="run", model=cast.models[0], agent=cast.first, home=str(door.home))
     talk.own = order.question
     talk.facts(f"run {team}", beginning.line, tier(door.means), UNTOUCHED)
@@ -41,12 +43,14 @@ async def job(door: Door, order: Run, beginning: Begun) -> Exit:
     return await handed_over(told, team, ending, name="last", spoken=talk.spoken, take=order.take)
 
 
-async def job_again(door: Door, world: World) -> Exit:
+async def job_again(door: Door, world: World, take: Apply | Branch | None = None) -> Exit:
     """Go on with a job that nobody runs: the same row, and the same end."""
     talk, team, root = Work(door.setup, door.out), world.team.team_id, Path(world.team.workspace)
+    if isinstance(take, Branch):
+        await (await workspace(root)).expect(branch=take.branch)
     told = replace(door, progress=talk)
     talk.facts(f"run {team} goes on", ", ".join(models_of(world)), tier(door.means), UNTOUCHED)
     if not sure_of_checks(told, root):
         return not_begun(told, team)
     ending = await attended(told, team, ear=Hearing(told, team, talk).open)
-    return await handed_over(told, team, ending, spoken=talk.spoken)
+    return await handed_over(told, team, ending, spoken=talk.spoken, take=take)

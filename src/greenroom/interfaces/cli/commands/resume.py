@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from greenroom.app.hands.unattended import answer_pending
 from greenroom.app.library.kits import kits_of_programs, refuse
@@ -17,6 +17,7 @@ from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Chat, Resume
+from greenroom.interfaces.cli.asked.taking import Apply, Branch
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.loading import load
@@ -25,6 +26,8 @@ from greenroom.interfaces.cli.runs.beginning import new_limits, see_what_is_brou
 from greenroom.interfaces.cli.runs.ending import close
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
+
+Again: TypeAlias = Callable[[Door, World, Apply | Branch | None], Awaitable[Exit]]
 
 
 async def resume(door: Door, order: Resume) -> Exit:
@@ -40,6 +43,8 @@ async def resume(door: Door, order: Resume) -> Exit:
         )
     wanted = _paused(world, found)
     holder = await door.runtime.log.holder(found.team)
+    if order.take is not None:
+        _refuse_to_take(door, found, world, runs=holder is not None)
     door.means.leave_alone(said=order.alone)
     door.means.agree(said=order.yes)
     limits = new_limits(door, world, order.caps)
@@ -60,17 +65,33 @@ async def resume(door: Door, order: Resume) -> Exit:
     if holder is not None:
         door.out.show(f"{found} goes on, in {holder.owner}.")
         return door.out.result("resumed", Exit.DONE, team=found.team, owner=holder.owner)
-    return await _followed(door, found, world)
+    return await _followed(door, order, found, world)
 
 
-async def _followed(door: Door, found: Found, world: World) -> Exit:
+def _refuse_to_take(door: Door, found: Found, world: World, *, runs: bool) -> None:
+    """Only of a job that ends here something can be taken over here."""
+    if world.team.kit == JOB and world.tasks and not runs:
+        return
+    if world.team.kit != JOB:
+        why, hint = f"{found.team} is no job, and there is nothing to be taken over.", "Leave --apply and --branch out."
+    else:
+        why = f"{found.team} runs elsewhere." if runs else f"Nothing is left to do in {found.team}."
+        apply, branch = command(door, "apply", found.team), command(door, "branch", found.team, "NAME")
+        hint = f"Take it over {'when it has ended' if runs else 'now'}: `{apply}` or `{branch}`."
+    raise Refused(Rejected(code="nothing_to_take", why=why, hint=hint))
+
+
+async def _followed(door: Door, order: Resume, found: Found, world: World) -> Exit:
     """Run it here, and say what comes of it."""
     if not models_of(world):
         return close(door, found.team, await attended(door, found.team))
     if not door.means.attended:
         await answer_pending(await door.runtime.start(found.team))
     if world.team.kit == JOB:
-        return await cast("Callable[[Door, World], Awaitable[Exit]]", load("commands.job", "job_again"))(door, world)
+        again = cast(
+            "Callable[[Door, World, Apply | Branch | None], Awaitable[Exit]]", load("commands.job", "job_again")
+        )
+        return await again(door, world, order.take)
     talk = Talk(door.setup, door.out)
     talk.note(", ".join(models_of(world)), style="dim")
     ending = await attended(replace(door, progress=talk), found.team)

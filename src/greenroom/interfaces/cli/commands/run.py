@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from greenroom.app.talks.names import RUN
+from greenroom.app.talks.wanted import Wanted
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.interfaces.cli.asked.orders import Run
 from greenroom.interfaces.cli.commands.ask import answered
@@ -28,10 +29,11 @@ async def run(door: Door, order: Run) -> Exit:
         job = cast("Callable[[Door, Run, Begun], Awaitable[Exit]]", load("commands.job", "job"))
         return await job(door, order, beginning)
     _refuse_nothing_to_take(order)
+    wanted = Wanted(question=order.wants_answer)
     notes = list(beginning.notes)
     if order.tools and not beginning.cast.workspace:
         notes.append(NO_TOOLS)
-    return await answered(door, beginning, RUN, order.question, order.context, *notes)
+    return await answered(door, beginning, RUN, order.question, order.context, *notes, wanted=wanted)
 
 
 def _refuse_nothing_to_take(order: Run) -> None:

@@ -83,11 +83,11 @@ async def forget(door: Door, order: Forget) -> Exit:
 
 
 async def _work_of(door: Door, team: Team) -> tuple[str, ...] | None:
-    """What a job has done that nobody has; None when nobody can say."""
+    """What of a job nobody has any more then; None when nobody can say."""
     if team.kit != JOB:
         return ()
     try:
-        return await copies.unapplied(Path(team.workspace), team.team_id)
+        return await copies.goes_with(Path(team.workspace), team.team_id)
     except WorkspaceFault as fault:
         door.progress.note(f"Its files are left alone. {fault}", style="yellow")
         return None

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.jobs.copies import drop
+from greenroom.app.jobs.copies import drop, nowhere, of_run
 from greenroom.app.jobs.outcome import Outcome, outcome
 from greenroom.app.jobs.place import workspace
 from greenroom.app.jobs.report import JobReport, one_line, report_of
@@ -251,16 +251,21 @@ async def discard(door: Door, order: taking.Discard) -> Exit:
             Rejected(code="works", why=f"{found.team} works, in {holder.owner}.", hint=f"Stop it first: {stop}")
         )
     changes = (await came.diff()).changes
-    if changes and not order.yes and not _sure(found, len(changes)):
+    lost = [text for one in await of_run(found.team) for text in nowhere(one)]
+    if (changes or lost) and not order.yes and not _sure(found, len(changes), lost):
         raise Refused(Rejected(code="not_sure", why="Nothing was dropped.", hint="--yes drops it without asking."))
     await drop(found.team)
     door.out.show(f"Dropped. The commits of {found.team} stay in the repository, below refs/greenroom.")
-    return door.out.result("discarded", Exit.DONE, team=found.team)
+    if lost:
+        door.out.show(f"Gone for good, for no commit can have it: {'; '.join(lost)}.")
+    return door.out.result("discarded", Exit.DONE, team=found.team, lost=lost)
 
 
-def _sure(found: Found, count: int) -> bool:
+def _sure(found: Found, count: int, lost: Sequence[str]) -> bool:
+    files = [f"{found.team} has changed {_files(count)}, and that would go."] if count else []
+    more = [f"This would go for good, for no commit can have it: {'; '.join(lost)}."] if lost else []
     try:
-        said = Person().answer(f"{found.team} has changed {_files(count)}, and that would go. Drop it? y/n", "n")
+        said = Person().answer(" ".join((*files, *more, "Drop it? y/n")), "n")
     except Gone:
         return False
     return said.lower() in ("y", "yes")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 from greenroom.app.hands.redaction import Redaction
@@ -55,12 +55,7 @@ def _aids(ear: Ear) -> Aids:
     def agents(beginning: str) -> Iterator[str]:
         return (one for one in sorted(ear.world.agents) if one.startswith(beginning))
 
-    async def before() -> AsyncIterator[str]:
-        nothing: tuple[str, ...] = ()
-        for line in nothing:
-            yield line
-
-    return Aids(commands=commands(_language(ear)), words=agents, before=before)
+    return Aids(commands=commands(ear.language), words=agents)
 
 
 async def _team(door: Door, one: Meant, order: Talk) -> TeamId:
@@ -113,7 +108,7 @@ def _done(door: Door, room: Room, me: AgentId, status: str, code: Exit) -> Exit:
 async def _say_if_nobody_runs_it(door: Door, ear: Ear) -> None:
     if await door.runtime.log.holder(ear.team) is None:
         start = way_on(door, ear.world).start
-        door.progress.note(word("nobody", _language(ear), command=start), style="dim")
+        door.progress.note(word("nobody", ear.language, command=start), style="dim")
 
 
 async def _waited(door: Door, order: Talk, room: Room, ear: Ear, keeper: Keeper) -> Exit:
@@ -123,13 +118,13 @@ async def _waited(door: Door, order: Talk, room: Room, ear: Ear, keeper: Keeper)
         await keeper.open()
         stands = await room.settled()
     except asyncio.CancelledError:
-        door.progress.note(word("stopped_waiting", _language(ear), command=_again(door, order, ear)), style="bold")
+        door.progress.note(word("stopped_waiting", ear.language, command=_again(door, order, ear)), style="bold")
         raise
     finally:
         await keeper.close()
-    fate = fate_of(ear.world, stands, ear.failures(), _language(ear), way_on(door, ear.world))
+    fate = fate_of(ear.world, stands, ear.failures(), ear.language, way_on(door, ear.world))
     if room.asked and fate.code == Exit.DONE and not room.heard:
-        fate = unanswered(ear.world, _language(ear))
+        fate = unanswered(ear.world, ear.language)
     room.tell_reasons(fate.reasons)
     return door.out.result(fate.status, fate.code, why=" ".join(fate.reasons))
 
@@ -149,7 +144,8 @@ async def _held(door: Door, order: Talk, room: Room, ear: Ear, person: Person) -
     if not person.attended:
         await _say_if_nobody_runs_it(door, ear)
         return _done(door, room, ear.me, "ok", code)
-    door.progress.note(word("left", _language(ear), command=_again(door, order, ear)), style="dim")
+    if not ear.gone:
+        door.progress.note(word("left", ear.language, command=_again(door, order, ear)), style="dim")
     return door.out.result("left", Exit.DONE)
 
 
@@ -166,7 +162,3 @@ def _greet(door: Door, order: Talk, world: World, me: AgentId, *, here: bool) ->
     for task in world.tasks.values():
         if task.paused is not None:
             noted(door, still(task.paused, language, way_on(door, world)), "yellow")
-
-
-def _language(ear: Ear) -> str:
-    return ear.world.agents[ear.me].spec.language

@@ -17,9 +17,11 @@ from greenroom.app.organisation.names import BASE, LANGUAGES
 from greenroom.app.organisation.refusals import nobody, refused
 from greenroom.app.organisation.rest import at_rest
 from greenroom.app.organisation.states import states
-from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.app.standing import pause_word
+from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
-from greenroom.core.rules.intents import PauseTeam, RemoveAgent, ResumeTeam
+from greenroom.core.rules.intents import PauseTeam, RemoveAgent
+from greenroom.core.state.stage import Subtask
 from greenroom.core.state.team import TeamPaused
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Caps, Tape
@@ -29,9 +31,19 @@ from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.reasons import LIMIT, STOPPED, reason, still
 from greenroom.interfaces.cli.display.tables import Fitted, row
 from greenroom.interfaces.cli.display.team import columns, stands_word, team_word
+from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.runs.beginning import new_limits
-from greenroom.interfaces.cli.runs.organising import Meant, brought_up, held_up, meant, mistakes, there, way_on
+from greenroom.interfaces.cli.runs.organising import (
+    Meant,
+    bad_model,
+    brought_up,
+    held_up,
+    meant,
+    mistakes,
+    there,
+    way_on,
+)
 from greenroom.interfaces.cli.runs.running import attend, command, so_far, telling
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -45,7 +57,8 @@ async def team_new(door: Door, order: TeamNew) -> Exit:
         raise Refused(Rejected(code="bad_language", why=why))
     people = order.people or (_you(),)
     others = tuple(door.means.surroundings.agents().specs)
-    wish = Wish(name=order.name, people=people, language=language, model=order.model, others=others)
+    no_model = bad_model(door, order.model, language)
+    wish = Wish(name=order.name, people=people, language=language, model=order.model, others=others, no_model=no_model)
     root = door.means.surroundings.root
     path = write_charter(root, wish)
     door.out.begin(command="team new")
@@ -93,14 +106,33 @@ async def team_start(door: Door, order: TeamStart) -> Exit:
     door.out.begin(team=team, command="team start", name=one.name, home=str(door.home))
     if await _stopped_since(door, team, since):
         return _over(door, await door.runtime.world(team))
-    world = await door.runtime.world(team)
+    teller = await so_far(door, team)
+    teller.language = language_of(teller.world)
+    try:
+        host = await _owned(door, team, one)
+        _welcome(door, teller.world, one)
+        shown = pictured(door.progress, everything=door.setup.verbose)
+        world = await _running(replace(door, progress=shown), host, teller, one)
+    finally:
+        await door.runtime.stop(team)
+    return _over(door, world)
+
+
+async def _owned(door: Door, team: TeamId, one: Meant) -> Host:
+    """Begin to run it, unless somebody else has come first."""
+    try:
+        return await door.runtime.start(team)
+    except RunsElsewhere:
+        await _refuse_held(door, team, one)
+        raise
+
+
+def _welcome(door: Door, world: World, one: Meant) -> None:
     people = [name for name, it in sorted(world.agents.items()) if it.spec.kind == "human"]
     language = language_of(world)
-    door.progress.note(team_word("works", language, name=one.name, team=team), style="bold")
+    door.progress.note(team_word("works", language, name=one.name, team=world.team.team_id), style="bold")
     told = command(door, "talk", one.called, *_as(tuple(people)))
     door.progress.note(team_word("talk", language, command=told), style="dim")
-    shown = pictured(door.progress, everything=door.setup.verbose)
-    return await _running(replace(door, progress=shown), team, one)
 
 
 async def _refuse_held(door: Door, team: TeamId, one: Meant) -> None:
@@ -122,13 +154,11 @@ async def _stopped_since(door: Door, team: TeamId, version: int) -> bool:
     return True
 
 
-async def _running(door: Door, team: TeamId, one: Meant) -> Exit:
-    teller = await so_far(door, team)
-    teller.language = language_of(teller.world)
+async def _running(door: Door, host: Host, teller: Teller, one: Meant) -> World:
     door.progress.begin(teller)
     try:
-        async with telling(door, team, teller):
-            world = await _until_over(door, team)
+        async with telling(door, teller.world.team.team_id, teller):
+            return await _until_over(door, host)
     except asyncio.CancelledError:
         door.progress.end()
         again = command(door, "team", "start", one.called)
@@ -136,8 +166,6 @@ async def _running(door: Door, team: TeamId, one: Meant) -> Exit:
         raise
     finally:
         door.progress.end()
-        await door.runtime.stop(team)
-    return _over(door, world)
 
 
 def _over(door: Door, world: World) -> Exit:
@@ -147,9 +175,8 @@ def _over(door: Door, world: World) -> Exit:
     return door.out.result("stopped", code, team=world.team.team_id, why=why)
 
 
-async def _until_over(door: Door, team: TeamId) -> World:
+async def _until_over(door: Door, host: Host) -> World:
     """Let it work; returns how it is when it has ended, and it is not we who end it."""
-    host = await door.runtime.start(team)
     attend(host, door.progress)
     over = asyncio.Event()
     for listen in (host.listen, host.listen_trouble):
@@ -171,8 +198,8 @@ def _why(door: Door, world: World) -> tuple[str, Exit]:
     language, paused = language_of(world), world.team.paused
     if paused is None:
         return team_word("over", language), Exit.DONE
-    stands = at_rest(world).word
-    if stands == "paused" or paused == STOPPED:  # also while a step is still being interrupted
+    stands = pause_word(paused)  # also while a step is still at work
+    if stands == "paused":
         return team_word("ended", language, why=reason(paused, language)), Exit.DONE
     return still(paused, language, way_on(door, world)), of_standings([stands])
 
@@ -261,11 +288,7 @@ async def team_stop(door: Door, order: TeamStop) -> Exit:
     be starting it, and what is in the log after that start counts."""
     one, team = await there(door, order.name)
     world, holder = await door.runtime.world(team), await door.runtime.log.holder(team)
-    stop = PauseTeam(why=STOPPED, now=True)
-    try:
-        await door.runtime.ask(team, *((ResumeTeam(),) if world.team.paused is not None else ()), stop)
-    except Refused:  # that start was quicker: it stands still no longer
-        await door.runtime.ask(team, stop)
+    await door.runtime.ask(team, PauseTeam(why=STOPPED, now=True))
     language = language_of(world)
     door.out.show(team_word("is_stopped", language, name=one.name))
     door.progress.note(team_word("go_on", language, command=command(door, "team", "start", one.called)))
@@ -283,31 +306,42 @@ async def team_dismiss(door: Door, order: TeamDismiss) -> Exit:
     except Refused as error:
         raise _needed(door, one, world, who, error) from None
     door.out.show(harmless(team_word("left", language, who=who, name=one.name)))
+    undone = len(world.agents[who].todo) if who in world.agents else 0
+    if undone:
+        door.progress.note(harmless(team_word("undone", language, who=who, count=undone)), style="yellow")
     return door.out.result("left", Exit.DONE, team=team, agent=who)
 
 
 def _refuse_written(door: Door, one: Meant, who: AgentId, language: str) -> None:
     """Whom the charter names comes back with each start, and cannot: a name is used once."""
     if one.chartered:
-        charter = find_charter(door.means.surroundings.root, one.name)
+        charter = find_charter(door.means.surroundings.root, one.name, language)
         if who in (*charter.managers, *(it.name for it in charter.people)):
             raise refused("in_charter", "take_out", language, name=who, path=charter.path)
 
 
 def _needed(door: Door, one: Meant, world: World, who: AgentId, error: Refused) -> Refused:
-    """Why they cannot go, and what to do first."""
+    """Why they cannot go, and what to do first. Nobody is told to end the organisation itself for that."""
     language, team = language_of(world), world.team.team_id
-    stages = (it for it in world.stages.values() if any(part.agent == who for part in it.subtasks))
     match error.rejected.code:
         case "unknown_agent":
             return nobody(who, world.agents, language)
         case "agent_busy":
             stop = command(door, "team", "stop", one.called)
             return refused("agent_busy", "first", language, name=who, command=stop)
+        case "agent_manages" if world.tasks[BASE].manager == who:
+            return refused("hears_people", "stays", language, name=who)
         case "agent_manages":
-            task = next((it.task_id for it in world.tasks.values() if it.manager == who), BASE)
+            held = [it.task_id for it in world.tasks.values() if it.manager == who]
         case "agent_allotted":
-            task = next((it.task_id for it in stages), BASE)
+            held = [it.task_id for it in world.stages.values() if any(_is_open(part, who) for part in it.subtasks)]
         case _:
             return error
+    task = min(held, key=lambda it: (it == BASE, len(it), it), default=BASE)
+    if task == BASE:
+        return refused(error.rejected.code, "ask_manager", language, name=who, manager=world.tasks[BASE].manager)
     return refused(error.rejected.code, "first", language, name=who, command=command(door, "cancel", f"{team}/{task}"))
+
+
+def _is_open(part: Subtask, who: AgentId) -> bool:
+    return part.agent == who and part.state in ("init", "running")

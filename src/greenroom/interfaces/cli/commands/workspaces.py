@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from greenroom.app.jobs.copies import Trace, copies, traces, wipe
+from greenroom.app.jobs.copies import Trace, copies, in_no_commit, nowhere, traces, wipe
 from greenroom.app.jobs.report import one_line
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Clashes
@@ -17,6 +17,7 @@ SHOWN = 5
 """Files and commits that are named; of more, how many there are."""
 
 ITS_COMMITS = "--discard drops it; its commits stay in the repository"
+NOT_ALL = "and what can be in none is deleted for good"
 ONLY_COPY = "This is the only copy of its files: --discard deletes them for good"
 FOR_GOOD = "--refs --discard deletes it for good"
 
@@ -60,9 +61,10 @@ async def _why_not(door: Door, one: Standing, order: WorkspacesClean) -> str:
         return f"its run works, in {holder.owner}"
     done = await copies().clean(one.name, discard=order.discard)
     if isinstance(done, Clashes):
-        return f"{told(one)}. {ONLY_COPY if one.orphan else ITS_COMMITS}"
-    if one.orphan and one.dirty:
-        door.out.show(f"{one.name} is gone, and with it the only copy of {_some([*map(one_line, one.dirty)])}.")
+        return f"{told(one)}. {_how(one)}"
+    lost = [*map(one_line, one.dirty if one.orphan else ()), *nowhere(one)]
+    if lost:
+        door.out.show(f"{one.name} is gone, and with it the only copy of {_some(lost)}.")
     return ""
 
 
@@ -103,10 +105,15 @@ def told(one: Standing) -> str:
     if one.orphan:
         files = _some([*map(one_line, one.dirty)])
         return one.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
-    work = [f"not applied: {text}" for text in one.unapplied] + [
-        f"in no commit: {one_line(path)}" for path in one.dirty
-    ]
+    work = [*(f"not applied: {text}" for text in one.unapplied), *in_no_commit(one)]
     return _some(work) or "nothing that is not applied"
+
+
+def _how(one: Standing) -> str:
+    """How it is taken away all the same, and what of it then is nowhere."""
+    if one.orphan:
+        return ONLY_COPY
+    return f"{ITS_COMMITS}, {NOT_ALL}" if one.left_out else ITS_COMMITS
 
 
 def _some(work: list[str]) -> str:
@@ -115,4 +122,5 @@ def _some(work: list[str]) -> str:
 
 
 def _data(one: Standing) -> dict[str, object]:
-    return {name: getattr(one, name) for name in ("name", "run", "root", "folder", "unapplied", "dirty", "orphan")}
+    told = {name: getattr(one, name) for name in ("name", "run", "root", "folder", "unapplied", "dirty", "orphan")}
+    return {**told, "left_out": [{"path": each.path, "why": each.why} for each in one.left_out]}

@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from greenroom.app.organisation.letters import kind_of
 from greenroom.app.organisation.names import in_language
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.state.agent import Agent
@@ -96,9 +97,8 @@ def waits_lines(world: World) -> Iterator[Text]:
 def waited_for(world: World, agent: Agent) -> tuple[str, ...]:
     """Whom somebody waits for."""
     found = [world.waits[one].on for one in agent.step_lock if one in world.waits]
-    asked = [one.asked_of for one in world.approvals.values() if one.agent_id == agent.agent_id]
-    people = [one for one in asked if one is not None]
-    return tuple(dict.fromkeys((*found, *people)))
+    asked = (one for one in ordered(world.mail) if one.sender_id == agent.agent_id and kind_of(one) == "approval")
+    return tuple(dict.fromkeys((*found, *(person for one in asked for person in one.receiver))))
 
 
 def picture(teller: Teller, trouble: str | None = None, *, moving: bool = True) -> RenderableType:

@@ -41,7 +41,7 @@ class Prompt:
         stdin: TextIO,
         out: TextIO,
         files: Files,
-        before: Callable[[], AsyncIterator[str]],
+        before: Callable[[], AsyncIterator[str]] | None,
         commands: Mapping[str, str] = COMMANDS,
     ) -> None:
         self._draft = ""
@@ -61,7 +61,7 @@ class Prompt:
             complete_while_typing=True,
             enable_suspend=True,
             reserve_space_for_menu=4,
-            history=Before(before),
+            history=Before(before) if before is not None else None,
         )
 
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from immutables import Map
+
 from greenroom.app.organisation.names import CHINESE, in_language
 from greenroom.app.organisation.notices import STATES
 from greenroom.core.base.ids import TEAM_BUDGET
@@ -20,11 +22,16 @@ LIMIT: Final = re.compile(r"limit: (\S+) (\w+)")
 """A limit that was reached, as the log has it: whose, and of what."""
 
 USED_UP: Final = {
-    "money": {"en": "it has used up its money", "zh": "费用已用完"},
-    "tokens": {"en": "it has used up its tokens", "zh": "Token已用完"},
+    "money": {"en": "its money does not suffice for the next step", "zh": "剩余费用不足以进行下一步"},
+    "tokens": {"en": "its tokens do not suffice for the next step", "zh": "剩余Token不足以进行下一步"},
     "millis": {"en": "it has used up its working time", "zh": "工作时间已用完"},
     "steps": {"en": "it has used up its steps", "zh": "步骤数已用完"},
+    "hops": {
+        "en": "its agents have written to each other too often since a person last did something",
+        "zh": "自人上次操作以来，Agent之间互发的消息过多",
+    },
 }
+LEFT: Final = {"en": "{why} ({left} left)", "zh": "{why}（剩余{left}）"}
 FLAGS: Final = {"money": "--max-cost", "tokens": "--max-tokens", "millis": "--max-time"}
 STILL: Final = {"en": "It stands still: {why}. `resume` lets it go on.", "zh": "已暂停：{why}。输入resume继续。"}
 MORE: Final = {
@@ -41,12 +48,13 @@ HELD: Final = {
 @record
 class Way:
     """What lets an organisation go on: the command that starts it; and where its charter, which lies in `path`, holds
-    the limit of something, the `keys` that do, by what they limit."""
+    the limit of something, the `keys` that do, by what they limit. `left` is what it has left of each."""
 
     name: str
     start: str
     path: str = ""
     keys: Mapping[str, str]
+    left: Mapping[str, str] = Map()
 
 
 def reason(why: str, language: str) -> str:
@@ -65,7 +73,10 @@ def still(why: str, language: str, way: Way) -> str:
     limit, told = LIMIT.fullmatch(why), reason(why, language)
     if limit is None or limit[2] not in FLAGS:
         return in_language(STILL, language).format(why=told)
-    key = way.keys.get(limit[2]) if limit[1] == TEAM_BUDGET else None
+    team = limit[1] == TEAM_BUDGET
+    key = way.keys.get(limit[2]) if team else None
+    if team and limit[2] in way.left:
+        told = in_language(LEFT, language).format(why=told, left=way.left[limit[2]])
     words = in_language(HELD if key else MORE, language)
     return words.format(name=way.name, why=told, command=way.start, flag=FLAGS[limit[2]], key=key, path=way.path)
 

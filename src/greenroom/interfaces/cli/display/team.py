@@ -22,6 +22,10 @@ WORDS: Final = {
     "over": {"en": "The organisation is over.", "zh": "该组织已结束。"},
     "is_stopped": {"en": "{name} is stopped.", "zh": "{name}已停止。"},
     "left": {"en": "{who} has left {name}.", "zh": "{who}已离开{name}。"},
+    "undone": {
+        "en": "What {who} had still to do is not done: {count}.",
+        "zh": "{who}尚未完成的步骤不再执行：{count}个。",
+    },
     "go_on": {"en": "Go on with: {command}", "zh": "继续：{command}"},
     "start": {"en": "Let it work: {command}", "zh": "启动：{command}"},
     "runs_in": {"en": "runs in {owner}", "zh": "运行于{owner}"},

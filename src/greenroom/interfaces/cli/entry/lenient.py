@@ -5,10 +5,8 @@ Nothing is while a shell completes a line, and a text that is to be a text never
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from typer._coercion import RuntimeParam, build_runtime_param
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from greenroom.interfaces.cli.entry.narrow import FittingContext
@@ -16,37 +14,14 @@ from greenroom.interfaces.cli.entry.narrow import FittingContext
 if TYPE_CHECKING:
     # typer 0.29 carries its own copy of click and shows its classes nowhere else.
     from typer._click import Context, Parameter
-    from typer._coercion import TypeDescriptor
-    from typer.core import _TyperParameter
-
-
-@dataclass(frozen=True)
-class AsTyped(RuntimeParam):
-    """A text stays as it was typed; for everything else typer is asked."""
-
-    descriptor: TypeDescriptor
-
-    def _coerce_value(self, value: object, param: _TyperParameter, ctx: Context) -> object:
-        if self.annotation is str and isinstance(value, str):
-            return value
-        return build_runtime_param(self.descriptor).coerce(value, param, ctx)
-
-
-def as_typed(found: TypeDescriptor) -> RuntimeParam:
-    """How a parameter of this type is read."""
-    return AsTyped(parameter_info=found.parameter_info, annotation=found.annotation, descriptor=found)
 
 
 class LenientOption(TyperOption):
     """An option; what it calls is called."""
 
-    def get_runtime_param(self) -> RuntimeParam:
-        """Without pydantic, where it can be."""
-        return as_typed(self.type_descriptor)
-
     def process_value(self, ctx: Context, value: object) -> object:
-        """Check it, unless a shell is waiting."""
-        if not ctx.resilient_parsing:
+        """Check it, where there is something to check."""
+        if not ctx.resilient_parsing and not _is_fine(self, value):
             return super().process_value(ctx, value)
         return self.callback(ctx, self, value) if self.callback is not None else value
 
@@ -54,13 +29,18 @@ class LenientOption(TyperOption):
 class LenientArgument(TyperArgument):
     """An argument."""
 
-    def get_runtime_param(self) -> RuntimeParam:
-        """Without pydantic, where it can be."""
-        return as_typed(self.type_descriptor)
-
     def process_value(self, ctx: Context, value: object) -> object:
-        """Check it, unless a shell is waiting."""
-        return value if ctx.resilient_parsing else super().process_value(ctx, value)
+        """Check it, where there is something to check."""
+        return value if ctx.resilient_parsing or _is_fine(self, value) else super().process_value(ctx, value)
+
+
+def _is_fine(param: TyperOption | TyperArgument, value: object) -> bool:
+    """Whether it is as it is to be: a text that was typed, or nothing where nothing is wanted."""
+    if param.multiple or param.nargs != 1:
+        return False
+    if value is None:
+        return not param.required
+    return param.type_descriptor.annotation is str and isinstance(value, str)
 
 
 class LenientCommand(TyperCommand):

@@ -59,6 +59,12 @@ AtOnce: TypeAlias = Annotated[bool, typer.Option("--apply", help="If it is verif
 OnBranch: TypeAlias = Annotated[
     str, typer.Option("--branch", metavar="NAME", help="If it is verified, put it on this new branch at once.")
 ]
+Question: TypeAlias = Annotated[
+    bool, typer.Option("--question", help="An answer is all that is wanted: it counts though nothing is changed.")
+]
+TestsMayChange: TypeAlias = Annotated[
+    bool, typer.Option("--tests-may-change", help="It is to change tests: those of before are named, and no more.")
+]
 Record: TypeAlias = Annotated[
     Path | None, typer.Option("--record", metavar="FILE", help="Write down what the models say.", show_default=False)
 ]

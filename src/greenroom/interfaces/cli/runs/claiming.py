@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from greenroom.app.checks.idle import idle_claims
+from greenroom.app.checks.idle import idle_doubts
 
-__all__ = ("idle_claims",)
+__all__ = ("idle_doubts",)

@@ -49,7 +49,7 @@ class Doing:
         self._human = human
         self._ear = ear
         self._looking = Looking(door, human, ear)
-        self._language = ear.world.agents[human.me].spec.language
+        self._language = ear.language
         self.wrong: list[str] = []
 
     @property
@@ -196,8 +196,7 @@ class Doing:
             if typed.how == "ask":
                 await self._human.ask(typed.text, name)
             else:
-                wants = typed.how == "to" and not is_person(self._ear.world, name)
-                await self._human.say(typed.text, name, need_reply=wants)
+                await self._human.say(typed.text, name, need_reply=typed.how == "to")
         return self._did("sent", to=", ".join(typed.names))
 
     async def _by_hand(self, typed: ByHand) -> Exit:

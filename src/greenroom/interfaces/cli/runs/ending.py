@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from greenroom.app.standing import Standing
 from greenroom.app.talks.names import ASK, JOB, RUN
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TeamId
@@ -20,6 +21,9 @@ MORE = {"money": "--max-cost USD", "tokens": "--max-tokens N", "millis": "--max-
 """How to allow more of what a limit is about."""
 
 WORDS = {"money": "money", "tokens": "tokens", "millis": "working time", "steps": "steps", "hops": "messages"}
+WHY = 600
+"""Characters."""
+
 STYLES = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red")}
 
 
@@ -81,7 +85,12 @@ def _say(door: Door, ending: Ending, *, headed: bool) -> None:
         door.progress.note(f"  {ending.unjudged}", style="yellow")
     bad = [one for one in ending.standings if ending.fault or one[1].word != "finished"]
     for task, standing in bad if ending.code != Exit.DONE else ():
-        _complain(door, ending, f"{task} {standing.word}: {shorten(because(standing.word, standing.why), 600)}")
+        _complain(door, ending, f"{task} {standing.word}: {_why(ending, standing)}")
+
+
+def _why(ending: Ending, standing: Standing) -> str:
+    """Why it is no good; not what it has said, where that is printed."""
+    return shorten(ending.doubt or because(standing.word, standing.why), WHY)
 
 
 def because(word: str, reason: str) -> str:
@@ -138,7 +147,8 @@ def answer(door: Door, team: TeamId, ending: Ending) -> str:
     guide = folder(door.home, team) / ANSWER
     if ending.code == Exit.DONE and ending.teller.world.team.kit in (KIT, ASKING_KIT) and guide.exists():
         return guide.read_text("utf-8")
-    return "\n".join(standing.why for _, standing in ending.standings if standing.word == "finished")
+    told = ("finished", "failed") if ending.doubt else ("finished",)
+    return "\n".join(standing.why for _, standing in ending.standings if standing.word in told)
 
 
 def hint(door: Door, team: str, ending: Ending) -> str:

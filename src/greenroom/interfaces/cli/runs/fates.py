@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.people import oldest_first
 from greenroom.app.standing import Standing, standing
 from greenroom.core.base.records import record
 from greenroom.core.state.task import Task
@@ -45,7 +46,7 @@ def unanswered(world: World, language: str) -> Fate:
 
 def _stuck(world: World) -> Iterator[Task]:
     """Tasks that are not over although nothing happens in them any more."""
-    for task in world.tasks.values():
+    for task in oldest_first(world.tasks):
         stands = standing(world, task.task_id)
         if task.task_id != BASE and stands is not None and stands.word == "idle":
             yield task

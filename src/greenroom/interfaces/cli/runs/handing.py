@@ -21,6 +21,7 @@ from greenroom.interfaces.cli.runs.session import Door
 from greenroom.interfaces.cli.runs.taking_over import UNFINISHED, left, taken
 
 UNVERIFIED: Final = "It is not verified."
+NOTHING: Final = "✗ Nothing was changed, so nothing is verified"
 QUESTION: Final = "[a] apply  [b NAME] on a branch  [d] show the diff  [x] discard  [Enter] later: "
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _head(door: Door, ending: Ending, report: JobReport) -> None:
     good = report.verified and ending.code == Exit.DONE
     door.progress.note("")
     well = "✓ Done" if report.diff.changes else "✓ Answered"
-    what = well if good else "✗ Not proven" if report.diff.changes else "✗ Nothing was done"
+    what = well if good else "✗ Not proven" if report.diff.changes else NOTHING
     door.progress.note(f"{what}: {summary(ending)}", style="bold green" if good else "bold red")
 
 
@@ -104,7 +105,8 @@ def programs(report: JobReport) -> Data:
 def judged(ending: Ending, report: JobReport, fault: str) -> Ending:
     """Good only if it is verified, and was taken over if that was ordered."""
     unproven = UNVERIFIED if not report.verified and ending.code == Exit.DONE else ""
-    return evolve(ending, fault=fault or unproven)
+    doubt = " ".join(report.unproven) if report.stands else ""
+    return evolve(ending, fault=fault or unproven, doubt=doubt)
 
 
 async def _offered(door: Door, team: TeamId, name: str) -> None:

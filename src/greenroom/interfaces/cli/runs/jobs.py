@@ -16,6 +16,7 @@ from greenroom.app.jobs.planning import plan_of, setup_of
 from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.kit import Kit
 from greenroom.app.talks.founding import model_of
+from greenroom.app.talks.wanted import Wanted
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.step import Step
@@ -88,7 +89,7 @@ def tier(means: Means) -> str:
     return {"none": "no sandbox: every command asks"}.get(walls, f"sandbox: {walls}")
 
 
-async def founded(door: Door, begun: Begun, question: str, typed: str) -> TeamId:
+async def founded(door: Door, begun: Begun, question: str, typed: str, wanted: Wanted) -> TeamId:
     """The team of a job, which does not work yet."""
     await refuse_too_wide(door.means.surroundings.root)
     theirs = await workspace(door.means.surroundings.root)
@@ -97,7 +98,9 @@ async def founded(door: Door, begun: Begun, question: str, typed: str) -> TeamId
     plan = plan_of(door.means.surroundings.root, walls=walled(door.means))
     checks, limits = bool(plan.run or plan.open), begun.caps.limits
     setup = bool(setup_of(door.means.surroundings.root, walls=walled(door.means)).line)
-    return await found_job(door.runtime, begun.cast, question, typed=typed, limits=limits, checks=checks, setup=setup)
+    return await found_job(
+        door.runtime, begun.cast, question, typed=typed, limits=limits, checks=checks, setup=setup, wanted=wanted
+    )
 
 
 def sure_of_checks(door: Door, root: Path) -> bool:

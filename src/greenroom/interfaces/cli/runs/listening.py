@@ -16,6 +16,7 @@ from greenroom.app.runtime import Told
 from greenroom.app.standing import Standing
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.state.agent import AgentRemoved
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.task import TaskPaused
 from greenroom.core.state.team import TeamPaused
@@ -32,7 +33,8 @@ GRACE: Final = 0.3
 
 
 class Ear:
-    """Follows the log. What came for the person is kept until somebody takes it; `woken` says that there is some."""
+    """Follows the log. What came for the person is kept until somebody takes it; `woken` says that there is some, or
+    that they do not belong to it any more. `language` is theirs."""
 
     def __init__(self, door: Door, human: HumanAgent) -> None:
         self._door = door
@@ -43,6 +45,7 @@ class Ear:
         self._news: list[Message] = []
         self._pauses: list[str] = []
         self._failures = Failures()
+        self.language = ""
         self.woken = asyncio.Event()
 
     @property
@@ -60,10 +63,16 @@ class Ear:
         """What is true as far as it was heard."""
         return self._teller.world
 
+    @property
+    def gone(self) -> bool:
+        """Whether the person does not belong to it any more."""
+        return self.me not in self.world.agents
+
     async def open(self) -> None:
         """Know what was, and listen from now on."""
         head = (await self._door.runtime.log.head(self.team)).version
         self._teller = Teller(world=await self._door.runtime.world(self.team, head), version=head)
+        self.language = self.world.agents[self.me].spec.language
         self._tasks.append(asyncio.create_task(self._follow()))
 
     async def close(self) -> None:
@@ -86,6 +95,8 @@ class Ear:
                 self._hear_message(message)
             case TaskPaused(why=why) | TeamPaused(why=why):
                 self._pauses.append(why)
+                self.woken.set()
+            case AgentRemoved() if self.gone:
                 self.woken.set()
             case _:
                 pass

@@ -33,7 +33,7 @@ class Looking:
         self._door = door
         self._human = human
         self._ear = ear
-        self._language = ear.world.agents[human.me].spec.language
+        self._language = ear.language
 
     async def look(self, typed: Looks) -> None:
         """One thing."""

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.hands.toolbox import Toolbox
-from greenroom.app.organisation.charter import Charter, charters, find_charter, path_of, read_charter
+from greenroom.app.organisation.allowance import more_messages
+from greenroom.app.organisation.charter import Charter, charters, find_charter, no_charter, path_of, read_charter
 from greenroom.app.organisation.charter_words import said
 from greenroom.app.organisation.finding import elsewhere, found_by_id, founded
 from greenroom.app.organisation.founding import Founders, found, founders_of
@@ -20,12 +21,14 @@ from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
 from greenroom.core.base.records import evolve, record
-from greenroom.core.rules.intents import ResumeTask, ResumeTeam
+from greenroom.core.rules.intents import ResumeTask, ResumeTeam, SetLimits
+from greenroom.core.state.budget import Budget
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Tape
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.reasons import Way
+from greenroom.interfaces.cli.display.rows import dollars
 from greenroom.interfaces.cli.display.team import team_word
 from greenroom.interfaces.cli.runs.beginning import meet_servers, refuse_unpriced, see_what_is_brought
 from greenroom.interfaces.cli.runs.running import command
@@ -61,8 +64,7 @@ async def meant(door: Door, name: str) -> Meant:
         return Meant(name=name, chartered=True, team=await founded(door.runtime, root, name))
     team = await found_by_id(door.runtime, name)
     if team is None:
-        find_charter(root, name, _spoken(door))  # it is not there, and says which are
-        return Meant(name=name, chartered=False, team=None)
+        raise no_charter(root, name, _spoken(door))
     world = await door.runtime.world(team)
     return Meant(name=world.team.name, chartered=root_of(world) == root and world.team.name in known, team=team)
 
@@ -93,12 +95,10 @@ async def brought_up(door: Door, one: Meant, tape: Tape) -> TeamId:
     """The organisation, founded if it was not, as its charter says, with models that can be asked."""
     door.means.tape(tape)
     await door.means.provisions.look_around()
-    if not one.chartered:
-        if one.team is None:
-            raise Refused(Rejected(code="no_team", why=f"There is no organisation {one.name!r}."))
+    if one.team is not None and not one.chartered:
         _ask_all(door, (await door.runtime.world(one.team)).agents[AgentId(await _manager(door, one.team))].spec)
         return one.team
-    charter = find_charter(door.means.surroundings.root, one.name)
+    charter = find_charter(door.means.surroundings.root, one.name, _spoken(door))
     see_what_is_brought(door, charter.path.parent.parent.parent)
     founders = await _founders(door, charter)
     _ask_all(door, *founders.managers)
@@ -147,19 +147,27 @@ def mistakes(door: Door, name: str) -> str:
     """What is wrong with a charter of this workspace, a line for each mistake; nothing when all of it can be used."""
     root, agents = door.means.surroundings.root, door.means.surroundings.agents()
     try:
-        charter = read_charter(root, path_of(root, name))
+        charter = read_charter(root, path_of(root, name), _spoken(door))
     except WorldFault as fault:
         return str(fault)
     language = charter.language or _spoken(door)
     found = misfits(charter, all_staff(language, agents.specs), door.means.toolbox(root), language)
     why = (one.text for one in agents.troubles if one.name in (*charter.managers, *charter.blueprints))
-    return "\n".join((*found, *why))
+    model = bad_model(door, charter.model, language)
+    return "\n".join((*found, *why, *((f"{charter.path}: {model}",) if model else ())))
 
 
-def held_up(world: World) -> list[ResumeTeam | ResumeTask]:
+def bad_model(door: Door, name: str, language: str) -> str:
+    """Why a charter cannot name this model; empty when it can."""
+    why = door.means.provisions.supply.misnamed(name)
+    return said("no_model", language, name=name, why=why) if why else ""
+
+
+def held_up(world: World) -> list[ResumeTeam | ResumeTask | SetLimits]:
     """What lets go on whatever stands still in it."""
-    wanted: list[ResumeTeam | ResumeTask] = [ResumeTeam()] if world.team.paused is not None else []
-    return wanted + [ResumeTask(task_id=one.task_id) for one in world.tasks.values() if one.paused is not None]
+    team = [ResumeTeam()] if world.team.paused is not None else []
+    tasks = [ResumeTask(task_id=one.task_id) for one in world.tasks.values() if one.paused is not None]
+    return [*more_messages(world), *team, *tasks] if team or tasks else []
 
 
 def root_of(world: World) -> Path:
@@ -169,7 +177,8 @@ def root_of(world: World) -> Path:
 
 def way_on(door: Door, world: World) -> Way:
     """What lets it go on from here: from elsewhere it is known by its id, and a charter with mistakes holds nothing."""
-    root, name, limits = root_of(world), world.team.name, world.budgets[TEAM_BUDGET].limits
+    root, name, budget = root_of(world), world.team.name, world.budgets[TEAM_BUDGET]
+    limits = budget.limits
     here = root == door.means.surroundings.root and path_of(root, name).exists()
     try:
         held = read_charter(root, path_of(root, name)).caps.limits
@@ -180,4 +189,15 @@ def way_on(door: Door, world: World) -> Way:
         start=command(door, "team", "start", name if here else world.team.team_id),
         path=str(path_of(root, name)),
         keys={one: key for one, key in KEYS.items() if getattr(held, one) == getattr(limits, one) is not None},
+        left=_left(budget),
     )
+
+
+def _left(budget: Budget) -> dict[str, str]:
+    """What has not been spent, where that is limited and the next step may want more of it."""
+    limits, spent, found = budget.limits, budget.spent, dict[str, str]()
+    if limits.money is not None:
+        found["money"] = dollars(max(0, limits.money - spent.money))
+    if limits.tokens is not None:
+        found["tokens"] = f"{max(0, limits.tokens - spent.tokens):,}"
+    return found

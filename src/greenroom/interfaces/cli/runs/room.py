@@ -11,6 +11,7 @@ from typing import Final
 from rich.text import Text
 
 from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.organisation.refusals import sent_away
 from greenroom.app.organisation.typed import Here, Leaves, Looks, Plain, Resumes, Typed, understood
 from greenroom.app.standing import Standing
 from greenroom.app.talks.typed.lines import joined
@@ -45,7 +46,7 @@ class Room:
         self._door = door
         self._ear = ear
         self._person = person
-        self._language = ear.world.agents[human.me].spec.language
+        self._language = ear.language
         self._doing = Doing(door, human, ear)
         self._pressed = -QUICK
         self._fate = self._worst = Exit.DONE
@@ -64,7 +65,8 @@ class Room:
         with self._door.stop.lent(self._person.stop) if self._person.attended else nullcontext():
             while not self._over:
                 self.tell_news()
-                await self._next()
+                if not self._sent_away():
+                    await self._next()
         return self._worst
 
     async def _next(self) -> None:
@@ -84,6 +86,13 @@ class Room:
             case Gone():
                 self._over = True
 
+    def _sent_away(self) -> bool:
+        """Whether they do not belong to it any more: nothing can be done here then."""
+        if self._ear.gone:
+            self._over = True
+            self._failed(sent_away(self._ear.world.team.name, self._language))
+        return self._ear.gone
+
     def _wants_to_leave(self) -> None:
         """Ctrl-C at the prompt."""
         now = time.monotonic()
@@ -94,7 +103,7 @@ class Room:
 
     async def do(self, line: str) -> Exit:
         """One line. What cannot be done is said in a sentence, and the room stays open."""
-        if line.strip():
+        if line.strip() and not self._sent_away():
             await self.act(understood(line, self._here(), self._language))
         return self._fate
 
@@ -117,8 +126,8 @@ class Room:
             self._ends(await self._doing.do(typed))
             self.asked |= isinstance(typed, Plain)
             self.looked = isinstance(typed, Looks)
-            if isinstance(typed, Resumes):
-                self._told.clear()  # whatever holds it up again is said again
+            if not self.looked:  # whatever holds it up again is said again; that somebody has stopped it, once
+                self._told.intersection_update(() if isinstance(typed, Resumes) else (word("rests", self._language),))
             await self._ear.caught_up()
             self._say_if_stopped()
         except (StaleOwner, StoreFault, Unheard):

@@ -37,12 +37,14 @@ UNJUDGED: Final = "NOT verified: it worked in your files themselves. No checks r
 @record
 class Ending:
     """How a run ended: how each task stands, and what was told. A `fault` makes it a failure however they stand;
-    `unjudged` says why nobody knows whether what it did is right, so it did not end well either."""
+    `unjudged` says why nobody knows whether what it did is right, so it did not end well either. With a `doubt` what
+    was said is printed all the same: nothing speaks against it, but nothing proves it."""
 
     standings: Sequence[tuple[TaskId, Standing]]
     teller: Teller
     fault: str = ""
     unjudged: str = ""
+    doubt: str = ""
 
     @property
     def code(self) -> Exit:
@@ -81,16 +83,16 @@ async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
 
 async def _unjudged(door: Door, team: TeamId, teller: Teller, said: str) -> str:
     """Why nobody knows whether what a run has done is right: it may have changed files, and is no job. Who could have
-    changed some, and has not, may answer, and claim nothing."""
+    changed some, and has not, may answer what they were asked, and claim nothing."""
     able = any(not MAY_CHANGE.isdisjoint(one.spec.tools) for one in teller.world.agents.values())
     if teller.world.team.kit != RUN or not able:
         return ""
     steps = [one async for one in door.runtime.archive(team, "step") if isinstance(one, Step)]
     if any(one.work.executor in MAY_CHANGE and one.state in ("finished", "uncertain") for one in steps):
         return UNJUDGED
-    held = cast("Callable[[Sequence[Step], str], tuple[str, ...]]", load("runs.claiming", "idle_claims"))
-    claims = held(steps, said)
-    return f"NOT verified: {' '.join(claims)}" if claims else ""
+    held = cast("Callable[[Sequence[Step], str], tuple[str, ...]]", load("runs.claiming", "idle_doubts"))
+    doubts = held(steps, said)
+    return f"NOT verified: {' '.join(doubts)}" if doubts else ""
 
 
 @contextlib.asynccontextmanager

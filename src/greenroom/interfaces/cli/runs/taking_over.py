@@ -60,10 +60,10 @@ class Aside(Output):
 
 async def taken(door: Door, team: TeamId, take: taking.Apply | taking.Branch, report: JobReport) -> Taken:
     """Do it if it may be done, and say what came of that."""
-    if not report.verified:
-        return left(door, UNPROVEN)
     if not report.diff.changes:
         return evolve(left(door, NOTHING), done=True, fault=NOTHING)
+    if not report.verified:
+        return left(door, UNPROVEN)
     aside = Aside(door.progress)
     act = cast("Callable[[Door, taking.Taking], Awaitable[Exit]]", load("commands.taking", type(take).__name__.lower()))
     try:

@@ -19,6 +19,10 @@ ROUNDS: Final = 20
 """How often an agent may add to its plan, if its spec does not say: then a stage is summed up as it is, and elsewhere
 nothing more is done until somebody wants something."""
 
+ANEW: Final = 20
+"""How often other agents let one begin anew after a person has spoken: those who only write to each other would
+never end, in whichever words."""
+
 SUMMARY: Final = "summary"
 
 
@@ -62,7 +66,8 @@ def _rounds(moment: Moment) -> int:
 
 def _wanted(moment: Moment, steps: Sequence[Step]) -> int:
     """The place where somebody last wanted something new. What an agent says once more since a person spoke is nothing
-    new: two who send each other the same would begin anew each time, and never end."""
+    new, and neither is all that agents say after they have said a lot: two who write to each other would begin anew
+    each time, and never end."""
     place, known = 0, set[tuple[AgentId | None, str]]()
     for number, one in enumerate(steps):
         if not begins(one):
@@ -70,7 +75,7 @@ def _wanted(moment: Moment, steps: Sequence[Step]) -> int:
         said = (asked_by(one), one.work.text_content.partition(ANSWER_TO)[0])
         if from_people(moment.world, one):
             known.clear()
-        if said not in known:
+        if said not in known and len(known) <= ANEW:
             place = number
         known.add(said)
     return place

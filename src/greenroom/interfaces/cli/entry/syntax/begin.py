@@ -10,10 +10,10 @@ from typing import Annotated, cast
 
 import typer
 
+from greenroom.core.base.records import evolve
 from greenroom.interfaces.cli.asked.orders import Ask, Caps, Chat, Demo, DemoTeam, Run, Tape
 from greenroom.interfaces.cli.asked.pace import PACE, WATCHABLE
 from greenroom.interfaces.cli.asked.setup import Setup, setup_of
-from greenroom.interfaces.cli.asked.taking import Apply, Branch
 from greenroom.interfaces.cli.entry.asking import piped, question, said
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import complete
@@ -27,11 +27,14 @@ from greenroom.interfaces.cli.entry.options import (
     ModelName,
     NonInteractive,
     OnBranch,
+    Question,
     Record,
     Replay,
+    TestsMayChange,
     ToDo,
     Yes,
 )
+from greenroom.interfaces.cli.entry.taking import take
 from greenroom.interfaces.cli.loading import load
 
 
@@ -101,6 +104,8 @@ def run(
     yes: Yes = False,
     apply: AtOnce = False,
     branch: OnBranch = "",
+    wants_answer: Question = False,
+    tests_may_change: TestsMayChange = False,
     non_interactive: NonInteractive = False,
     model: ModelName = "",
     max_cost: MaxCost = None,
@@ -111,10 +116,8 @@ def run(
 ) -> int:
     """Give an agent something to do; without --agent a coder does it. Who can change files works in a copy of yours,
     which you take over or not. The answer comes on stdout; what is piped in is read as context.
-
-    Exit codes: 0 verified, or answered with nothing to change; 1 failed, not verified (as is work --in-place) or not
-    taken over; 2 usage; 3 config or store; 4 provider; 5 limit; 6 waits for a person; --non-interactive never does."""
-    take = _take(branch.strip(), apply=apply, in_copy=not (in_place or no_tools))
+    Exit codes: 0 verified, or answered (--question); 1 failed, not verified (as is what changes nothing, or works
+    --in-place) or not taken over; 2 usage; 3 config or store; 4 provider; 5 limit; 6 waits for a person."""
     asked = question(words or [], "task")
     order = Run(
         question=asked.text,
@@ -125,21 +128,20 @@ def run(
         alone=non_interactive,
         yes=yes,
         in_place=in_place,
-        take=take,
+        take=take(branch.strip(), apply=apply, in_copy=not (in_place or no_tools)),
         caps=Caps(cost=max_cost, tokens=max_tokens, time=max_time),
         tape=Tape(record=record, replay=replay),
     )
-    return do(context, order)
+    return do(context, _meant(order, wants_answer=wants_answer, tests_may_change=tests_may_change))
 
 
-def _take(branch: str, *, apply: bool, in_copy: bool) -> Apply | Branch | None:
-    if not apply and not branch:
-        return None
-    if apply and branch:
-        raise typer.BadParameter("Either --apply or --branch: it is taken over once.")
-    if not in_copy:
-        raise typer.BadParameter("There is no copy to be taken over from. Leave --in-place and --no-tools out.")
-    return Branch(name="", branch=branch) if branch else Apply(name="", commit=True, message="")
+def _meant(order: Run, *, wants_answer: bool, tests_may_change: bool) -> Run:
+    """With how it may end, if all that was said goes together."""
+    if wants_answer and order.take is not None:
+        raise typer.BadParameter("--question wants an answer, so there is nothing to take over. Leave one of them out.")
+    if tests_may_change and (order.in_place or not order.tools):
+        raise typer.BadParameter("--tests-may-change is for work in a copy, which checks judge. Leave it out.")
+    return evolve(order, wants_answer=wants_answer, tests_may_change=tests_may_change)
 
 
 def chat(

@@ -22,7 +22,18 @@ from greenroom.interfaces.cli.asked.orders import (
 from greenroom.interfaces.cli.entry.asking import STDIN, from_stdin, said
 from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import Id
-from greenroom.interfaces.cli.entry.options import MaxCost, MaxTime, MaxTokens, NonInteractive, Record, Replay, Yes
+from greenroom.interfaces.cli.entry.options import (
+    AtOnce,
+    MaxCost,
+    MaxTime,
+    MaxTokens,
+    NonInteractive,
+    OnBranch,
+    Record,
+    Replay,
+    Yes,
+)
+from greenroom.interfaces.cli.entry.taking import take
 
 
 def pause(
@@ -40,6 +51,8 @@ def resume(
     name: Id,
     *,
     yes: Yes = False,
+    apply: AtOnce = False,
+    branch: OnBranch = "",
     non_interactive: NonInteractive = False,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
@@ -47,10 +60,12 @@ def resume(
     record: Record = None,
     replay: Replay = None,
 ) -> int:
-    """Let a team go on; if nobody runs it, run it here to its end. A new limit replaces the team's old one."""
+    """Let a team go on; if nobody runs it, run it here to its end. A new limit replaces the team's old one; what a job
+    was told with --yes, --non-interactive, --apply or --branch is said again."""
     caps = Caps(cost=max_cost, tokens=max_tokens, time=max_time)
     tape = Tape(record=record, replay=replay)
-    return do(context, Resume(name=name, alone=non_interactive, yes=yes, caps=caps, tape=tape))
+    wanted = take(branch.strip(), apply=apply)
+    return do(context, Resume(name=name, alone=non_interactive, yes=yes, take=wanted, caps=caps, tape=tape))
 
 
 def tell(

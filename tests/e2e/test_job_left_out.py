@@ -1,0 +1,52 @@
+"""What lies in the copy of a job and can be in no commit: it is nowhere else, so it never goes without a word."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.fake_openai import Answer
+from tests.e2e.jobs import Desk, call, founded
+from tests.e2e.typing import ENTER, Typing
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+SUB = "sub (another repository)"
+
+
+@pytest.fixture(name="desk")
+def _desk(tmp_path: Path) -> Desk:
+    """A job was applied, and a repository that it has made lies in its copy."""
+    desk = Desk(tmp_path / "home", founded(tmp_path / "repo"))
+    made = call("execute_script", 2, script="git init -q sub; echo precious > sub/x.py")
+    desk.asks(call("rewrite", 1, file="a.py", content="A = 1\n"), made, Answer(text="It is there."))
+    assert desk.types("apply", "last").code == 0
+    return desk
+
+
+def test_a_copy_with_what_no_commit_can_have_is_not_cleaned_unasked(desk: Desk) -> None:
+    listed = desk.types("workspaces", "list", "--output-format", "json").json["workspaces"]
+    assert isinstance(listed, list)
+    assert listed[0]["left_out"] == [{"path": "sub", "why": "repository"}]
+    stays = desk.types("workspaces", "clean").out
+    assert f"stays: can be in none: {SUB}. --discard drops it" in stays
+    assert "what can be in none is deleted for good" in stays
+    assert (Path(listed[0]["folder"]) / "sub/x.py").exists()
+    gone = desk.types("workspaces", "clean", "--discard").out
+    assert f"is gone, and with it the only copy of {SUB}." in gone
+    forgotten = desk.types("forget", "last", "--yes").out
+    assert "what was applied cannot be undone any more" in forgotten
+
+
+def test_what_is_forgotten_with_a_run_is_named(desk: Desk) -> None:
+    forgotten = desk.types("forget", "last", "--yes").out
+    assert f"can be in none: {SUB}; what was applied cannot be undone any more" in forgotten
+
+
+def test_who_drops_a_copy_hears_what_goes_for_good(desk: Desk) -> None:
+    with Typing(desk.home, "discard", "last", cwd=str(desk.repo), columns="200", **desk.own) as person:
+        person.until(f"This would go for good, for no commit can have it: {SUB}. Drop it?")
+        person.press("n", ENTER)
+        assert person.ends() == 2
+    dropped = desk.types("discard", "last", "--yes")
+    assert f"Gone for good, for no commit can have it: {SUB}." in dropped.out
