@@ -269,5 +269,8 @@ def test_who_goes_away_at_the_first_question_finds_it_again(desk: Desk) -> None:
             screen.press(f"nonsense{ENTER}")
             screen.until("There is no program 'nonsense'")
             screen.until("or type a command line of yours: ")
+            screen.press(f"huh?{ENTER}")
+            screen.until("There is no program 'huh?'")
+            screen.until("or type a command line of yours: ")
             screen.press(f"y{ENTER}")
             screen.until("Baseline: pytest: 1 pass, 1 already fails")

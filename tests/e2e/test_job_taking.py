@@ -157,7 +157,7 @@ def test_a_new_job_says_it_too_because_it_begins_with_the_files_as_they_are_then
 ) -> None:
     run = shop.runs([*GOOD], "Paint it.", *ALONE).json["team"]
     assert shop.types("apply", "last", PYTHONPATH=dying(tmp_path, "applying", "applied")).code == -9
-    ended = shop.runs([Answer(text="It is red.")], "Which colour?", "--yes")
+    ended = shop.runs([Answer(text="It is red.")], "Which colour?", "--yes", "--question")
     assert ended.code == 0, ended.err
     assert f"{run} was cut off in your files: it is applied now, all of it (app.txt)." in ended.err
 

@@ -132,6 +132,19 @@ async def test_a_name_that_no_branch_can_have_is_refused_at_once(person: Person,
     await workspace.expect(branch="main-x")
 
 
+async def test_outside_git_there_is_no_branch_and_a_folder_that_was_moved_can_be_put_back(tmp_path: Path) -> None:
+    nobody = Person(tmp_path / "tree")
+    nobody.root.mkdir(parents=True)
+    (nobody.root / "a.txt").write_text("a\n")
+    workspace = await nobody.workspace()
+    with pytest.raises(WorkspaceFault, match="in no repository of git") as caught:
+        await workspace.expect(branch="work")
+    assert caught.value.reason == "repository"
+    nobody.root.rename(tmp_path / "moved")
+    with pytest.raises(WorkspaceFault, match=r"ln -s WHERE-IT-IS .*/tree"):
+        await nobody.workspace()
+
+
 async def test_a_branch_on_what_was_committed_then_has_nothing_that_was_not(person: Person) -> None:
     workspace = await person.workspace()
     worktree = await opened(workspace)

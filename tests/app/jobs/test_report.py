@@ -143,3 +143,9 @@ def test_a_text_that_only_programs_read_is_no_docs() -> None:
     changes = [Change(path=one, kind="changed") for one in ("CMakeLists.txt", "a/requirements-dev.txt", "notes.txt")]
     told = lines(*changes, verdict={})
     assert [one for one in told if one.startswith("NOT")] == ["NOT verified: docs, which no check reads: notes.txt"]
+
+
+@pytest.mark.parametrize(("paths", "said"), [(("tests/test_a.py", "README.md"), 1), (("tests/test_a.py", "a.py"), 0)])
+def test_it_is_said_where_nothing_but_tests_is_different(paths: tuple[str, ...], said: int) -> None:
+    told = lines(*(Change(path=one, kind="added") for one in paths), verdict={})
+    assert sum(one.startswith("Note: only tests") for one in told) == said

@@ -44,13 +44,16 @@ async def _begin(house: House, base: str) -> str:
 
 
 async def refuse_name(house: House, name: str) -> None:
-    """A *name* fault, if no new branch can be called so."""
+    """A *name* fault, if no new branch can be called so; a *repository* fault, if there can be none."""
     said = await house.refs.tried("check-ref-format", "--branch", name)
     if said.code or os.fsdecode(said.out).strip() != name or name == "HEAD" or "\n" in name:
         raise WorkspaceFault("name", f"{name!r} is no name for a branch. Use letters, digits, '-' and '/'.")
     if name.startswith(WHOLE):
         short = name.removeprefix(WHOLE) or "work"
         raise WorkspaceFault("name", f"{name!r} is the whole name of a branch. Say only the last part: {short!r}.")
+    if house.repository.own:
+        why = f"{str(house.repository.root)!r} is in no repository of git, so it can have no branch. Apply the work."
+        raise WorkspaceFault("repository", why)
     for one in await _branches(house):
         if one == name:
             raise WorkspaceFault("name", f"There is a branch {name!r} already. Give another name.")

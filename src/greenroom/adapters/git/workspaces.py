@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -233,7 +234,8 @@ def _found(folder: Path, cache: Path, own: Path, home: str) -> Repository:
         return found
     root = folder.resolve()
     if not root.is_dir():
-        raise WorkspaceFault("name", f"There is no folder {str(folder)!r}.")
+        back = f"If it was moved, put it back, or a link in its place: ln -s WHERE-IT-IS {shlex.quote(str(folder))}"
+        raise WorkspaceFault("name", f"There is no folder {str(folder)!r}. {back}")
     key = own_repository(root, cache).key
     there = cache / key if (cache / key / OWN).is_dir() else own / key
     with told(str(there)):

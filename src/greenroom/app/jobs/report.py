@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from greenroom.abilities.checks.judge_names import is_test
 from greenroom.app.checks.idle import ASKING
 from greenroom.app.checks.receipts import DELIVER, VERDICT
 from greenroom.app.jobs.following import STANDS
@@ -21,6 +22,7 @@ DOCS: Final = (".md", ".rst", ".txt", ".adoc")
 FOR_PROGRAMS: Final = ("cmakelists.", "requirements.", "requirements-", "constraints.", "robots.")
 """How names of texts begin that no person is meant to read."""
 
+ONLY_TESTS: Final = "Note: only tests are different. Nothing that they test was changed."
 FEW: Final = 5
 """Files in a sentence."""
 
@@ -71,6 +73,7 @@ class JobReport:
         """As a person reads it."""
         return (
             *_stat(self.diff.changes),
+            *_only_tests(self.diff.changes),
             *_receipts(self.verdict),
             *_unread(self.diff.changes, self.verdict),
             *_noted("in a merge when it began, and taken as they lay there", self.conflicted),
@@ -122,6 +125,12 @@ def _stat(changes: Sequence[Change]) -> Sequence[str]:
     added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
     files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
     return (f"{files} changed, +{added} −{removed}", *lines, *more)
+
+
+def _only_tests(changes: Sequence[Change]) -> Sequence[str]:
+    """Who asked for more than tests wants to know that there is nothing else: new tests pass on what there was."""
+    tests = [one for one in changes if is_test(one.path)]
+    return (ONLY_TESTS,) if tests and all(one in tests or _is_for_people(one.path) for one in changes) else ()
 
 
 def _noted(what: str, every: Sequence[str]) -> Sequence[str]:

@@ -122,4 +122,5 @@ class RunsConformance(WorkspaceCase):
         expected = await reason(workspace.expect())
         assert await reason(workspace.commit(applied.id, "Do it")) == expected
         assert await reason(workspace.expect(branch="a b")) == "name"
-        assert await reason(workspace.expect(branch="work")) == ""
+        expected = await reason(workspace.expect(branch="work"))
+        assert await reason(workspace.branch("work", worktree.base, done.commit, "Do it")) == expected

@@ -29,6 +29,7 @@ from greenroom.interfaces.cli.runs.session import Door
 SUBJECT: Final = 70
 """Characters of a commit's first line."""
 
+NO_COMMIT: Final = "No commit was made: there is none here yet that it could follow."
 BEGUN: Final = ("applying", "applied", "undoing")
 NOT_COMMITTED: Final = "applied_not_committed"
 
@@ -75,6 +76,8 @@ async def apply(door: Door, order: taking.Apply) -> Exit:
     except WorkspaceFault as fault:
         return await _not_committed(door, came, done, fault)
     again = done.id in before and done.commit == (made.commit if made else "")
+    if order.commit and made is None:
+        door.progress.note(NO_COMMIT)
     told = {} if made is None else await _exactness(door, came, made.commit)
     return _applied(door, report, done, made, again=again, more=told)
 

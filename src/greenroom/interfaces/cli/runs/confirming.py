@@ -21,7 +21,7 @@ from greenroom.interfaces.cli.runs.session import Door
 QUESTION: Final = "[y] these prove the work  [n] none does  or type a command line of yours: "
 
 
-PLAIN: Final = re.compile(r"[\w.+-]+")
+PLAIN: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
 """A word that can only be the name of a program: no variable, no path, nothing that a shell reads."""
 
 NONE: Final = "Checks: none is set up, so nothing will be proven."
