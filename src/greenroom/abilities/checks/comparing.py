@@ -26,13 +26,11 @@ def compared(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
         new = frozenset({AS_A_WHOLE})  # it ends in another bad way, and names nothing that would explain it
     names, there = _tests(now), _tests(base)
     whole = _names_all(now) and (now.exact or any(word != "failed" for word in (*names.values(), *there.values())))
-    broken = _unread(new)
-    missed = {name for name in there if not _is_there(name, names) and not name.startswith(broken)} if whole else set()
-    if _stopped(new, names):
-        missed = set()
-    gone = _nowhere(missed, names.keys() - there.keys())
-    told = (bool(names) or _ran(now) > 0 or now.outcome == "passed") and (base.exact or base.passed > 0)
-    told = told and not _stopped(new, names)
+    broken, stopped = _unread(new), _stopped(new, names)
+    missed = {name for name in there if not _is_there(name, names) and not name.startswith(broken)}
+    gone = _nowhere(missed, names.keys() - there.keys()) if whole and not stopped else set()
+    ran = bool(names) or _ran(now) > 0 or now.outcome == "passed"
+    told = ran and not stopped and (base.exact or base.passed > 0)
     skipped = {name for name in there if names.get(name) == "skipped" and there[name] != "skipped"}
     return Compared(
         new=_cut(new),
@@ -58,7 +56,7 @@ def _stopped(new: Iterable[str], names: Collection[str]) -> bool:
 
 def _is_there(name: str, names: Collection[str]) -> bool:
     """Whether it is named, or is a file that could not be read and whose tests are."""
-    return name in names or (IN_A_FILE not in name and any(one.startswith(f"{name}{IN_A_FILE}") for one in names))
+    return name in names or (name.endswith(PYTHON) and any(one.startswith(f"{name}{IN_A_FILE}") for one in names))
 
 
 def _tests(one: Ran) -> Mapping[str, Word]:

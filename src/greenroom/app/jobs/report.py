@@ -129,8 +129,8 @@ def _stat(changes: Sequence[Change]) -> Sequence[str]:
 
 def _only_tests(changes: Sequence[Change]) -> Sequence[str]:
     """Who asked for more than tests wants to know that there is nothing else: new tests pass on what there was."""
-    tests = [one for one in changes if is_test(one.path)]
-    return (ONLY_TESTS,) if tests and all(one in tests or _is_for_people(one.path) for one in changes) else ()
+    others = [one for one in changes if not _is_for_people(one.path)]
+    return (ONLY_TESTS,) if others and all(is_test(one.path) for one in others) else ()
 
 
 def _noted(what: str, every: Sequence[str]) -> Sequence[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from greenroom.app.organisation.names import BASE
+from greenroom.app.standing import pause_word
 from greenroom.core.base.ids import task_budget
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import ResumeTask, SetLimits
@@ -14,9 +15,6 @@ from greenroom.core.state.world import World
 HOPS: Final = 500
 """Messages, in all tasks together. Agents that only write to each other would never end; it is more than work has ever
 needed, and what goes on after them, a person lets go on."""
-
-PROVIDER: Final = "provider:"
-"""How the reason of a pause begins that a model's provider has caused."""
 
 
 def more_messages(world: World) -> tuple[SetLimits, ...]:
@@ -30,5 +28,5 @@ def more_messages(world: World) -> tuple[SetLimits, ...]:
 
 def tried_again(world: World) -> tuple[ResumeTask, ...]:
     """Let go on what stands still because of a provider: what was in its way then may be gone by now."""
-    held = (one.task_id for one in world.tasks.values() if (one.paused or "").startswith(PROVIDER))
+    held = (one.task_id for one in world.tasks.values() if pause_word(one.paused or "") == "provider")
     return tuple(ResumeTask(task_id=one) for one in sorted(held))
