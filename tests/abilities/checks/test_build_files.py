@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.build_files import DEPENDS, PARTS, part_for_checks
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.closure import closure
 from greenroom.abilities.checks.finding.found import found
-from greenroom.abilities.checks.meddling import Changed, meddled, run_by_checks
+from greenroom.abilities.checks.meddling import meddled, run_by_checks
 from greenroom.core.ports.checks import Check
 from tests.abilities.checks.shelves import Table
 

@@ -3,8 +3,9 @@
 import pytest
 
 from greenroom.abilities.checks import closure as closing
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.closure import Closure, closure
-from greenroom.abilities.checks.meddling import Changed, run_by_checks
+from greenroom.abilities.checks.meddling import run_by_checks
 from greenroom.core.ports.checks import Check
 from tests.abilities.checks.shelves import Table
 

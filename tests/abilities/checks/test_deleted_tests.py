@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.deleted_tests import deleted_tests
-from greenroom.abilities.checks.meddling import Changed
 
 HEADS = {
     "a.test.js": "test('adds', () => {\n  ok(add(1))\n})\n",

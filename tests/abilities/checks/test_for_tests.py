@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.for_tests import made_for_tests
-from greenroom.abilities.checks.meddling import Changed, meddled
+from greenroom.abilities.checks.meddling import meddled
 
 
 @pytest.mark.parametrize(

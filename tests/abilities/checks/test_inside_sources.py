@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.inside_sources import changed_doctests, changed_in_rust
-from greenroom.abilities.checks.meddling import Changed, changed_inside
+from greenroom.abilities.checks.meddling import changed_inside
 
 RUST = """pub fn add(a: i32) -> i32 { a + 1 }
 

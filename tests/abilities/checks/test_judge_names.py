@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.judge_names import BEGINNINGS, FOLDERS, SET_UP, is_set_up, is_test
-from greenroom.abilities.checks.meddling import Changed, meddled
+from greenroom.abilities.checks.meddling import meddled
 
 NAMES = st.text(alphabet="abcxyz", min_size=1, max_size=6)
 LETTERS = st.sampled_from((str.lower, str.upper, str.title, str.swapcase))

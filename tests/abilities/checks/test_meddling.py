@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.judge_names import is_test
-from greenroom.abilities.checks.meddling import Changed, meddled
+from greenroom.abilities.checks.meddling import meddled
 from greenroom.abilities.checks.python_tests import rewritten
 
 OLD = """

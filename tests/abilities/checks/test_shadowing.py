@@ -2,8 +2,9 @@
 
 import pytest
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.closure import closure
-from greenroom.abilities.checks.meddling import Changed, meddled, run_by_checks
+from greenroom.abilities.checks.meddling import meddled, run_by_checks
 from greenroom.abilities.checks.shadowing import shadowed
 from greenroom.core.ports.checks import Check
 from tests.abilities.checks.shelves import Table

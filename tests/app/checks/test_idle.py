@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.checks.idle import ASKING, UNASKED, idle_doubts
+from greenroom.app.checks.idle import UNASKED, idle_doubts
+from greenroom.app.checks.receipts import ASKING
 from greenroom.app.talks.founding import turn
 from greenroom.app.talks.wanted import Wanted
 from greenroom.core.base.records import evolve

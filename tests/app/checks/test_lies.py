@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.claims import Facts, among
-from greenroom.abilities.checks.meddling import Changed, meddled
+from greenroom.abilities.checks.meddling import meddled
 from greenroom.app.checks.checker import NO_REPORT, base_of
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.core.ports.checks import Check, Report

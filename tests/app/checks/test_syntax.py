@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.checks.meddling import Changed
+from greenroom.abilities.checks.changed import Changed
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.app.checks.syntax import broken
 from tests.app.checks.projects import written

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.judge_names import is_test
-from greenroom.abilities.checks.meddling import Changed
 
 TOLD: Final = 80
 """Characters of a line."""

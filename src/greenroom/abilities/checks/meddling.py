@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from greenroom.abilities.checks.build_files import has_parts, same_for_checks
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.closure import Closure
 from greenroom.abilities.checks.for_tests import made_for_tests
 from greenroom.abilities.checks.inside_sources import RUST, changed_doctests, changed_in_rust
@@ -18,15 +19,6 @@ from greenroom.abilities.checks.judge_names import ignores, in_part, is_set_up, 
 from greenroom.abilities.checks.python_tests import rewritten
 from greenroom.abilities.checks.shadowing import shadowed
 from greenroom.core.base.records import evolve, record
-
-
-@record
-class Changed:
-    """A file that the work has changed; None where there was or is none."""
-
-    path: str
-    before: bytes | None = None
-    after: bytes | None = None
 
 
 @record

@@ -48,6 +48,7 @@ class House:
         self.folder = folder
         self.env = env
         self.habits = Habits()
+        self.settled: dict[str, str] = {}
         self._program = program
         self._git = folder / "git"
 

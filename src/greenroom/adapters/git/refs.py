@@ -1,20 +1,28 @@
-"""Refs of a repository: read, and moved only from where we think they are."""
+"""Refs of a repository: read, and moved only from where we think they are.
+
+A process for each question is what git costs, and most questions have only one answer for ever: what a full hash leads
+to. Those are asked once. Where one of our own refs leads is read from its file, if it has one.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
+from typing import Final
 
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.locks import alone
 from greenroom.adapters.git.names import OURS
 from greenroom.core.ports.workspace import WorkspaceFault
 
+WHOLE: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\b")
+"""A name that begins with a full hash: what it leads to never changes."""
+
 
 async def value_of(house: House, ref: str) -> str:
     """The commit that a ref leads to; empty if there is none."""
-    said = await house.refs.tried("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
-    return said.out.decode().strip() if said.code == 0 else ""
+    return await _leads(house, f"{_own(house, ref) or ref}^{{commit}}")
 
 
 async def commit_of(house: House, name: str) -> str:
@@ -44,7 +52,10 @@ async def under(house: House, prefix: str) -> list[tuple[str, str, str]]:
 
 async def tree_of(house: House, commit: str) -> str:
     """The tree of a commit."""
-    return await house.plain.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+    found = await _leads(house, f"{commit}^{{tree}}")
+    if not found:
+        raise WorkspaceFault("name", f"There is no commit {commit!r} in {str(house.repository.root)!r}.")
+    return found
 
 
 async def is_here(house: House, commit: str) -> bool:
@@ -57,3 +68,24 @@ async def branches_with(house: House, commit: str) -> list[str]:
     said = await house.refs.tried("for-each-ref", "--format=%(refname)", "--contains", commit, "refs/heads")
     names = os.fsdecode(said.out).split("\n") if said.code == 0 else []
     return [one.removeprefix("refs/heads/") for one in names if one]
+
+
+async def _leads(house: House, name: str) -> str:
+    if found := house.settled.get(name):
+        return found
+    said = await house.refs.tried("rev-parse", "--verify", "--quiet", name)
+    found = said.out.decode().strip() if said.code == 0 else ""
+    if found and WHOLE.match(name):
+        house.settled[name] = found
+    return found
+
+
+def _own(house: House, ref: str) -> str:
+    """What the file of one of our refs says: git itself looks there first. Empty if it has none, or other words."""
+    if not ref.startswith(f"{OURS}/"):
+        return ""
+    try:
+        said = (house.repository.common / ref).read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
+    return said if WHOLE.fullmatch(said) else ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.looking import Look
-from greenroom.abilities.checks.meddling import Changed
 
 
 class BaseLook:

@@ -7,7 +7,7 @@ from typing import Final
 
 from greenroom.abilities.checks.claims import Facts, unproven
 from greenroom.abilities.checks.undone import undone
-from greenroom.app.checks.receipts import BASELINE, DELIVER, MAY_CHANGE
+from greenroom.app.checks.receipts import ASKING, BASELINE, DELIVER, MAY_CHANGE
 from greenroom.app.talks.wanted import wanted_in
 from greenroom.core.state.step import SIDE_EFFECTS, Step
 
@@ -25,9 +25,6 @@ IN_THE_COPY: Final = LOOKS | MAY_CHANGE | {"run_checks", "command_output", "stop
 
 
 UNASKED: Final = "Nothing was changed, so there is nothing that a check could prove."
-ASKING: Final = (
-    'If an answer is all that you want, say so: `greenroom run --question "…"`; or ask a model: `greenroom ask "…"`.'
-)
 
 
 def acted_elsewhere(steps: Sequence[Step]) -> bool:

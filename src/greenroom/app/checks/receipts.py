@@ -24,6 +24,11 @@ it may have put something there that makes them pass and that nobody is given.""
 VERDICT: Final = "verdict"
 """Where the result of `deliver` says what was proven."""
 
+ASKING: Final = (
+    'If an answer is all that you want, say so: `greenroom run --question "…"`; or ask a model: `greenroom ask "…"`.'
+)
+"""What to do where no check can prove anything, because nothing was changed."""
+
 Outcome = Literal["clean", "new_failures", "changed_files", "could_not_run"]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from typing import Final
 
-from greenroom.abilities.checks.meddling import Changed
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.syntax import LONGEST, SyntaxFault, syntax_faults
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Command, Commands, Ended, Printed

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from platformdirs import user_cache_path
 
-from greenroom.abilities.checks.meddling import Changed
+from greenroom.abilities.checks.changed import Changed
 from greenroom.adapters.git.finding import repository_of
 from greenroom.adapters.git.workspaces import GitWorkspace
 from greenroom.app.hands.redaction import without_secrets

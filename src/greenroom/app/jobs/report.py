@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.checks.judge_names import is_test
-from greenroom.app.checks.idle import ASKING
-from greenroom.app.checks.receipts import DELIVER, VERDICT
+from greenroom.app.checks.receipts import ASKING, DELIVER, VERDICT
 from greenroom.app.jobs.following import STANDS
 from greenroom.app.jobs.outcome import Outcome
 from greenroom.app.jobs.recording import TREE
