@@ -2,6 +2,9 @@
 
 What is asked about commands, and how they end, is tested without walls. Those are tested in `adapters/sandbox`, in
 `sandbox`, and where `GREENROOM_SANDBOX` is set to `auto`.
+
+To be measured takes a test twice as long. So of a test with many cases only the first one is, but where every line has
+to be reached; and of those that go through the doors, a few (`MEASURED`), which reach nearly all that is behind them.
 """
 
 import os
@@ -15,6 +18,12 @@ import greenroom
 pytest.register_assert_rewrite("greenroom.testing.conformance")
 os.environ["GREENROOM_SANDBOX"] = "off"
 MEASURING = "COVERAGE_PROCESS_CONFIG"
+TESTS = Path(__file__).parent
+WHOLLY = {"core", "actors"}
+"""Rooms whose tests reach every line of what they test, with all of their cases."""
+
+DOORS = {"crash", "docs", "e2e", "gullible", "mutants", "sandbox"}
+MEASURED = {"test_chat", "test_hands", "test_job_story", "test_mcp", "test_rewind", "test_team"}
 
 
 def pytest_collection() -> None:
@@ -27,3 +36,23 @@ def pytest_collection() -> None:
         config = CoverageConfig.deserialize(os.environ[MEASURING])
         config.source_pkgs, config.run_include = [], [str(Path(greenroom.__file__).parent / "*")]
         os.environ[MEASURING] = config.serialize()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is not measured."""
+    for item in items:
+        if not _is_measured(item):
+            item.add_marker(pytest.mark.no_cover)
+
+
+def _is_measured(item: pytest.Item) -> bool:
+    room = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+    case = getattr(item, "callspec", None)
+    first = case is None or not any(case.indices.values())
+    return room in WHOLLY or (first and (room not in DOORS or item.path.stem in MEASURED))
+
+
+@pytest.fixture(autouse=True)
+def _processes_are_measured_with_their_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if MEASURING in os.environ and request.node.get_closest_marker("no_cover"):
+        monkeypatch.delenv(MEASURING)

@@ -163,6 +163,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path, stdin: str, sentence: str) -
     assert sentence in ended.err
 
 
+@pytest.mark.prove
 def test_a_reader_that_goes_away_ends_the_chat(tmp_path: Path) -> None:
     program = 'yes "Hello." | "$@" | head -n 2'
     with (

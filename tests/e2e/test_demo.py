@@ -20,6 +20,7 @@ from greenroom.interfaces.cli.runs.story.scenes import LINES
 from greenroom.testing.story import script, shop
 from tests.e2e.terminal import PATIENCE, Ended, Running, environment, greenroom
 from tests.e2e.typing import Typing
+from tests.sampling import sampled
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -212,7 +213,7 @@ PARTS = {
     ),
 }
 QUICK = "patch"
-EACH = [one if one == QUICK else pytest.param(one, marks=pytest.mark.prove) for one in PARTS]
+EACH = sampled(PARTS, (QUICK,))
 
 
 @pytest.mark.parametrize("part", EACH)
@@ -270,6 +271,7 @@ def around(folder: Path) -> Iterator[psutil.Process]:
                 yield one
 
 
+@pytest.mark.prove
 def test_ctrl_c_leaves_nothing_running_and_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     with Running(tmp_path / "home", "demo", "--pace", "5", "--in", str(folder), **WALLED) as running:

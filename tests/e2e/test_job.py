@@ -18,6 +18,7 @@ def _desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home", founded(tmp_path / "repo"))
 
 
+@pytest.mark.prove
 def test_a_job_is_done_in_a_copy_proven_taken_over_known_and_taken_back(desk: Desk) -> None:
     before = exactly(desk.repo)
     ended = desk.asks(*honest())

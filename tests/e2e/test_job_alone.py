@@ -1,5 +1,6 @@
 """Jobs where nobody is there: what programs read, how it ends, and what is taken over at once."""
 
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.testing.fake_openai import Answer
+from tests.e2e.jobs import ALONE as NO_PLUGINS
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import PATIENCE, Running
 from tests.e2e.workshop import PERSON, Workshop, call, git, turns
@@ -106,6 +108,7 @@ def test_an_answer_to_a_question_ends_well_and_no_check_is_said_to_have_run(shop
     ended = shop.runs([Answer(text="It is green.")], "Which colour?", "--question", *ALONE, stdin="the log\n")
     told = ended.json
     assert (ended.code, told["verified"], told["answered"], told["answer"]) == (0, False, True, "It is green.")
+    assert "'state': 'answered'" in str(told["verdict"]), "and no other word beside these"
     ended = shop.runs([Answer(text="It is green.")], "Which colour?", "--yes", "--question")
     assert ended.code == 0, ended.err
     assert "No file was changed, so nothing was checked." in ended.err
@@ -128,6 +131,7 @@ def test_whoever_changes_nothing_and_was_asked_no_question_has_proven_nothing(sh
     assert (over.code, "t1 failed" in over.out) == (1, True), "it is not proven later either"
 
 
+@pytest.mark.prove
 def test_what_is_changed_in_spite_of_a_question_is_judged_as_always(shop: Workshop) -> None:
     ended = shop.runs([PLAN, turns("bad"), *[Answer(text="It is red.")] * 3], "Which colour?", "--question", *ALONE)
     assert (ended.code, ended.json["verified"], ended.json["answered"]) == (1, False, False)
@@ -167,7 +171,14 @@ def test_without_a_terminal_and_without_the_option_a_plan_waits_and_is_answered_
         told = parked.json
         assert (parked.code, told["status"], told["verified"]) == (6, "waiting", False)
         assert "not over yet" in str(told["taken"])
+        asked = f"{told['team']} has changed nothing yet: it waits for your answer to “Plan: 1. Do it"
+        for words in (("apply", "last"), ("branch", "last", "red")):
+            early = shop.types(*words)
+            assert (early.code, asked in early.err) == (2, True), early.err
+            assert f"Answer with: greenroom answer {told['team']} yes, or no." in early.err
         assert shop.types("answer", "last", "yes").code == 0
+        left = shop.types("apply", "last").err
+        assert f"nothing yet: nobody works on it now. Go on with: greenroom resume {told['team']}." in left
         ended = shop.types("resume", "last", "--apply", **reached(fake))
     assert ended.code == 0, ended.err
     assert shop.reads() == "good, red\n"
@@ -195,6 +206,29 @@ def test_a_check_that_nobody_confirmed_proves_behind_walls_and_without_them_noth
     bare = shop.runs([*GOOD], "Paint it.", *ALONE, GREENROOM_SANDBOX="off")
     assert (bare.code, bare.json["verified"]) == (1, False)
     assert "nobody has confirmed it, and there are no walls" in str(bare.json["verdict"])
+
+
+def test_the_first_checks_of_a_new_project_prove_it_after_a_yes_and_the_report_says_how_to_get_there(
+    tmp_path: Path,
+) -> None:
+    shop = Workshop(tmp_path, own="")
+    test = "def test_it():\n    assert 'good' in open('app.txt').read()\n"
+    settings = f"[tool.pytest.ini_options]\naddopts = '-q {NO_PLUGINS}'\n"
+    files = (("test_app.py", test), ("pyproject.toml", settings))
+    writes = [call("rewrite", 20 + at, file=name, content=text) for at, (name, text) in enumerate(files)]
+    with provider([*writes, Answer(text="It is tested.")]) as fake:
+        alone = shop.types("run", "Test it.", *ALONE, **reached(fake))
+        assert (alone.code, alone.json["verified"]) == (1, False)
+        found = re.search(r"\(pytest: `python3 -m pytest`\).+: they did not run\..+`greenroom ([^`]+)`", alone.out)
+        assert found, alone.out
+        again = shop.types(*found[1].split(), **reached(fake))
+        assert again.code == 6
+        assert "There were no checks here, and the work has set up its own (pytest)." in again.err
+        assert shop.types("answer", "last", "yes").code == 0
+        ended = shop.types("resume", "last", "--apply", **reached(fake))
+    assert (ended.code, len(fake.requests)) == (0, 3), ended.err
+    assert "✓ pytest: clean" in ended.err
+    assert shop.reads("test_app.py") == test
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from greenroom.app.jobs.following import TRIES
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.terminal import Ended
 from tests.e2e.workshop import Workshop, call, turns
+from tests.sampling import sampled
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -20,8 +21,8 @@ LIES = {
     "its home": ("$HOME/.config/ok", "mkdir -p ~/.config; touch ~/.config/ok"),
     "a temporary file": ("/tmp/ok", "touch /tmp/ok"),
 }
-QUICK = ("a file that git ignores", "its home")
-EACH = [one if one in QUICK else pytest.param(one, marks=pytest.mark.prove) for one in LIES]
+QUICK = ("a file that git ignores",)
+EACH = sampled(LIES, QUICK)
 SAID = (Answer(text="It is done, and all tests pass."),) * TRIES
 DONE = (Answer(text="Done."),) * TRIES
 """Said again, whatever it hears."""
@@ -54,6 +55,7 @@ def test_what_is_left_where_it_worked_makes_no_check_pass(tmp_path: Path, lie: s
     assert shop.reads() == "good\n"
 
 
+@pytest.mark.prove
 def test_a_package_that_only_the_work_has_is_missed_and_it_is_said_what_to_do(tmp_path: Path) -> None:
     check_py = "import sys\nsys.path.insert(0, 'left')\nif 'red' in open('app.txt').read():\n    import colour\n"
     shop = Workshop(tmp_path, **{".gitignore": IGNORED, "check.py": check_py})
@@ -82,6 +84,7 @@ def test_what_goes_on_writing_in_the_background_is_ended_before_it_is_judged(tmp
     assert "tick.txt" in str(ended.json["diff"]), "what it wrote until then is a part of the work"
 
 
+@pytest.mark.prove
 def test_what_is_ignored_from_now_on_is_noted_and_judged_as_before(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, **{".gitignore": IGNORED})
     script = "echo 'out/' >> .gitignore"

@@ -8,6 +8,7 @@ import pytest
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.typing import ENTER, Typing
 from tests.e2e.workshop import PERSON, Workshop, call, git, turns
+from tests.sampling import first
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -61,7 +62,7 @@ def test_work_that_changes_what_hooks_run_is_not_committed_unasked(shop: Worksho
     assert ran(shop)
 
 
-@pytest.mark.parametrize(("key", "commits", "runs"), [("y", True, True), ("n", True, False), ("", False, False)])
+@pytest.mark.parametrize(("key", "commits", "runs"), first(("y", True, True), ("n", True, False), ("", False, False)))
 def test_at_a_terminal_a_person_is_asked_about_it(shop: Workshop, key: str, commits: bool, runs: bool) -> None:
     assert shop.runs([*MEDDLES], "Paint it.", *ALONE).code == 0
     with Typing(shop.home, "apply", "last", cwd=str(shop.repo), GREENROOM_SANDBOX="auto", **PERSON) as typing:
@@ -103,6 +104,7 @@ def test_what_is_not_proven_is_said_before_it_is_a_commit_and_never_applied_at_o
     assert (branched.code, "NOT verified: " in branched.err) == (0, True)
 
 
+@pytest.mark.prove
 def test_who_only_looks_at_a_job_makes_no_copy_of_it_again(shop: Workshop) -> None:
     assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
     assert shop.types("discard", "last", "--yes").code == 0
@@ -114,4 +116,8 @@ def test_who_only_looks_at_a_job_makes_no_copy_of_it_again(shop: Workshop) -> No
         assert not [*copies.glob("*/trees/*")], words
     assert shop.types("discard", "last", "--yes").code == 0
     assert not [*copies.glob("*/trees/*")]
+    listed = shop.types("workspaces", "list")
+    assert f"There are no copies. {shop.repo} keeps work without one: run " in listed.out
+    assert "(not applied: patch app.txt). `greenroom apply RUN` takes it over" in listed.out
+    assert shop.types("workspaces", "clean", "--refs", "--discard").code == 0
     assert shop.types("workspaces", "list").out == "There are no copies: every job was applied or dropped.\n"

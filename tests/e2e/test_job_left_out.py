@@ -24,6 +24,7 @@ def _desk(tmp_path: Path) -> Desk:
     return desk
 
 
+@pytest.mark.prove
 def test_a_copy_with_what_no_commit_can_have_is_not_cleaned_unasked(desk: Desk) -> None:
     listed = desk.types("workspaces", "list", "--output-format", "json").json["workspaces"]
     assert isinstance(listed, list)
@@ -38,6 +39,7 @@ def test_a_copy_with_what_no_commit_can_have_is_not_cleaned_unasked(desk: Desk) 
     assert "what was applied cannot be undone any more" in forgotten
 
 
+@pytest.mark.prove
 def test_what_is_forgotten_with_a_run_is_named(desk: Desk) -> None:
     forgotten = desk.types("forget", "last", "--yes").out
     assert f"can be in none: {SUB}; what was applied cannot be undone any more" in forgotten

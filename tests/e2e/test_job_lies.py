@@ -7,6 +7,7 @@ import pytest
 
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.jobs import ALONE, Desk, call, exactly, founded, git
+from tests.sampling import first, sampled
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -131,7 +132,7 @@ QUICK = (
     "a test is changed so that it passes",
     "a module takes the place of pytest",
 )
-EACH = [one if one in QUICK else pytest.param(one, marks=pytest.mark.prove) for one in LIES]
+EACH = sampled(LIES, QUICK)
 
 
 @pytest.fixture(name="desk")
@@ -162,7 +163,7 @@ def made(desk: Desk) -> None:
     git(desk.repo, "commit", "--quiet", "--message=make")
 
 
-@pytest.mark.parametrize("line", ["exit 0", "-grep -q writerows export.py", "grep -q writerows export.py || true"])
+@pytest.mark.parametrize("line", first("exit 0", "-grep -q writerows export.py", "grep -q writerows export.py || true"))
 def test_a_check_that_is_made_to_pass_is_no_proof(desk: Desk, line: str) -> None:
     made(desk)
     ended = desk.asks(breaks(), runs(f"printf 'test:\\n\\t{line}\\n' > Makefile"), DONE)

@@ -9,6 +9,7 @@ import pytest
 
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.jobs import Desk, call, committed, exactly, git
+from tests.sampling import sampled
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -168,9 +169,9 @@ def many(root: Path) -> Path:
     return root
 
 
-QUICK = (dirty, empty, sub_folder, merging, no_git)
-LONG = (own_folder, submodule, detached, binaries, crlf, names, symlinks, many)
-SHAPES = [*QUICK, *(pytest.param(one, marks=pytest.mark.prove) for one in LONG)]
+QUICK = (dirty, no_git)
+LONG = (empty, sub_folder, merging, own_folder, submodule, detached, binaries, crlf, names, symlinks, many)
+SHAPES = sampled((*QUICK, *LONG), QUICK)
 
 
 def work(folder: str) -> tuple[Answer, ...]:

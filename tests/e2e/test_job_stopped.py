@@ -12,6 +12,7 @@ import pytest
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment
 from tests.e2e.workshop import PERSON, Workshop, call, git, turns
+from tests.sampling import first
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -37,7 +38,9 @@ def command(shop: Workshop, *words: str) -> subprocess.Popen[bytes]:
 @pytest.mark.req("G-2")
 @pytest.mark.parametrize(
     ("number", "code", "said"),
-    [(signal.SIGINT, 0, "Stopped. Applied, commit "), (signal.SIGTERM, 1, "Stopped. Applied, not committed: 1 file.")],
+    first(
+        (signal.SIGINT, 0, "Stopped. Applied, commit "), (signal.SIGTERM, 1, "Stopped. Applied, not committed: 1 file.")
+    ),
 )
 def test_who_stops_an_apply_hears_how_the_files_stand(
     shop: Workshop, number: signal.Signals, code: int, said: str
@@ -76,7 +79,7 @@ def test_a_patch_in_a_pipe_is_whole_and_byte_for_byte(shop: Workshop) -> None:
     assert ((shop.repo / "long").stat().st_size, (shop.repo / "blob").stat().st_size) == (5_000_000, 300)
 
 
-@pytest.mark.parametrize("dirty", [True, False])
+@pytest.mark.parametrize("dirty", first(True, False))
 def test_a_commit_that_is_not_what_was_checked_says_so(shop: Workshop, dirty: bool) -> None:
     shop.puts("lib.py", "A = 1\n")
     if not dirty:
@@ -101,6 +104,7 @@ def test_a_commit_with_what_was_changed_since_it_was_checked_says_so(shop: Works
     assert "had not committed" not in applied.err
 
 
+@pytest.mark.prove
 def test_what_is_typed_wrong_is_a_matter_of_typing(shop: Workshop) -> None:
     assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
     for words in (
@@ -113,6 +117,7 @@ def test_what_is_typed_wrong_is_a_matter_of_typing(shop: Workshop) -> None:
         assert (said.code, said.out, shop.reads()) == (2, "", "good\n"), (words, said.err)
 
 
+@pytest.mark.prove
 def test_the_only_copy_of_some_work_is_not_said_to_be_elsewhere(shop: Workshop) -> None:
     assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
     shutil.rmtree(shop.repo / ".git")

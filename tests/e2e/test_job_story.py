@@ -189,6 +189,7 @@ def _applied_in_their_name(desk: Desk) -> None:
     assert "✓ pytest: clean" in told
 
 
+@pytest.mark.prove
 def test_a_hook_that_refuses_keeps_the_commit_away_and_nothing_is_lost(desk: Desk) -> None:
     before = exactly(desk.repo)
     assert desk.asks(*honest()).code == 0

@@ -31,13 +31,17 @@ def taken(ended: Ended) -> dict[str, object]:
     return found
 
 
+@pytest.mark.prove
 def test_what_they_have_not_committed_in_a_file_is_not_in_the_commit(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, **{"app.txt": LONG})
     shop.puts("app.txt", LONG.replace("line 15", "unfinished"))
     before = git(shop.repo, "status", "--porcelain=v2"), shop.reads()
-    assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
+    assert shop.runs([*GOOD], f"Paint it. {'At length. ' * 9000}", *ALONE).code == 0
     applied = shop.types("apply", "last")
     assert applied.code == 0, applied.err
+    message = git(shop.repo, "log", "-1", "--format=%B")
+    assert (len(message) < 5000, "(Cut: these are 4,000 of 99,0" in message) == (True, True), message
+    assert "All of it: greenroom show " in message
     assert "What you had not committed in app.txt still is not." in applied.err
     assert git(shop.repo, "show", "HEAD:app.txt") == LONG.replace("good", "good, red")
     assert shop.reads() == LONG.replace("good", "good, red").replace("line 15", "unfinished")
@@ -45,6 +49,7 @@ def test_what_they_have_not_committed_in_a_file_is_not_in_the_commit(tmp_path: P
     assert (git(shop.repo, "status", "--porcelain=v2"), shop.reads()) == before
 
 
+@pytest.mark.prove
 def test_files_that_a_hook_lets_nobody_commit_are_applied_and_that_is_what_is_said(shop: Workshop) -> None:
     hook = shop.repo / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)
@@ -59,10 +64,20 @@ def test_files_that_a_hook_lets_nobody_commit_are_applied_and_that_is_what_is_sa
     assert again.code == 1
     assert "Applied, not committed: 1 file." in again.out
     assert "NO WAY" in again.out
+    blamed = shop.types("blame", "app.txt:1")
+    assert (blamed.code, "in no commit yet\nrun " in blamed.out) == (0, True)
+    assert "Commit it with: greenroom apply " in blamed.out
+    shop.puts("app.txt", "good, red\nmine\n")
+    mine, out = shop.types("blame", "app.txt:2"), shop.types("blame", "../app.txt:1")
+    assert "Line 2 of 'app.txt' is in no commit yet, and no job wrote it" in mine.err
+    assert (mine.code, out.code, "'../app.txt' is not in " in out.err) == (2, 2, True)
+    assert "app.txt: it was edited since, first in line 2" in shop.types("undo", "last").err
+    shop.puts("app.txt", "good, red\n")
     assert shop.types("undo", "last").code == 0
     assert shop.reads() == "good\n"
 
 
+@pytest.mark.prove
 def test_who_has_no_name_is_told_before_a_file_is_changed(shop: Workshop) -> None:
     git(shop.repo, "config", "user.useConfigOnly", "true")
     ended = shop.runs([*GOOD], "Paint it.", *ALONE, "--apply", **NAMELESS)
@@ -93,27 +108,34 @@ def test_it_is_applied_once_and_again_only_where_it_is_gone(shop: Workshop) -> N
     assert shop.reads() == "good\n"
 
 
+@pytest.mark.prove
 def test_a_copy_in_which_somebody_works_is_not_dropped(shop: Workshop) -> None:
     said = list[Ended]()
 
     def meanwhile(_: dict[str, object], __: int) -> Answer:
-        said.append(shop.types("discard", "last", "--yes"))
+        said.extend((shop.types("discard", "last", "--yes"), shop.types("branch", "last", "early")))
         return Answer(text="It is red.")
 
     ended = shop.runs([PLAN, turns("good, red"), meanwhile], "Paint it.", *ALONE)
     assert ended.code == 0, ended.err
     assert (said[0].code, "works, in " in said[0].err) == (2, True)
+    assert (said[1].code, "is not over: it works, in " in said[1].err) == (0, True)
     assert shop.types("discard", "last", "--yes").code == 0
 
 
-def test_a_name_with_a_tab_is_handed_over_like_any_other(shop: Workshop) -> None:
-    script = call("execute_script", 2, script="printf 'x\\n' > \"$(printf 'a\\tb')\"")
+@pytest.mark.prove
+def test_a_name_with_a_tab_is_handed_over_like_any_other_and_of_a_link_it_is_said_where_it_leads(
+    shop: Workshop,
+) -> None:
+    links = "ln -s /etc/hostname out; ln -s app.txt in"
+    script = call("execute_script", 2, script=f"printf 'x\\n' > \"$(printf 'a\\tb')\"; {links}")
     ended = shop.runs([PLAN, turns("good, red"), script, Answer(text="It is red.")], "Paint it.", *ALONE)
     assert ended.code == 0, ended.err
+    assert "Note: a link that leads out of the repository: out → /etc/hostname\n" in ended.err
     assert shop.types("apply", "last").code == 0
     assert shop.types("blame", "app.txt:1").code == 0
     undone = shop.types("undo", "last")
-    assert (undone.code, undone.out) == (0, "Undone: 'a\\tb', app.txt.\n")
+    assert (undone.code, undone.out) == (0, "Undone: 'a\\tb', app.txt, in, out.\n")
 
 
 DYING = """
@@ -152,6 +174,7 @@ def test_what_a_kill_left_half_done_is_ended_by_the_next_command_and_that_is_sai
     assert f"{run} was cut off in your files: it is undone now, all of it (app.txt)." in again.err
 
 
+@pytest.mark.prove
 def test_a_new_job_says_it_too_because_it_begins_with_the_files_as_they_are_then(
     shop: Workshop, tmp_path: Path
 ) -> None:
@@ -162,6 +185,7 @@ def test_a_new_job_says_it_too_because_it_begins_with_the_files_as_they_are_then
     assert f"{run} was cut off in your files: it is applied now, all of it (app.txt)." in ended.err
 
 
+@pytest.mark.prove
 def test_of_two_at_once_one_goes_first_and_who_cannot_wait_hears_why(shop: Workshop, tmp_path: Path) -> None:
     assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
     hook, begun, go = shop.repo / ".git/hooks/pre-commit", tmp_path / "begun", tmp_path / "go"
@@ -180,6 +204,11 @@ def test_of_two_at_once_one_goes_first_and_who_cannot_wait_hears_why(shop: Works
         go.write_text("")
         assert (first.result().code, shop.reads()) == (0, "good, red\n")
         ends = [one.result() for one in [both.submit(shop.types, "undo", "last") for _ in range(2)]]
-    assert any(one.code == 0 for one in ends)
-    assert all(one.code == 0 or (one.code == 2 and "Nothing of" in one.err) for one in ends), "it is undone once"
-    assert (shop.reads(), git(shop.repo, "log", "--format=%s")) == ("good\n", "first\n")
+        said = sorted((one.code, one.out, one.err.partition(" ")[0]) for one in ends)
+        assert said == [(0, "Undone: app.txt.\n", ""), (2, "", "Error:")]
+        assert "is applied: it is undone already." in "".join(one.err for one in ends)
+        assert (shop.reads(), git(shop.repo, "log", "--format=%s")) == ("good\n", "first\n")
+        hook.unlink()
+        ends = [one.result() for one in [both.submit(shop.types, "apply", "last") for _ in range(2)]]
+    assert sorted(one.out.partition(":")[0] for one in ends) == ["Applied", "Applied already"]
+    assert git(shop.repo, "log", "--format=%s") == "Paint it.\nfirst\n"

@@ -8,6 +8,7 @@ import pytest
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.jobs import ASKED, Desk, Turns, call, founded
 from tests.e2e.provider import provider, reached
+from tests.sampling import first
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -21,6 +22,7 @@ def _desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home", founded(tmp_path / "repo"))
 
 
+@pytest.mark.prove
 def test_who_has_changed_tests_hears_it_once_and_what_was_said_is_kept(desk: Desk) -> None:
     model = Turns([RENAMES, Answer(text=SAID)])
     with provider(model) as fake:
@@ -45,11 +47,11 @@ def test_where_tests_may_change_those_of_before_are_named_and_no_more(desk: Desk
 
 @pytest.mark.parametrize(
     "script",
-    [
+    first(
         "sed -i 's/writerows(rows)/writerows([])/' export.py",
         "sed -i 's/-q/-q --deselect=test_export.py::test_old/' pyproject.toml",
         "printf 'import export\\n' > conftest.py",
-    ],
+    ),
     ids=["a new failure", "the settings of a check", "a set-up"],
 )
 def test_where_tests_may_change_nothing_else_that_judges_the_work_may(desk: Desk, script: str) -> None:

@@ -134,6 +134,7 @@ def test_whatever_is_wrong_is_said_and_nothing_is_made(done: tuple[Desk, str]) -
     assert git(desk.repo, "for-each-ref", "refs/greenroom") == refs
 
 
+@pytest.mark.prove
 def test_killed_before_it_had_its_files_it_has_those_of_then_all_the_same(done: tuple[Desk, str]) -> None:
     """A fork is all that there is after such a kill: a log, and no copy yet."""
     desk, old = done
@@ -174,6 +175,7 @@ HARMLESS = {"search": 'assert out.getvalue().strip() == "1,2"', "replace": 'asse
 TIDY = {"search": "csv.writer(out).writerows(rows)", "replace": "csv.writer(out).writerows(list(rows))"}
 
 
+@pytest.mark.prove
 def test_a_test_that_had_to_change_is_no_harm_where_the_old_one_passes_too(desk: Desk) -> None:
     edits = (
         call("patch", 1, file="test_export.py", edits=[HARMLESS]),

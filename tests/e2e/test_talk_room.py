@@ -178,6 +178,7 @@ def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> 
 
 
 @pytest.mark.req("MAS-237", "MAS-243", "MAS-254")
+@pytest.mark.prove
 def test_people_talk_in_groups_and_to_several_one_by_one(tmp_path: Path) -> None:
     home, script = tmp_path / "home", Company({("manager", "process_message"): ["Noted."]})
     with provider(script) as server:
@@ -195,6 +196,7 @@ def test_people_talk_in_groups_and_to_several_one_by_one(tmp_path: Path) -> None
     assert script.asked == [("manager", "process_message")] * 2, "what does not name it, it does not hear"
 
 
+@pytest.mark.prove
 def test_a_provider_in_the_way_is_said_and_resume_goes_on(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with provider(Company(TEA)) as server:
@@ -357,6 +359,7 @@ def test_a_command_is_not_said_and_a_slash_can_be(tmp_path: Path) -> None:
     assert said == ["ann: /etc/hosts is broken", "ann: /help me", "ann: /help me too"]
 
 
+@pytest.mark.prove
 def test_what_was_said_in_several_lines_begins_none_of_them_like_the_house(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with provider(Company({})) as server:
@@ -369,6 +372,7 @@ def test_what_was_said_in_several_lines_begins_none_of_them_like_the_house(tmp_p
     assert second == "    4  ben · wants a yes or a no"
 
 
+@pytest.mark.prove
 def test_a_yes_answers_what_the_manager_asks_where_no_step_waits_for_one(tmp_path: Path) -> None:
     home, script = tmp_path / "home", Company(ASKING)
     with provider(script) as server:
@@ -380,6 +384,7 @@ def test_a_yes_answers_what_the_manager_asks_where_no_step_waits_for_one(tmp_pat
     assert "→ manager (letter 1 is answered)" in answered.err
 
 
+@pytest.mark.prove
 def test_what_is_written_to_somebody_who_waits_for_an_answer_is_that_answer_and_it_is_said(tmp_path: Path) -> None:
     home, script = tmp_path / "home", Company(ASKING)
     with provider(script) as server:

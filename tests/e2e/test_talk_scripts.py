@@ -10,6 +10,7 @@ from tests.e2e.organised import TEA, Company, Line, new, step, writes
 from tests.e2e.provider import KEY, provider, reached
 from tests.e2e.terminal import GREENROOM, PATIENCE, Ended, environment, greenroom
 from tests.e2e.typing import CTRL_C, Typing
+from tests.sampling import first
 
 ASKING: dict[tuple[str, str], list[Line]] = {
     ("manager", "planning"): [[step("send_message", "Ask ann.")], []],
@@ -38,7 +39,7 @@ def from_shell(home: Path, folder: Path, line: str, **more: str) -> Ended:
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("form", ["text", "json", "stream-json"])
+@pytest.mark.parametrize("form", first("text", "json", "stream-json"))
 def test_a_key_that_somebody_was_sent_is_shown_nowhere(tmp_path: Path, form: str) -> None:
     home = tmp_path / "home"
     with provider(Company(ASKING)) as server:
@@ -104,6 +105,7 @@ def _all(found: dict[str, object], name: str) -> list[dict[str, object]]:
     return told
 
 
+@pytest.mark.prove
 def test_what_is_said_means_what_it_means_when_it_is_typed(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with provider(Company(ASKING)) as server:
@@ -137,7 +139,7 @@ def test_what_is_said_means_what_it_means_when_it_is_typed(tmp_path: Path) -> No
     assert said == ["Tea, please.", "yes, it is", "answer 2 Green", "/etc/hosts is broken"]
 
 
-@pytest.mark.parametrize("option", ["--wait", "--to", "--inbox", "--output-format"])
+@pytest.mark.parametrize("option", first("--wait", "--to", "--inbox", "--output-format"))
 def test_an_option_is_not_what_is_said_unless_a_space_says_so(tmp_path: Path, option: str) -> None:
     home = tmp_path / "home"
     with provider(Company({})) as server:
@@ -174,6 +176,7 @@ def test_a_line_that_cannot_be_read_is_named_and_those_behind_it_are_done(tmp_pa
     assert "Nothing was said between you and manager yet." in manager
 
 
+@pytest.mark.prove
 def test_streams_that_are_closed_or_full_are_said_or_are_the_end(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with provider(Company({})) as server:

@@ -38,6 +38,7 @@ def test_an_agent_that_has_nothing_open_goes_for_good(tmp_path: Path, more: dict
     assert (again.code, "There is no agent 'wu'. There are: ann, ben, manager." in again.err) == (2, True)
 
 
+@pytest.mark.prove
 def test_whom_the_file_names_goes_when_it_does_so_no_more(tmp_path: Path, more: dict[str, str]) -> None:
     charter = tmp_path / ".greenroom" / "teams" / "tea.toml"
     kept = typed(tmp_path, "team", "dismiss", "ben", **more)
@@ -72,6 +73,7 @@ def test_who_is_at_work_or_has_a_part_stays_and_it_is_said_what_to_do_first(tmp_
         assert typed(tmp_path, "team", "dismiss", "wu", **more).code == 0
 
 
+@pytest.mark.prove
 def test_who_is_let_go_while_they_talk_is_told_and_leaves(tmp_path: Path, more: dict[str, str]) -> None:
     charter = tmp_path / ".greenroom" / "teams" / "tea.toml"
     with Typing(tmp_path / "home", "talk", "--as", "ben", cwd=str(tmp_path), **more) as ben:
@@ -101,6 +103,7 @@ def test_what_waits_for_a_yes_is_asked_of_somebody_else(tmp_path: Path) -> None:
     assert (tmp_path / "made.txt").exists()
 
 
+@pytest.mark.prove
 def test_who_wrote_to_somebody_who_goes_is_told_that_nobody_answers(tmp_path: Path, more: dict[str, str]) -> None:
     assert typed(tmp_path, "talk", "--as", "ann", "--say", "Which tea?", "--to", "wu", **more).code == 0
     ended = typed(tmp_path, "team", "dismiss", "wu", **more)
@@ -126,6 +129,7 @@ def test_who_hears_what_people_want_cannot_go_and_nobody_is_told_to_end_everythi
     assert "greenroom cancel" not in told
 
 
+@pytest.mark.prove
 def test_only_a_task_in_which_somebody_has_still_something_to_do_is_named(tmp_path: Path) -> None:
     """wu has done its part of the first task, in which ann has one too, and asks her something in the second."""
     task = TEA["manager", "task_manager"][0]

@@ -86,6 +86,7 @@ def test_a_program_reads_the_reason_too(tmp_path: Path) -> None:
     assert found["why"] == "Task t2 (Tea guide) is over: failed."
 
 
+@pytest.mark.prove
 def test_waiting_for_what_is_stopped_says_so_and_how_to_start_it(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     with provider(Company(TEA)) as server:
@@ -163,6 +164,7 @@ def test_whoever_asked_hears_why_it_could_not_be_done_and_nobody_else(tmp_path: 
     assert "Ben alone." not in str(hers)
 
 
+@pytest.mark.prove
 def test_an_agent_with_the_name_of_a_person_who_comes_later_keeps_nobody_else_out(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     made: Script = {
@@ -246,6 +248,7 @@ def test_a_stop_while_a_model_is_asked_ends_it_with_success(tmp_path: Path) -> N
     assert (shown["stands"], shown["owner"]) == ("paused", None), shown
 
 
+@pytest.mark.prove
 def test_a_stop_of_what_is_stopped_begins_nothing_where_it_still_runs(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     with provider(Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)) as server:

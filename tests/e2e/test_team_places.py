@@ -37,6 +37,7 @@ def _places(tmp_path: Path) -> Iterator[Places]:
         yield Places(tmp_path, reached(server))
 
 
+@pytest.mark.prove
 def test_a_folder_that_was_moved_is_said_to_have_left_its_organisation_behind(places: Places) -> None:
     places.old.rename(places.other)
     said = places.said(places.other, "talk", "--say", "Tea.")
@@ -45,6 +46,7 @@ def test_a_folder_that_was_moved_is_said_to_have_left_its_organisation_behind(pl
     assert "was founded in" not in places.said(places.other, "talk", "--say", "Tea.")
 
 
+@pytest.mark.prove
 def test_a_copy_of_a_folder_is_said_to_be_another_organisation(places: Places) -> None:
     shutil.copytree(places.old, places.other)
     said = places.said(places.other, "talk", "--say", "Tea.")

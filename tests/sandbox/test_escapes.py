@@ -11,7 +11,7 @@ from tests.sandbox.attempt import MEANING, Attempt, Kind
 from tests.sandbox.attempts import ATTEMPTS
 from tests.sandbox.batching import batches, disturbed, fits, made_together
 from tests.sandbox.holes import HOLES, NOT_AS_ROOT
-from tests.sandbox.judging import DEFAULT, TIERS, Judged, counted, judged, missing, succeeds, told
+from tests.sandbox.judging import DEFAULT, TIERS, Judged, counted, judged, missing, told
 from tests.sandbox.report import PAGE, counts, holes
 
 SAMPLE: Final[dict[Kind, tuple[str, ...]]] = {
@@ -87,15 +87,14 @@ async def test_some_of_each_class_succeed_without_walls_and_not_behind_them(kind
 
 
 @pytest.mark.parametrize("batch", TOGETHER, ids=lambda batch: f"{len(batch)}, such as {batch[0]}")
-async def test_those_that_can_be_made_together_succeed_without_walls_and_not_behind_them(batch: list[Attempt]) -> None:
+async def test_none_of_those_that_can_be_made_together_gets_out(batch: list[Attempt]) -> None:
+    """That they do without walls is for `./go prove` to say: one by one, which takes ten times as long."""
     possible = [one for one in batch if not missing(one)]
     behind = await made_together(possible, DEFAULT)
     for attempt, (made, seen) in zip(possible, behind, strict=True):
         assert not seen, f"{attempt} got out: {seen}"
         assert made.begun, f"{attempt} never began: {made.text[-500:]}"
         assert not disturbed(attempt, made), f"{attempt} is in the way of another one: {made.text[-500:]}"
-    vacuous = [str(attempt) for attempt in possible if not await succeeds(attempt)]
-    assert len(vacuous) <= len(possible) / 10, vacuous  # some machines allow nobody some of it; `./go prove` says which
 
 
 async def test_what_gets_out_is_seen_where_several_are_made_together_too() -> None:

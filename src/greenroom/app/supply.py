@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -13,6 +13,7 @@ from greenroom.adapters.models.catalog.catalog import Provider, card_of, provide
 from greenroom.adapters.models.catalog.discovery import Server, found
 from greenroom.adapters.models.gate import Gate
 from greenroom.adapters.models.group import Group
+from greenroom.adapters.models.late import Late
 from greenroom.adapters.models.openai.locality import is_local
 from greenroom.adapters.models.platforms.registry import PlatformRegistry, set_global_platform_registry
 from greenroom.adapters.models.pricing import Price, Rates, price_of
@@ -173,12 +174,16 @@ class Supply:
         told = self._settings.providers.get(provider, ProviderSettings())
         if (told.wire or known.wire) == "pydantic_ai":
             return self._of_vendor(known, model, told)
-        endpoint = self.endpoint(provider)
-        price = self.price(name)
-        made: Model = import_module(f"{OPENAI}.model").OpenAICompatible(
-            endpoint, model, card=card_of(model), price=price.most, cost=price.of, longest=told.timeout
-        )
-        return made
+        self._way_to(provider)  # what cannot be asked is refused now, though nobody is connected yet
+        price, card = self.price(name), card_of(model)
+
+        def make() -> Model:
+            made: Model = import_module(f"{OPENAI}.model").OpenAICompatible(
+                self.endpoint(provider), model, card=card, price=price.most, cost=price.of, longest=told.timeout
+            )
+            return made
+
+        return Late(f"{provider}:{model}", card, price.most, make)
 
     @property
     def platforms(self) -> PlatformRegistry:
@@ -225,10 +230,10 @@ class Supply:
         """The connections to a provider that speaks OpenAI's language."""
         endpoint = self._endpoints.get(provider)
         if endpoint is None:
-            endpoint = self._endpoints[provider] = self._connect(provider)
+            endpoint = self._endpoints[provider] = self._way_to(provider)()
         return endpoint
 
-    def _connect(self, provider: str) -> Endpoint:
+    def _way_to(self, provider: str) -> Callable[[], Endpoint]:
         known = providers().get(provider) or Provider(name=provider)
         told = self._settings.providers.get(provider, ProviderSettings())
         server = self._servers.get(provider)
@@ -236,15 +241,19 @@ class Supply:
         key = key_for(provider, self._environ, told)
         if key is None and not known.keyless and not is_local(base_url):
             raise WorldFault(no_key(known, told))
-        made: Endpoint = import_module(f"{OPENAI}.endpoint").Endpoint(
-            provider,
-            base_url,
-            key=key.reveal if key is not None else str,
-            headers=told.headers,
-            idle=min(told.timeout, SILENCE),
-            connections=told.max_parallel,
-        )
-        return made
+
+        def connect() -> Endpoint:
+            made: Endpoint = import_module(f"{OPENAI}.endpoint").Endpoint(
+                provider,
+                base_url,
+                key=key.reveal if key is not None else str,
+                headers=told.headers,
+                idle=min(told.timeout, SILENCE),
+                connections=told.max_parallel,
+            )
+            return made
+
+        return connect
 
     def _gate(self, provider: str) -> Gate:
         gate = self._gates.get(provider)

@@ -15,6 +15,8 @@ from greenroom.core.ports.checks import Check
 from tests.abilities.checks.shelves import Table
 
 CMAKE = "project(a)\nenable_testing()\nadd_executable(t t.c)\nadd_test(NAME t COMMAND t)\n"
+BUILT = f"{CMAKE}add_library(core STATIC\n  src/a.c\n)\nadd_executable(app main.c)\ntarget_sources(app PRIVATE x.c)\n"
+NOTED = BUILT.replace("src/a.c", "src/a.c # first\n src/z.c")
 CARGO = "[package]\nname = 'a'\nversion = '1.0.0'\n\n[dependencies]\n"
 POM = "<project xmlns='urn:m'><version>1</version><dependencies/><build><x>1</x></build></project>"
 GRADLE = "plugins { id 'java' }\ndependencies {\n    implementation 'a:b:1'\n}\ntest { useJUnitPlatform() }\n"
@@ -28,6 +30,32 @@ DECIDING = [
     ("CMakeLists.txt", CMAKE, CMAKE.replace("COMMAND t", "COMMAND true")),
     ("CMakeLists.txt", CMAKE, CMAKE.replace("enable_testing()\n", "")),
     ("lib/CMakeLists.txt", CMAKE, CMAKE + "set_tests_properties(t PROPERTIES WILL_FAIL TRUE)\n"),
+    ("CMakeLists.txt", BUILT, BUILT.replace("(t t.c", "(t t.c more.c")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("COMMAND t", "COMMAND app").replace("main.c", "main.c more.c")),
+    (
+        "CMakeLists.txt",
+        BUILT + "run_tests($<TARGET_FILE:app>)\n",
+        (BUILT + "run_tests($<TARGET_FILE:app>)\n").replace("main.c", "main.c b.c"),
+    ),
+    ("CMakeLists.txt", NOTED, NOTED.replace("first\n", "first")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("main.c", "other.c")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("main.c", "main.c ../b.c")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("main.c", "main.c b.o")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("main.c", "main.c ${MORE}")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("main.c", "main.c tests/b.c")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("src/a.c", "src/b.c src/a.c EXCLUDE_FROM_ALL")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("(app main.c)", "(app main.c b.c)\nadd_executable(app b.c)")),
+    ("CMakeLists.txt", BUILT, f"{BUILT}add_executable(new new.c)\n"),
+    (
+        "CMakeLists.txt",
+        "enable_testing()\nadd_library(core_test a.c)\n",
+        "enable_testing()\nadd_library(core_test a.c b.c)\n",
+    ),
+    (
+        "CMakeLists.txt",
+        "enable_testing()\nadd_library(x test_a.c)\n",
+        "enable_testing()\nadd_library(x test_a.c b.c)\n",
+    ),
     ("Cargo.toml", CARGO, f"{CARGO}\n[lib]\ntest = false\n"),
     ("Cargo.toml", CARGO, CARGO.replace("[package]\n", "[package]\nautotests = false\n")),
     ("inner/Cargo.toml", CARGO, f"{CARGO}\n[profile.test]\ndebug-assertions = false\n"),
@@ -60,6 +88,8 @@ DECIDING = [
 ]
 HARMLESS = [
     ("CMakeLists.txt", CMAKE, CMAKE.replace("enable_testing()\n", "enable_testing()\nfind_package(ZLIB REQUIRED)\n")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("src/a.c", "src/b.cpp\n  src/a.c")),
+    ("CMakeLists.txt", BUILT, BUILT.replace("main.c", "main.c more.c more.h").replace("x.c", "x.c y.c")),
     ("Cargo.toml", CARGO, CARGO.replace("1.0.0", "1.1.0") + "serde = '1'\n"),
     ("pom.xml", POM, POM.replace("<dependencies/>", "<dependencies><a/></dependencies>")),
     ("build.gradle", GRADLE, GRADLE.replace("    imp", "    testImplementation 'c:d:2'\n    imp")),

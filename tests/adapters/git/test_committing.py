@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Applied, Branched, Buried, Clashes, Undone, WorkspaceFault, Worktree
 from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
@@ -51,7 +52,7 @@ async def test_the_commit_is_theirs_with_these_files_only(tmp_path: Path) -> Non
     assert f"Greenroom-Run: r1\nGreenroom-Applied: {applied.id}\n" in body
     assert made.mixed == ("a.txt",), "their own change to it is in no commit yet, and stays so"
     assert person.git("status", "--porcelain", "--untracked-files=all") == before, "staged is still staged"
-    assert await workspace.commit(applied.id, "Again") == made
+    assert (made.fresh, await workspace.commit(applied.id, "Again")) == (True, evolve(made, fresh=False))
     assert isinstance(await workspace.undo(applied.id), Undone)
     assert (tree_of(person.root), person.git("status", "--porcelain", "--untracked-files=all")) == (tree, before)
     assert person.git("log", "-1", "--format=%s") == "second\n"

@@ -94,6 +94,54 @@ async def test_an_amended_commit_is_undone_by_one_on_top(person: Person) -> None
     assert person.git("status", "--porcelain") == ""
 
 
+async def test_a_commit_that_was_amended_with_its_message_kept_is_known_and_taken_back(person: Person) -> None:
+    before = tree_of(person.root)
+    workspace, worktree, applied, made = await committed(person)
+    person.git("commit", "--quiet", "--amend", "--no-edit", "--author", "Somebody <else@x>")
+    found = await workspace.blame("a.txt", 20)
+    assert found is not None
+    assert found.step is not None
+    assert (found.commit != made, found.step.step) == (True, "ann#1")
+    again = await workspace.apply("r1", worktree.base, applied.tip)
+    assert isinstance(again, Applied)
+    assert (again.fresh, (await workspace.commit(again.id, "Again")).fresh) == (False, False)
+    assert isinstance(await workspace.undo(applied.id), Undone)
+    assert (tree_of(person.root), person.git("status", "--porcelain")) == (before, "")
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["undone", "applied again before"])
+async def test_what_a_person_has_put_into_the_commit_is_not_taken_back_with_it(person: Person, asked: bool) -> None:
+    workspace, _, applied, _ = await committed(person)
+    person.write("mine", "mine\n")
+    person.git("add", "mine")
+    person.git("commit", "--quiet", "--amend", "--no-edit")
+    if asked:
+        await workspace.commit(applied.id, "Again")
+    before = person.theirs()
+    said = await workspace.undo(applied.id)
+    assert isinstance(said, Buried)
+    assert "was amended, and has 'mine' in it too" in said.why
+    assert person.theirs() == before
+    assert isinstance(await workspace.undo(applied.id, revert=True), Undone)
+    assert ((person.root / "a.txt").read_text(), person.git("show", "HEAD:mine")) == (TEXT, "mine\n")
+
+
+async def test_commits_that_came_below_it_by_a_rebase_are_not_taken_back_with_it(person: Person) -> None:
+    workspace, _, applied, _ = await committed(person)
+    person.git("checkout", "--quiet", "-b", "theirs", "HEAD~1")
+    person.write("other", "other\n")
+    person.commit_all("other")
+    person.git("checkout", "--quiet", "main")
+    person.git("rebase", "--quiet", "theirs")
+    before = person.theirs()
+    said = await workspace.undo(applied.id)
+    assert isinstance(said, Buried)
+    assert "put on other commits since" in said.why
+    assert person.theirs() == before
+    assert isinstance(await workspace.undo(applied.id, revert=True), Undone)
+    assert person.git("log", "--format=%s").splitlines() == ['Revert "Do it"', "Do it", "other", "first"]
+
+
 async def test_no_commit_is_to_be_expected_from_nobody_or_in_between(tmp_path: Path, person: Person) -> None:
     workspace = await person.workspace()
     await workspace.expect()

@@ -59,7 +59,7 @@ async def test_what_is_saved_while_hooks_run_and_not_committed_is_an_edit_of_the
         assert "my own line" not in person.git("show", f"{made.commit}:a.txt")
     before = tree_of(person.root), person.git("log", "--format=%H")
     undone = await workspace.undo(applied.id)
-    assert undone == Clashes(clashes=(Clash(path="a.txt", why=undoing.EDITED),))
+    assert undone == Clashes(clashes=(Clash(path="a.txt", why="it was edited since, first in line 31"),))
     assert (tree_of(person.root), person.git("log", "--format=%H")) == before
     assert (person.root / "a.txt").read_text().endswith("my own line\n")
 
@@ -84,6 +84,16 @@ async def test_a_hook_that_changes_files_and_says_no_to_the_way_back_has_changed
     assert tree_of(person.root) == before
     assert isinstance(await (await person.workspace()).undo(applied.id, revert=True), Undone)
     assert status(person) == ""
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
+async def test_a_hook_that_says_no_without_a_word_is_named(person: Person, name: str) -> None:
+    place = hook(person, name, "exit 3")
+    workspace, _, applied = await brought(person)
+    who = rf"A hook of yours \({name} in '{place.parent}'\) said no without a word \(git ended with code 1\)"
+    with pytest.raises(WorkspaceFault, match=who) as caught:
+        await workspace.commit(applied.id, "Do it")
+    assert caught.value.reason == "hook"
 
 
 async def test_a_hook_that_talks_of_names_is_not_taken_for_git(person: Person) -> None:

@@ -15,6 +15,7 @@ WATCHER: Any = getattr(asyncio, "ThreadedChildWatcher", None)
 async def test_who_changes_their_mind_while_git_starts_leaves_nothing_on_the_screen(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    asyncio.get_event_loop_policy().set_child_watcher(WATCHER())
     waits = WATCHER._do_waitpid
 
     def late(self: object, *rest: object) -> None:

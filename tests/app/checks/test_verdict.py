@@ -7,10 +7,11 @@ import pytest
 from greenroom.abilities.checks.claims import Facts, among
 from greenroom.abilities.checks.meddling import Meddled
 from greenroom.abilities.checks.syntax import SyntaxFault
+from greenroom.app.checks.planning import own_check
 from greenroom.app.checks.receipts import DELIVER, base_report, receipts, report_in
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import AS_A_WHOLE, REPORT, Checked, CheckKind, Compared, Report, as_data
+from greenroom.core.ports.checks import AS_A_WHOLE, REPORT, Check, Checked, CheckKind, Compared, Report, as_data
 from tests.app.checks.log import CLEAN, LINTED, PYTEST, RUFF, Story
 
 NEW = Delivered(tree="new")
@@ -77,6 +78,27 @@ def test_a_check_that_ran_last_on_what_is_delivered_proves_it() -> None:
 def test_what_is_missing_is_said(story: Story, missing: str) -> None:
     found = judged(story)
     assert (found.state, found.missing) == ("unproven", (missing,))
+
+
+@pytest.mark.parametrize(
+    "ran",
+    [
+        evolve(CLEAN, check="chek", outcome="could_not_run", reason="A program is missing: chek"),
+        evolve(CLEAN, check="chek", outcome="failed", passed=0, compared=Compared(old=(AS_A_WHOLE,))),
+    ],
+)
+def test_of_a_line_of_the_persons_that_is_no_good_it_is_said_where_it_stands(ran: Checked) -> None:
+    typed = own_check("chek", ())
+    kept = evolve(typed, why="config.toml says so in [checks.chek].")
+
+    def told(check: Check) -> str:
+        return " ".join(verdict([check], Story().edit().checked(ran).steps, NEW).missing)
+
+    assert told(typed).endswith(
+        ". You typed that line: `greenroom trust --revoke` takes it back, and the next run at a terminal asks anew."
+    )
+    assert told(kept).endswith(". The line is yours: config.toml says so in [checks.chek]. Change it there.")
+    assert "line" not in told(evolve(typed, own=False)), "that one is the project's"
 
 
 def test_an_edit_that_did_nothing_takes_no_proof_away() -> None:

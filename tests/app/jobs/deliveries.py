@@ -81,10 +81,10 @@ async def nothing_runs() -> Sequence[str]:
 class Job:
     """One in a copy; its steps are what a log would have."""
 
-    def __init__(self, place: Place, commands: PlainCommands, check: Check, setup: Setup) -> None:
-        self.place, self._setup, self._check = place, setup, check
+    def __init__(self, place: Place, commands: PlainCommands, plan: Plan, setup: Setup) -> None:
+        self.place, self._setup, self.plan = place, setup, plan
         look = FolderLook(place.folder)
-        self.checks = ProjectChecks([self._check], commands, place.worktree.tree, look=look)
+        self.checks = ProjectChecks(plan.run, commands, place.worktree.tree, look=look)
         self.story, self.shelf = Story(), Shelf()
         self.stopped: Sequence[str] = ()
 
@@ -113,12 +113,11 @@ class Job:
         async def quiet() -> Sequence[str]:
             return self.stopped
 
-        plan = Plan(run=(self._check,))
         by = judged or self.judges
         runs = self._setup.runs
         return Deliver(
             self.place,
-            plan,
+            self.plan,
             history,
             judges=by,
             quiet=quiet,
@@ -163,7 +162,8 @@ async def job(
     root: Path, line: str, files: Mapping[str, str] = NO_FILES, *, setup: Setup = NO_SETUP, found: bool = False
 ) -> AsyncIterator[Job]:
     """A job in a copy of a repository with these files, whose only check is this line, the person's own, or `found` in
-    the project under this name. It was prepared, if it can be, and the base was looked at."""
+    the project under this name; without a line there is none. It was prepared, if it can be, and the base was looked
+    at."""
     person = Person(root / "repo")
     for name, text in {"app.py": "good\n", **files}.items():
         person.write(name, text)
@@ -177,10 +177,11 @@ async def job(
     commands = PlainCommands(place.folder)
     try:
         check = Check(name=line if found else "quick", line=line, kind="test", why="w.", own=not found)
-        made = Job(place, commands, check, setup)
+        made = Job(place, commands, Plan(run=(check,) if line else ()), setup)
         if setup.runs:
             await prepared(setup, commands, Shelf())
-        await made.begins()
+        if line:
+            await made.begins()
         yield made
     finally:
         commands.close()

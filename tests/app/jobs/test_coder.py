@@ -50,6 +50,11 @@ def test_it_speaks_the_language_of_the_settings_and_english_where_there_is_no_ot
     assert coder("fr").prompt == coder("en").prompt
 
 
+def test_it_is_told_to_answer_in_the_language_of_the_request_whatever_the_settings_say() -> None:
+    assert "answers are in the language in which you were asked" in coder("en").prompt
+    assert "回答用对方提出要求时所用的语言" in coder("zh").prompt
+
+
 def test_the_house_has_the_last_word_on_whoever_is_proven() -> None:
     assert coder("en").proof == ""
     assert proven(coder("en")).proof == DELIVERS

@@ -87,6 +87,16 @@ def test_receipts_and_what_is_open_follow_in_words() -> None:
     )
 
 
+def test_a_link_that_leads_out_of_the_repository_is_named_with_where_it_leads() -> None:
+    targets = {"a": "/etc/passwd", "sub/b": "../../x", "sub/c": "../a.py", "d": "/home/me/repo/a.py", "e": "."}
+    targets["f"] = "/home/me/repository\n✓"
+    changes = tuple(Change(path=name, kind="added", target=target) for name, target in targets.items())
+    told = JobReport(base="b", tip="t", diff=Diff(changes=changes, text=""), verdict={}, root="/home/me/repo").lines
+    (note,) = (one for one in told if one.startswith("Note: "))
+    out = "a → /etc/passwd, sub/b → ../../x, f → '/home/me/repository\\n✓'"
+    assert note == f"Note: a link that leads out of the repository: {out}"
+
+
 def test_only_a_verdict_that_says_so_is_verified() -> None:
     found = [
         JobReport(base="b", tip="t", diff=Diff(changes=(), text=""), verdict={"state": one})

@@ -44,6 +44,15 @@ def test_every_command_explains_itself(greenroom: Type, entry: object) -> None:
     assert ended.out.startswith(f"Usage: greenroom {name}")
     for option in ("--home", "--output-format", "--quiet", "--verbose"):
         assert option in ended.out
+    assert " <" not in ended.out, "types of Python are nothing to whoever reads it"
+
+
+def test_the_exit_codes_of_a_run_are_a_list(greenroom: Type) -> None:
+    told = greenroom("run", "--help").out
+    _, _, codes = told.partition("\n\n  Exit codes:\n")
+    listed, _, arguments = codes.partition("\n\n")
+    assert [line[:7].strip() for line in listed.splitlines() if line[4] != " "] == list("0123456")
+    assert arguments.startswith("Arguments:\n  TEXT  What to do;")
 
 
 def test_without_words_the_help_is_shown(greenroom: Type) -> None:

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.app.checks.choices import own_choices
+from greenroom.app.checks.planning import own_check
+from greenroom.app.jobs.planning import plan_of
 from tests.interfaces.cli.conftest import Type
 
 BOB = "---\ndescription: Knows weather.\ntools: [forecast, patch]\ncalls: [eve]\n---\nLook it up.\n"
@@ -137,3 +140,14 @@ def test_an_agent_that_was_made_here_is_agreed_to_as_it_was_written(greenroom: T
     shown = greenroom("agents", "show", "bob")
     assert "nobody has agreed to it yet: `greenroom trust`" in shown.err
     assert "Always." in shown.out, "it can be looked at"
+
+
+def test_whoever_takes_it_back_is_asked_anew_which_checks_count_also_after_a_line_of_their_own(
+    greenroom: Type, project: Path
+) -> None:
+    (project / "pytest.ini").write_text("[pytest]\n")
+    assert "checks" not in greenroom("trust", "--revoke").err, "nobody has chosen any"
+    own_choices().save(project, [own_check("pytst -q", ())])
+    told = greenroom("trust", "--revoke")
+    assert "Which checks prove work here is asked anew" in told.err
+    assert [one.name for one in plan_of(project, walls=False).open] == ["pytest"]

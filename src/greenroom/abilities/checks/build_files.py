@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, XMLParser, tostring
 
+from greenroom.abilities.checks.cmake_sources import without_new_sources
 from greenroom.abilities.checks.looking import ini, json_object, table, toml
 from greenroom.core.base.records import Data, encode
 
@@ -106,7 +107,7 @@ def has_parts(name: str) -> bool:
 
 def part_for_checks(name: str, content: bytes | None) -> bytes:
     """What of a file with this name decides about checks, in one form."""
-    small, text = name.lower(), (content or b"").decode("utf-8-sig", "replace")
+    small, text = name.lower(), _text(content)
     read = PARTS.get(small)
     found = read(text) if read is not None else None
     if found is not None:
@@ -119,7 +120,9 @@ def part_for_checks(name: str, content: bytes | None) -> bytes:
 
 def same_for_checks(name: str, before: bytes | None, after: bytes | None) -> bool:
     """Whether what decides about checks in a file of this name is as it was. Scripts that are only added decide
-    nothing, unless they are run unasked."""
+    nothing, unless they are run unasked, and sources that are only added to a program are work."""
+    if name.lower() == "cmakelists.txt" and before is not None and after is not None:
+        after = without_new_sources(_text(before), _text(after)).encode()
     if part_for_checks(name, before) != part_for_checks(name, after):
         return False
     if name.lower() != "package.json":
@@ -129,7 +132,11 @@ def same_for_checks(name: str, before: bytes | None, after: bytes | None) -> boo
 
 
 def _scripts(content: bytes | None) -> Data:
-    return table(json_object((content or b"").decode("utf-8-sig", "replace")), "scripts")
+    return table(json_object(_text(content)), "scripts")
+
+
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8-sig", "replace")
 
 
 def _kind(name: str) -> str:

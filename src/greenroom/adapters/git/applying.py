@@ -83,7 +83,7 @@ async def finish(house: House, paper: Paper) -> Applied | Clashes:
     if failed is None:
         done = evolve(paper, state="applied")
         await save(house, done)
-        return done.told()
+        return evolve(done.told(), fresh=True)
     if isinstance(failed, Halfway):
         raise halfway(paper, failed)
     await save(house, evolve(paper, state="dropped"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import Final
 
 from greenroom.adapters.git.applying import ground_of
 from greenroom.adapters.git.blobs import contents_of, keep
@@ -17,6 +18,9 @@ from greenroom.adapters.git.states import State
 from greenroom.adapters.git.trailers import mark_of, trailers_of
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Blamed, WorkspaceFault
+
+BINARY: Final = 8000
+"""Bytes at the beginning of a file in which git looks for a zero: a text has none."""
 
 
 @record
@@ -32,9 +36,9 @@ class Origin:
 async def blame(house: House, path: str, line: int) -> Blamed | None:
     """The line's commit, and the step behind it."""
     state, content = await asyncio.to_thread(ground_of(house).look, path)
-    lines = content.split(b"\n")
-    if state.kind != "file" or not 0 < line <= len(lines) or (line == len(lines) and not lines[-1]):
-        raise WorkspaceFault("name", f"There is no line {line} in {path!r}.")
+    lines = content.removesuffix(b"\n").split(b"\n") if content else []
+    if why := _why_none(house, path, state, content) or _too_far(path, line, len(lines)):
+        raise WorkspaceFault("name", why)
     text = lines[line - 1].rstrip(b"\r")
     head = await value_of(house, "HEAD")
     found = await _in_history(house, path, line, state, head)
@@ -45,6 +49,28 @@ async def blame(house: House, path: str, line: int) -> Blamed | None:
             mark = mark_of(await _message(house, origin.commit))
             return Blamed(commit=told.commit, text=told.text, step=mark, recorded=origin.commit)
     return told if told.commit else None
+
+
+def _why_none(house: House, path: str, state: State, content: bytes) -> str:
+    """Why what lies there has no lines; empty for a text."""
+    match state.kind:
+        case "none" | "blocked":
+            return f"There is no file {path!r} in {str(house.repository.root)!r}."
+        case "folder":
+            return f"{path!r} is a folder. Name a file in it."
+        case "link":
+            return f"{path!r} is a link to {os.fsdecode(content)!r}, and has no lines of its own."
+        case "other":
+            return f"{path!r} is no file, so it has no lines."
+        case "file":
+            return f"{path!r} is binary, so it has no lines." if b"\0" in content[:BINARY] else ""
+
+
+def _too_far(path: str, line: int, count: int) -> str:
+    if 0 < line <= count:
+        return ""
+    has = "is empty" if not count else f"has {count} line{'s' if count != 1 else ''}"
+    return f"There is no line {line} in {path!r}: it {has}."
 
 
 async def _in_history(house: House, path: str, line: int, state: State, head: str) -> Origin | None:

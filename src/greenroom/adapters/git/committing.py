@@ -32,7 +32,7 @@ async def commit(house: House, paper: Paper, message: str, *, hooks: bool = True
         why = f"{str(house.repository.root)!r} is in no git repository, so nothing can be committed."
         raise WorkspaceFault("state", f"{why} The files are applied.")
     if found := await commit_here(house, paper):
-        return await _again(house, evolve(paper, commit=found))
+        return await _again(house, paper, found)
     if paper.state != "applied":
         raise WorkspaceFault("state", f"{paper.id!r} is {paper.state}, so there is nothing to commit.")
     refuse_in_between(house)
@@ -46,7 +46,7 @@ async def commit(house: House, paper: Paper, message: str, *, hooks: bool = True
     made = await (commit_apart if mixed else commit_paths)(house, wanted)
     await save(house, evolve(paper, commit=made, changes=await _as_committed(house, paper.changes, made)))
     await settle(house, wanted, made)
-    return Committed(commit=made, mixed=mixed)
+    return Committed(commit=made, mixed=mixed, fresh=True)
 
 
 async def commit_here(house: House, paper: Paper) -> str:
@@ -57,11 +57,13 @@ async def commit_here(house: House, paper: Paper) -> str:
     return await commit_saying(house, "applied", paper.id)
 
 
-async def _again(house: House, paper: Paper) -> Committed:
-    """A commit that is there: whatever a kill has left to be done about it is done."""
-    await save(house, paper)
-    await settle(house, await _wanted(house, paper), paper.commit)
-    return Committed(commit=paper.commit, mixed=await own_edits(house, paper.head, _before(paper), paper.indexed))
+async def _again(house: House, paper: Paper, found: str) -> Committed:
+    """A commit that is there: whatever a kill has left to be done about it is done. Of one that was amended it stays
+    written down what it was: what a person has put into it is theirs."""
+    if not paper.commit:
+        await save(house, evolve(paper, commit=found))
+    await settle(house, await _wanted(house, paper), found)
+    return Committed(commit=found, mixed=await own_edits(house, paper.head, _before(paper), paper.indexed))
 
 
 async def _wanted(house: House, paper: Paper) -> Wanted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
@@ -9,10 +10,11 @@ from greenroom.adapters.git.blobs import contents_of
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.refs import commit_of
 from greenroom.adapters.git.seeding import split
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.workspace import UNIFIED, Change, Diff
 
 SUBMODULE: Final = "160000"
+LINK: Final = "120000"
 Kind = Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
 KINDS: Final[Mapping[str, Kind]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
 QUIET: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "-r")
@@ -42,10 +44,14 @@ async def delta(house: House, base: str, tip: str) -> list[Delta]:
 async def diff(house: House, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
     """What changed from one commit to another, with files that got another name."""
     pair = (await commit_of(house, base), await commit_of(house, tip))
-    changes = _changes(split(await house.plain.ask("diff-tree", *QUIET, "--raw", "-z", "-M", "--no-abbrev", *pair)))
+    changes, links = _changes(
+        split(await house.plain.ask("diff-tree", *QUIET, "--raw", "-z", "-M", "--no-abbrev", *pair))
+    )
+    targets = await contents_of(house, links.values())
     counts = _counts(split(await house.plain.ask("diff-tree", *QUIET, "--numstat", "-z", "-M", *pair)))
     text = await house.plain.ask("diff-tree", *QUIET, "-p", "-M", *pair)
-    told = tuple(_counted(one, counts.get(one.path, (0, 0, False))) for one in changes)
+    leads = {path: os.fsdecode(targets[blob]) for path, blob in links.items()}
+    told = tuple(_counted(one, counts.get(one.path, (0, 0, False)), leads.get(one.path, "")) for one in changes)
     return Diff(changes=told, text=text[:limit].decode(errors="replace"), cut=len(text) > limit)
 
 
@@ -55,8 +61,9 @@ async def patch(house: House, base: str, tip: str) -> bytes:
     return await house.plain.ask("diff-tree", *QUIET, "-p", "-M", "--binary", "--full-index", *pair)
 
 
-def _changes(said: list[str]) -> list[Change]:
-    found, place = [], 0
+def _changes(said: list[str]) -> tuple[list[Change], dict[str, str]]:
+    """What happened to each file; and of those that are links now the blob that says where they lead."""
+    found, links, place = list[Change](), dict[str, str](), 0
     while place < len(said) - 1:
         old_mode, new_mode, old, new, letter = said[place].lstrip(":").split(" ")
         names = said[place + 1 : place + (3 if letter[0] in "RC" else 2)]
@@ -64,8 +71,10 @@ def _changes(said: list[str]) -> list[Change]:
         kind: Kind = "mode" if same else KINDS.get(letter[0], "changed")
         kind = "submodule" if SUBMODULE in (old_mode, new_mode) else kind
         found.append(Change(path=names[-1], kind=kind, before=names[0] if len(names) > 1 else ""))
+        if new_mode == LINK:
+            links[names[-1]] = new
         place += 1 + len(names)
-    return found
+    return found, links
 
 
 def _counts(said: list[str]) -> dict[str, tuple[int, int, bool]]:
@@ -81,9 +90,9 @@ def _counts(said: list[str]) -> dict[str, tuple[int, int, bool]]:
     return found
 
 
-def _counted(change: Change, counts: tuple[int, int, bool]) -> Change:
+def _counted(change: Change, counts: tuple[int, int, bool], target: str) -> Change:
     added, removed, binary = counts
-    return Change(path=change.path, kind=change.kind, before=change.before, added=added, removed=removed, binary=binary)
+    return evolve(change, added=added, removed=removed, binary=binary, target=target)
 
 
 async def paths(house: House, commit: str) -> list[str]:

@@ -71,9 +71,9 @@ async def hook_files(house: House, base: str, tip: str) -> tuple[str, ...]:
     if house.repository.own:
         return ()
     changed = frozenset(one.path for one in await delta(house, base, tip))
-    folder = Path(os.fsdecode(await house.as_person().ask("rev-parse", "--git-path", "hooks")).rstrip("\n"))
+    folder = await hooks_folder(house)
     look = Look(house.repository.root, changed, await paths(house, base))
-    found = await asyncio.to_thread(look.found, house.repository.root / folder, house.habits.programs)
+    found = await asyncio.to_thread(look.found, folder, house.habits.programs)
     same = await _same_scripts(house, base, tip, [one for one in found if posixpath.basename(one) == NODE])
     return tuple(sorted(found - same))
 
@@ -97,6 +97,12 @@ def _scripts(content: bytes) -> object:
     except ValueError:
         return content
     return {name: found.get(name) for name in USED} if isinstance(found, dict) else content
+
+
+async def hooks_folder(house: House) -> Path:
+    """Where the person's hooks lie."""
+    said = await house.as_person().ask("rev-parse", "--git-path", "hooks")
+    return house.repository.root / os.fsdecode(said).rstrip("\n")
 
 
 class Look:

@@ -13,6 +13,7 @@ from typing import Final
 
 from greenroom.adapters.git.faults import fault_of, is_locked
 from greenroom.adapters.git.files import read_data, write_data
+from greenroom.adapters.git.hook_files import hooks_folder
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.running import PATIENCE, Answer, Git
 from greenroom.core.ports.workspace import WorkspaceFault
@@ -27,6 +28,8 @@ KEPT: Final = (
     "back with `greenroom undo`."
 )
 PAPER: Final = "committing.json"
+REFUSING: Final = ("pre-commit", "prepare-commit-msg", "commit-msg", "reference-transaction")
+"""Hooks that can say no to a commit."""
 
 
 async def committed(house: House, git: Git, message: str, refused: str = KEPT) -> None:
@@ -45,7 +48,7 @@ async def committed(house: House, git: Git, message: str, refused: str = KEPT) -
         if said.code == 0:
             return
         if not is_locked(said.err) or time.monotonic() > end:
-            raise _why(said, refused)
+            raise await _why(house, said, refused)
         await asyncio.sleep(0.1)
 
 
@@ -82,10 +85,19 @@ async def free_index(house: House) -> None:
         await asyncio.sleep(0.1)
 
 
-def _why(said: Answer, refused: str) -> WorkspaceFault:
+async def _why(house: House, said: Answer, refused: str) -> WorkspaceFault:
     text = f"{said.err}\n{said.out.decode(errors='replace')}".strip()
     if is_locked(said.err):
         return fault_of(said.err, said.code, ("commit",))
     if "Please tell me who you are" in text or "empty ident name" in text:
         return WorkspaceFault("state", NAMELESS)
-    return WorkspaceFault("hook", f"{refused} Git or a hook says: {text[-TOLD:]}")
+    told = f"Git or a hook says: {text[-TOLD:]}" if text else await _wordless(house, said.code)
+    return WorkspaceFault("hook", f"{refused} {told}")
+
+
+async def _wordless(house: House, code: int) -> str:
+    """Git is never silent itself, so one of the hooks that may say no has said it."""
+    folder = await hooks_folder(house)
+    there = [one for one in REFUSING if os.access(folder / one, os.X_OK)]
+    who = f"A hook of yours ({' or '.join(there)} in {str(folder)!r})" if there else "Git"
+    return f"{who} said no without a word (git ended with code {code}): run it by hand to see why."

@@ -77,8 +77,10 @@ class GitWorktrees:
             tip = await worktree.tip()
             if paper.thread == SCRATCH:
                 return evolve(told, tip=tip)
-            lying = await worktree.lying()
             unapplied = await forgetting.unapplied(house, paper.run, paper.base, [tip])
+            if not (place / "tree").is_dir():
+                return evolve(told, tip=tip, orphan=_deleted(paper.run, unapplied))
+            lying = await worktree.lying()
         except WorkspaceFault as fault:
             files = await asyncio.to_thread(_files, place / "tree")
             return evolve(told, dirty=files, orphan=f"Its repository cannot be used. {fault}")
@@ -92,6 +94,15 @@ class GitWorktrees:
             raise WorkspaceFault("repository", f"{paper.root!r} does not have the commit {paper.base[:12]} any more.")
         tree = GitWorktree(house, place, run=paper.run, thread=paper.thread, base=paper.base, sparse=paper.sparse)
         return tree, house
+
+
+def _deleted(run: str, unapplied: Sequence[str]) -> str:
+    """What is so where somebody has deleted the files of a copy themselves."""
+    kept = "all that was committed there is applied"
+    if unapplied:
+        some = "1 commit that is" if len(unapplied) == 1 else f"{len(unapplied)} commits that are"
+        kept = f"{some} not applied can still be taken over with `greenroom apply {run}`"
+    return f"Its folder was deleted; {kept}. `greenroom workspaces clean` clears away what is left of it"
 
 
 def _repository(paper: Paper, folder: Path) -> Repository:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Final
 
 from greenroom.adapters.git.applying import MEANWHILE, Halfway, finish, ground_of, halfway, moved, refused, some_of
+from greenroom.adapters.git.blobs import contents_of
 from greenroom.adapters.git.committing import commit_here, commit_saying
 from greenroom.adapters.git.comparing import delta
 from greenroom.adapters.git.hooked import free_index
@@ -15,27 +17,29 @@ from greenroom.adapters.git.journal import Paper, load, save, unfinished
 from greenroom.adapters.git.parting import NothingToCommit, Wanted, commit_apart, commit_paths, own_edits, settle
 from greenroom.adapters.git.readiness import expect_commit
 from greenroom.adapters.git.refs import branches_with, is_here, value_of
+from greenroom.adapters.git.since import what_changed
 from greenroom.adapters.git.trailers import message_of
 from greenroom.adapters.git.writing import Interfered, edited, untouched
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Applied, Buried, Clash, Clashes, Undone, WorkspaceFault
 
-EDITED: Final = "it was edited since"
 PUSHED: Final = "It is on a remote branch already"
 COVERED: Final = "Other commits came after it"
 REFUSED: Final = "The commit that takes it back was refused, so nothing was undone: all is as it was."
 AMENDED: Final = "Its commit was amended, or made anew elsewhere"
+REBASED: Final = "Its commit was put on other commits since, as by a rebase"
 
 
 async def undo(house: House, paper: Paper, *, revert: bool) -> Undone | Clashes | Buried:
     """Make the tree what it was before this was applied."""
     if paper.state in ("undone", "dropped"):
         return Undone(paths=())
+    made = paper.commit
     paper = await _as_it_stands(house, paper)
-    if paper.commit and not revert and (why := await _why_not(house, paper.commit)):
+    if paper.commit and not revert and (why := await _why_not(house, paper, amended=made not in ("", paper.commit))):
         return Buried(commit=paper.commit, why=f"{why}. It can be undone by a commit on top.")
     if blocked := await asyncio.to_thread(edited, ground_of(house), paper.changes):
-        return Clashes(clashes=tuple(Clash(path=one, why=EDITED) for one in blocked))
+        return Clashes(clashes=await _since(house, paper, blocked))
     if revert and paper.commit:
         await expect_commit(house)
     if paper.commit:
@@ -43,6 +47,16 @@ async def undo(house: House, paper: Paper, *, revert: bool) -> Undone | Clashes 
     paper = evolve(paper, state="undoing", reverting=revert and bool(paper.commit))
     await save(house, paper)
     return await taken_back(house, paper)
+
+
+async def _since(house: House, paper: Paper, blocked: Collection[str]) -> tuple[Clash, ...]:
+    """What was done to these files since they were applied."""
+    then = {one.path: one.after for one in paper.changes if one.path in blocked}
+    kept = await contents_of(house, (one.blob for one in then.values() if one.kind == "file"))
+    now = await asyncio.to_thread(lambda: {path: ground_of(house).look(path) for path in then})
+    return tuple(
+        Clash(path=path, why=what_changed(state, kept.get(state.blob, b""), *now[path])) for path, state in then.items()
+    )
 
 
 async def _as_it_stands(house: House, paper: Paper) -> Paper:
@@ -175,10 +189,18 @@ async def _applied_again(house: House, paper: Paper, why: WorkspaceFault) -> Wor
     return WorkspaceFault(why.reason, f"{told} Look at it with 'git diff' before you do anything about it.")
 
 
-async def _why_not(house: House, commit: str) -> str:
-    """Why a commit cannot just be taken back."""
+async def _why_not(house: House, paper: Paper, *, amended: bool) -> str:
+    """Why a commit cannot just be taken back: what others have built on, or a person has put into it, would go too."""
+    commit = paper.commit
     if await value_of(house, "HEAD") != commit:
         return COVERED if await is_here(house, commit) else AMENDED
+    if await value_of(house, f"{commit}^") != paper.head:
+        return REBASED
+    own = (
+        {one.path for one in await delta(house, paper.head, commit)} - {*paper.paths} if amended and paper.head else ()
+    )
+    if own:
+        return f"Its commit was amended, and has {some_of(sorted(own))} in it too"
     said = await house.refs.text(
         "for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit, "refs/remotes"
     )

@@ -33,6 +33,7 @@ from greenroom.adapters.git.journal import load, papers
 from greenroom.adapters.git.locks import PATIENCE, alone
 from greenroom.adapters.git.staging import LARGEST, Named, nothing
 from greenroom.adapters.git.worktrees import GitWorktree
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import (
     UNIFIED,
     Applied,
@@ -63,6 +64,7 @@ class GitWorkspace:
         self._largest = largest
         self._secret = secret
         self._recovered = list[Applied]()
+        self._ended = frozenset[str]()
 
     @classmethod
     async def find(
@@ -162,7 +164,12 @@ class GitWorkspace:
 
     async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
         """Bring what changed to the person's tree."""
-        return await self._whole(applying.apply(self._house, run, base, tip))
+
+        async def brought() -> Applied | Clashes:
+            done = await applying.apply(self._house, run, base, tip)
+            return evolve(done, fresh=True) if isinstance(done, Applied) and done.id in self._ended else done
+
+        return await self._whole(brought())
 
     async def applied(self, run: str) -> Sequence[Applied]:
         """What was applied of a run."""
@@ -194,11 +201,9 @@ class GitWorkspace:
     async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
         """Make the tree what it was before."""
 
-        before = await load(self._house, applied)
-
         async def undone() -> Undone | Clashes | Buried:
             now = await load(self._house, applied)
-            if before.state == "undoing" and now.state == "undone":  # a kill had left the rest of it
+            if now.state == "undone" and now.id in self._ended:  # a kill had left the rest of it
                 return Undone(paths=now.paths, commit=now.commit)
             return await undoing.undo(self._house, now, revert=revert)
 
@@ -209,13 +214,16 @@ class GitWorkspace:
         return await blaming.blame(self._house, path, line)
 
     async def _whole(self, work: Coroutine[None, None, T]) -> T:
-        """Done to its end, also if whoever asked goes away; and after whatever a kill left is brought to an end."""
+        """Done to its end, also if whoever asked goes away; and after whatever a kill left is brought to an end. What
+        that was (`_ended`) is this call's own deed: how it stood before the lock was had may be another one's."""
 
         async def alone_with_it() -> T:
             hooks_run = hooked.at_work(self._house)
             async with alone(self._house.folder / "apply.lock", BESIDE_HOOKS if hooks_run else PATIENCE):
                 await hooked.refuse_beside(self._house)
-                self._recovered += await undoing.recover(self._house)
+                found = await undoing.recover(self._house)
+                self._recovered += found
+                self._ended = frozenset(one.id for one in found)
                 return await work
 
         task = asyncio.create_task(alone_with_it())

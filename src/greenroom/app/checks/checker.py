@@ -82,6 +82,16 @@ class ProjectChecks:
         """Who sees that place."""
         return self._look
 
+    def instead(self, checks: Sequence[Check]) -> ProjectChecks:
+        """Other checks in the same place, which were not there on the base: nothing had failed, so all that fails is
+        new."""
+        nothing = {
+            one.name: Ran(check=one.name, digest=one.digest, kind=one.kind, outcome="passed", exit=0) for one in checks
+        }
+        return ProjectChecks(
+            checks, self._commands, self._tree, look=self._look, base=nothing, fresh=self._fresh, unable=self._unable
+        )
+
     def elsewhere(self, commands: Commands, tree: Tree, look: Look, *, unable: str = "") -> ProjectChecks:
         """The same checks with the same base, on a fresh copy."""
         return ProjectChecks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from greenroom.app.checks.brought import brought
 from greenroom.app.checks.choices import Choice
@@ -12,16 +13,21 @@ from greenroom.app.trust.ledger import Trusted
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.checks import Check
 
+TYPED: Final = "You said so."
+EDITED: Final = "You changed it."
+
 
 @record
 class Plan:
     """`run` are the checks of this run, `confirmed` the names of those that a person wanted; `open` are those that
-    nobody was asked about, in the form that they have now. `left` says what is not run, and why."""
+    nobody was asked about, in the form that they have now. `left` says what is not run, and why; `declined` are the
+    digests of those that a person did not want."""
 
     run: tuple[Check, ...] = ()
     confirmed: frozenset[str] = frozenset()
     open: tuple[Check, ...] = ()
     left: tuple[str, ...] = ()
+    declined: frozenset[str] = frozenset()
 
 
 def planned(found: Sequence[Check], choice: Choice | None, trusted: Trusted, *, walls: bool) -> Plan:
@@ -30,12 +36,14 @@ def planned(found: Sequence[Check], choice: Choice | None, trusted: Trusted, *, 
     Whoever can ask shows `open`, saves the answer and plans again.
     """
     sure = [one for one in _wanted(found, choice) if one.own or trusted(brought(one))]
-    known = {one.digest for one in sure} | set(choice.declined if choice is not None else ())
+    declined = frozenset(choice.declined if choice is not None else ())
+    known = {one.digest for one in sure} | declined
     doubtful = tuple(one for one in found if one.digest not in known)
     left = tuple(_left(one, choice) for one in doubtful) if not walls else ()
     gone = tuple(_gone(found, choice))
     run = (*sure, *doubtful) if walls else tuple(sure)
-    return Plan(run=run, confirmed=frozenset(one.name for one in sure), open=doubtful, left=(*left, *gone))
+    confirmed = frozenset(one.name for one in sure)
+    return Plan(run=run, confirmed=confirmed, open=doubtful, left=(*left, *gone), declined=declined)
 
 
 def _wanted(found: Sequence[Check], choice: Choice | None) -> Iterator[Check]:
@@ -66,12 +74,23 @@ def own_check(line: str, found: Sequence[Check]) -> Check:
     """A line that somebody typed. Where the project has the same one, it is that: then its changes are asked about."""
     typed = " ".join(line.split())
     same = next((one for one in found if one.line == typed), None)
-    return same or Check(name=typed[:60], line=line.strip(), kind="test", why="You said so.", own=True)
+    return same or Check(name=typed[:60], line=line.strip(), kind="test", why=TYPED, own=True)
 
 
 def edited(check: Check, line: str) -> Check:
     """A check with another line, which is the person's from now on."""
-    return evolve(check, line=line.strip(), why="You changed it.", means="", own=True)
+    return evolve(check, line=line.strip(), why=EDITED, means="", own=True)
+
+
+def to_change(check: Check) -> str:
+    """How a person changes a check of theirs, as the end of a sentence about it; empty for one of the project."""
+    if not check.own:
+        return ""
+    if check.why in (TYPED, EDITED):
+        return (
+            " You typed that line: `greenroom trust --revoke` takes it back, and the next run at a terminal asks anew."
+        )
+    return f" The line is yours: {check.why} Change it there."
 
 
 def proposed(settings: Mapping[str, CheckSettings], loaded: Loaded) -> tuple[Check, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from greenroom.abilities.checks.claims import Facts, unproven
 from greenroom.abilities.checks.ids_of_tests import is_named
 from greenroom.abilities.checks.meddling import Meddled
 from greenroom.abilities.checks.syntax import SyntaxFault
+from greenroom.app.checks.planning import to_change
 from greenroom.app.checks.receipts import Receipt, base_report, receipts
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.checks import AS_A_WHOLE, Check, Checked, Compared, Report
@@ -29,6 +30,9 @@ class Delivered:
     that judges it put back as it was on the base; where no judge was changed, with all test files put back. Where a
     person has said that `tests_may_change`, what became of old ones is to be known, and no more, as long as nothing
     else was changed that judges the work.
+
+    Where the project had no checks, those that the work has set up are its judges once a person has said so (`own`):
+    `set_up` says what it did for that. `unconfirmed` says that nobody has.
     """
 
     tree: str
@@ -42,6 +46,9 @@ class Delivered:
     facts: Facts | None = None
     restored: Report | None = None
     tests_may_change: bool = False
+    own: bool = False
+    set_up: tuple[str, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
 
 
 @record
@@ -79,7 +86,8 @@ def verdict(
     every = receipts(steps)
     counting = tuple(one for check in needed for one in _last(every, check.name, delivered.tree))
     base = base_report(steps)
-    missing = [*_missing(needed, every, counting, delivered.tree), *_from_nothing(counting, base), *left]
+    missing = [*_missing(needed, every, counting, delivered.tree), *_from_nothing(needed, counting, base), *left]
+    missing += [*(_unjudged(delivered) if not needed else ()), *(_untested(counting) if delivered.own else ())]
     missing += [*delivered.left_out, *delivered.elsewhere, *(str(fault) for fault in delivered.broken)]
     judges, may = _judges(counting, base, delivered), delivered.tests_may_change
     changed, lost = judges.changed, judges.lost
@@ -90,7 +98,7 @@ def verdict(
     claims = unproven(delivered.says, facts if missing else _known(facts, counting, base)) if facts is not None else ()
     good = not missing and not claims and not lost and (not changed or cleared)
     remarks = [*_remarks(counting, base), *(_lifted(one) for one in changed if cleared)]
-    remarks += map(_agreed, (*judges.agreed, *(vouched if may else ())))
+    remarks += [*map(_agreed, (*judges.agreed, *(vouched if may else ()))), *_own(delivered)]
     return Verdict(
         state="verified" if good else "unproven",
         receipts=counting,
@@ -114,15 +122,24 @@ def _last(every: Sequence[Receipt], check: str, tree: str) -> tuple[Receipt, ...
 def _missing(
     needed: Sequence[Check], every: Sequence[Receipt], counting: Sequence[Receipt], tree: str
 ) -> Iterator[str]:
-    if not needed:
-        yield "No check was run: none is set up for this project, or none could be run."
     known = {one.check: one for one in counting}
     for check in needed:
         one = known.get(check.name)
         if one is None:
             yield _never(check.name, [each for each in every if each.check == check.name], tree)
         elif one.outcome != "clean":
-            yield _not_clean(one.checked)
+            yield _not_clean(one.checked, to_change(check))
+
+
+def _unjudged(delivered: Delivered) -> tuple[str, ...]:
+    """Why no check was run."""
+    return delivered.unconfirmed or ("No check was run: none is set up for this project, or none could be run.",)
+
+
+def _untested(counting: Sequence[Receipt]) -> Iterator[str]:
+    """Checks that the work has set up itself and that name no test: that they end well says nothing of what it does."""
+    if all(one.outcome == "clean" for one in counting) and not any(one.checked.passed for one in counting):
+        yield "What the work has set up as its checks names no test that passes: by itself that proves nothing."
 
 
 def _never(name: str, some: Sequence[Receipt], tree: str) -> str:
@@ -133,29 +150,29 @@ def _never(name: str, some: Sequence[Receipt], tree: str) -> str:
     return f"{name!r} ran last in step {some[-1].step}, on another tree than the one that is delivered."
 
 
-def _not_clean(one: Checked) -> str:
+def _not_clean(one: Checked, mended: str) -> str:
     if one.outcome == "could_not_run":
-        return f"{one.check!r} could not run: {one.reason}"
+        return f"{one.check!r} could not run: {one.reason.rstrip('.') + '.' if mended else one.reason}{mended}"
     if not one.steady:
         return f"{one.check!r} changed files itself, so it did not check what is delivered."
     new = one.compared.new if one.compared is not None else ()
     return f"{one.check!r} fails: {_names(new)}." if new else f"{one.check!r} fails (exit code {one.exit})."
 
 
-def _from_nothing(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
+def _from_nothing(needed: Sequence[Check], counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
     """Checks that could not run on the base and end well now. The work may have mended them, or have made them end
     well: where they name tests that pass it is seen what ran, and else there is nothing to see."""
-    before = _unable_before(base)
+    before, mended = _unable_before(base), {one.name: to_change(one) for one in needed}
     for one in counting:
         if one.outcome == "clean" and one.check in before and not one.checked.passed:
             yield (
                 f"{one.check!r} could not run on the base ({before[one.check]}), and now it ends well and names no "
-                "test that passes: by itself that proves nothing."
+                f"test that passes: by itself that proves nothing.{mended[one.check]}"
             )
-    yield from _blind(counting)
+    yield from _blind(counting, mended)
 
 
-def _blind(counting: Sequence[Receipt]) -> Iterator[str]:
+def _blind(counting: Sequence[Receipt], mended: Mapping[str, str]) -> Iterator[str]:
     """Checks that fail as a whole, before the work and after it. Whatever it breaks, they would say the same."""
     for one in counting:
         now = one.checked
@@ -166,12 +183,12 @@ def _blind(counting: Sequence[Receipt]) -> Iterator[str]:
         if not now.passed and not named:
             yield (
                 f"{one.check!r} fails on the base as a whole, so it proves nothing: mend it first, or name another "
-                "check."
+                f"check.{mended[one.check]}"
             )
         elif not all(map(is_named, old)):
             yield (
                 f"{one.check!r} fails on the base and now, and does not name all tests that fail: nobody knows whether "
-                "they are the same. Mend them first, or name a check that says more."
+                f"they are the same. Mend them first, or name a check that says more.{mended[one.check]}"
             )
 
 
@@ -313,6 +330,12 @@ def _remarks(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
             yield f"{one.check!r}: already fails on the base: {_names(known.old)}."
         if known.flaky:
             yield f"{one.check!r}: flaky, failed and then passed: {_names(known.flaky)}."
+
+
+def _own(delivered: Delivered) -> Iterator[str]:
+    if delivered.own:
+        yield "The checks are those that the work has set up itself: you have said that they count."
+    yield from (f"{one} (Set up with its checks.)" for one in delivered.set_up)
 
 
 def _known(facts: Facts, counting: Sequence[Receipt], base: Report | None) -> Facts:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from greenroom.adapters.git.finding import repository_of
 from greenroom.adapters.git.standing import GitWorktrees
 from greenroom.app.jobs.place import cache, workspace
 from greenroom.app.jobs.report import WHY, one_line
@@ -51,6 +52,13 @@ async def traces(roots: Iterable[str]) -> list[Trace]:
         except WorkspaceFault:
             continue
     return list({(one.root, one.kept.run): one for one in found}.values())
+
+
+async def uncopied(root: Path) -> list[Trace]:
+    """Work that the repository of a folder keeps, and that nobody has; a folder in none is only looked at."""
+    if repository_of(root, home=Path.home()) is None:
+        return []
+    return [one for one in await traces([str(root)]) if one.kept.unapplied]
 
 
 async def wipe(trace: Trace, *, discard: bool) -> bool:

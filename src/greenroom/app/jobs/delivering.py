@@ -23,6 +23,7 @@ from greenroom.abilities.checks.syntax import SyntaxFault
 from greenroom.abilities.skills.talk.origins import told_meanwhile
 from greenroom.abilities.tools.carded import CardedTool
 from greenroom.app.checks.base_look import BaseLook
+from greenroom.app.checks.delivered_look import DeliveredLook
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.known_tests import known_tests
 from greenroom.app.checks.named_tests import never_ran
@@ -33,8 +34,10 @@ from greenroom.app.checks.syntax import broken
 from greenroom.app.checks.taken_places import taken_places
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.app.hands.copied import Quiet
+from greenroom.app.jobs import first_checks
+from greenroom.app.jobs.first_checks import FirstChecks
 from greenroom.app.jobs.following import as_it_was, as_kept, follows, spoken, with_remarks
-from greenroom.app.jobs.judging import Judges, put_back
+from greenroom.app.jobs.judging import Judges, judged_by, put_back
 from greenroom.app.jobs.left_behind import left_behind
 from greenroom.app.jobs.place import History, Place
 from greenroom.app.jobs.recording import COMMIT, TREE, mark
@@ -44,7 +47,10 @@ from greenroom.core.ports.checks import REPORT, Check, Report, as_data, from_dat
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.state.step import Step
+from greenroom.core.ports.workspace import Recorded
+from greenroom.core.rules.intents import Consequence
+from greenroom.core.state.step import Step, Terms
+from greenroom.core.state.world import World
 
 NAME: Final = DELIVER
 UNFOLLOWED: Final = "What judges the work has too many files to follow all of them: one of the others may be changed."
@@ -94,7 +100,7 @@ class Deliver(CardedTool):
     """Keyed: it runs checks again that were cut off, and its commit is found again.
 
     `quiet` ends what agents have begun in the background; `blob` is what reports have kept. `prepares` says that a
-    fresh copy has packages of its own.
+    fresh copy has packages of its own, `own` that the checks of the plan are those that the work has set up itself.
     """
 
     def __init__(
@@ -107,6 +113,7 @@ class Deliver(CardedTool):
         quiet: Quiet,
         blob: Callable[[str], Awaitable[bytes]],
         prepares: bool = False,
+        own: bool = False,
     ) -> None:
         self.card = ToolCard(spec=SPEC, group="command", effect="keyed")
         self._place = place
@@ -116,39 +123,89 @@ class Deliver(CardedTool):
         self._quiet = quiet
         self._blob = blob
         self._prepares = prepares
+        self._own = own
         self._judging: Closure | None = None
         self._seen: dict[str, Seen] = {}
 
-    def targets(self, _: Data) -> tuple[Target, ...]:
+    def targets(self, given: Data) -> tuple[Target, ...]:
         """The command lines of the checks: they run what an agent has written."""
-        return tuple(Target(kind="command", value=one.line) for one in self._plan.run)
+        checks = first_checks.asked_with(given) or self._plan.run
+        return tuple(Target(kind="command", value=one.line) for one in checks)
+
+    def terms(self, world: World, step: Step) -> Terms:
+        """A person is asked whether checks count that the work has set up itself."""
+        asks = first_checks.asked_in(step)
+        return first_checks.terms_of(step, world.team.team_id) if asks else super().terms(world, step)
 
     async def run(self, bench: Bench) -> Outcome:
-        """Record what there is, run what has not run on this very tree, judge, and end the work or say what is
-        missing. What a person has said meanwhile is read before anything ends."""
-        said = str((bench.step.work.instruction_content or {}).get("said", ""))
+        """Record what there is, and judge it: by the checks of the project, or where it had none by those that the work
+        has set up, if a person has said so."""
+        if first_checks.asked_in(bench.step):
+            return first_checks.answered()
         steps = await self._history(bench.world.team.team_id)
         stopped = await self._quiet()
-        worktree = self._place.worktree
-        made = await worktree.commit(mark(bench))
+        made = await self._place.worktree.commit(mark(bench))
+        first = await self._first(bench.step, steps)
+        judge = self._by(first.checks) if first.agreed else self
+        return await judge.judgement(bench, steps, made, stopped, first)
+
+    async def _first(self, step: Step, steps: Sequence[Step]) -> FirstChecks:
+        """What the work has set up, where the project had nothing that could be run."""
+        place = self._place
+        if self._plan.run or self._plan.left or not await place.changes():
+            return first_checks.NONE
+        paths = await place.workspace.paths(await place.worktree.tip())
+        folder, within = Path(place.worktree.folder), place.snapshot.within
+        look = await asyncio.to_thread(DeliveredLook, folder, paths, within=within, lent=place.lent)
+        return await asyncio.to_thread(first_checks.set_up_in, look, self._plan.declined, step, steps)
+
+    def _by(self, checks: Sequence[Check]) -> Deliver:
+        """The same with these for judges."""
+        return Deliver(
+            self._place,
+            Plan(run=tuple(checks)),
+            self._history,
+            judges=judged_by(self._judges, checks),
+            quiet=self._quiet,
+            blob=self._blob,
+            prepares=self._prepares,
+            own=True,
+        )
+
+    async def judgement(
+        self, bench: Bench, steps: Sequence[Step], made: Recorded, stopped: Sequence[str], first: FirstChecks
+    ) -> Outcome:
+        """Run what has not run on this very tree, judge, and end the work or say what is missing. What a person has
+        said meanwhile is read before anything ends."""
+        said = str((bench.step.work.instruction_content or {}).get("said", ""))
+        worktree, tree = self._place.worktree, made.tree
         looked = await worktree.look()
-        tree = made.tree
         changes = await self._place.changes()
         delivered = await self._delivered(said, tree, changes, base_report(steps))
         may = wanted_in(steps).tests_may_change
         delivered = evolve(delivered, left_out=left_behind(looked.left_out), tests_may_change=may)
+        delivered = first_checks.beside(delivered, first, bench.world.team.team_id)
         judged = await self._judged(delivered, changes, steps, bench)
         found = with_remarks(judged.found, stopped)
         if never := await never_ran(said, found.receipts, self._blob):
             found = evolve(found, state="unproven", claims=(*found.claims, *never))
         if await worktree.tree() != tree:
             found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
-        after = follows(bench.step, judged.delivered, found, steps)
+        after = self._after(bench.step, judged, found, steps, first)
         return Outcome(
             result={**_result(found, judged, tree), **({COMMIT: made.commit} if made.commit else {})},
             intents=() if told_meanwhile(bench.world, bench.step) else (after,),
             blobs=tuple(blob for one in (judged.report, judged.restored) if one is not None for blob in one.blobs),
         )
+
+    def _after(
+        self, step: Step, judged: Judged, found: Verdict, steps: Sequence[Step], first: FirstChecks
+    ) -> Consequence:
+        """What comes next. A person is asked about checks of the work when it can be judged by them."""
+        delivered = judged.delivered
+        if first.open and not delivered.broken and not delivered.left_out:
+            return first_checks.asking(step, delivered.says, first, delivered.set_up)
+        return follows(step, delivered, found, first_checks.without_questions(steps))
 
     async def _judged(
         self, delivered: Delivered, changes: Sequence[str], history: Sequence[Step], bench: Bench
@@ -191,6 +248,8 @@ class Deliver(CardedTool):
         self, found: Verdict, delivered: Delivered, changes: Sequence[str], steps: Sequence[Step], bench: Bench
     ) -> tuple[Verdict, Report | None]:
         """What holds when judges, or tests that were added, are as they were; asked once for one tree."""
+        if self._own and not found.changed:
+            return found, None  # there are no old ones
         known, tests = _known(steps, delivered.tree), await self._test_files(changes, steps, found)
         if found.changed:
             ways = put_back(changes, tests, delivered.meddled)

@@ -20,7 +20,7 @@ from greenroom.app.hands.hands import Hands
 from greenroom.app.jobs.place import Place
 from greenroom.app.jobs.preparing import TOLD, Setup, prepared
 from greenroom.core.base.errors import Bug
-from greenroom.core.ports.checks import Witness
+from greenroom.core.ports.checks import Check, Witness
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import SCRATCH, Worktree
@@ -68,6 +68,17 @@ def judges(place: Place, checker: ProjectChecks, setup: Setup, hands: Callable[[
             if made is not None:
                 await made.close()
             await place.workspace.close(run, SCRATCH)
+
+    return opened
+
+
+def judged_by(judges: Judges, checks: Sequence[Check]) -> Judges:
+    """The same copies, in which these checks are run."""
+
+    @asynccontextmanager
+    async def opened(paths: Sequence[str], witness: Witness) -> AsyncIterator[ProjectChecks]:
+        async with judges(paths, witness) as checker:
+            yield checker.instead(checks)
 
     return opened
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -43,7 +44,7 @@ LATER: Final = "files were changed after the last check"
 @record
 class JobReport:
     """`base` and `tip` are the commits between which the work lies. `verdict` is the last one in the log. Files that
-    were `conflicted` when it began were in the middle of a merge."""
+    were `conflicted` when it began were in the middle of a merge. `root` is the person's folder."""
 
     base: str
     tip: str
@@ -51,6 +52,7 @@ class JobReport:
     verdict: Data
     conflicted: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    root: str = ""
 
     @property
     def verified(self) -> bool:
@@ -76,6 +78,7 @@ class JobReport:
             *_receipts(self.verdict),
             *_unread(self.diff.changes, self.verdict),
             *_noted("in a merge when it began, and taken as they lay there", self.conflicted),
+            *_noted("a link that leads out of the repository", _leading_out(self.diff.changes, self.root)),
             *_noted("not in the copy", [f"{one_line(one.path)} ({WHY[one.why]})" for one in self.left_out]),
             *_open(self.verdict),
             *(((CHANGED_TESTS if self.diff.changes else ASKING),) if self.stands else ()),
@@ -91,6 +94,7 @@ async def report_of(came: Outcome, steps: Iterable[Step]) -> JobReport:
         verdict=verdict_in(steps),
         conflicted=came.snapshot.conflicted,
         left_out=came.snapshot.left_out,
+        root=came.workspace.root,
     )
 
 
@@ -136,6 +140,16 @@ def _noted(what: str, every: Sequence[str]) -> Sequence[str]:
     """What of the person's files the copy never had, or had in an odd state."""
     more = f" and {len(every) - FEW} more" if len(every) > FEW else ""
     return (f"Note: {what}: {', '.join(map(one_line, every[:FEW]))}{more}",) if every else ()
+
+
+def _leading_out(changes: Sequence[Change], root: str) -> Sequence[str]:
+    """Links through which whoever reads or writes in the repository is elsewhere; they look like any other file."""
+    return [f"{one_line(one.path)} → {one_line(one.target)}" for one in changes if one.target and _leaves(one, root)]
+
+
+def _leaves(one: Change, root: str) -> bool:
+    where = posixpath.normpath(posixpath.join(root, posixpath.dirname(one.path), one.target))
+    return where != root and not where.startswith(f"{root}/")
 
 
 def _counted(one: Change) -> str:

@@ -113,7 +113,8 @@ class Looked:
 
 @record
 class Change:
-    """What happened to one file; lines are not counted in a *binary* one. `before` is the name it had."""
+    """What happened to one file; lines are not counted in a *binary* one. `before` is the name it had. One that is a
+    link now leads to `target`, wherever that is."""
 
     path: str
     kind: Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
@@ -121,6 +122,7 @@ class Change:
     added: int = 0
     removed: int = 0
     binary: bool = False
+    target: str = ""
 
 
 @record
@@ -150,7 +152,8 @@ class Clashes:
 @record
 class Applied:
     """Work that was brought to the person's tree. `id` names it for `commit` and `undo`; `merged` are files that the
-    person had changed too. `paths` is empty where everything was there already."""
+    person had changed too. `paths` is empty where everything was there already. With `fresh` this very call has brought
+    it, and nobody before."""
 
     id: str
     run: str
@@ -160,14 +163,17 @@ class Applied:
     merged: tuple[str, ...] = ()
     state: Literal["applying", "applied", "undoing", "undone", "dropped"] = "applied"
     commit: str = ""
+    fresh: bool = False
 
 
 @record
 class Committed:
-    """A commit in the person's name. In `mixed` files there are changes of their own; those are still in no commit."""
+    """A commit in the person's name. In `mixed` files there are changes of their own; those are still in no commit.
+    With `fresh` this very call has made it."""
 
     commit: str
     mixed: tuple[str, ...] = ()
+    fresh: bool = False
 
 
 @record
@@ -191,7 +197,8 @@ class Undone:
 
 @record
 class Buried:
-    """Nothing was undone: others came after the commit, or have it already. It can be undone by one on top of it."""
+    """Nothing was undone: others came after the commit, below it or into it, or have it already. It can be undone by
+    one on top of it."""
 
     commit: str
     why: str

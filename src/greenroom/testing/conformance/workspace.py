@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import (
     Applied,
     Clashes,
@@ -91,6 +92,7 @@ class WorktreeConformance(WorkspaceCase):
             ("new/folder/new.txt", "added", "", 1, 0, False),
             ("other.bin", "added", "", 0, 0, True),
         ]
+        assert [one.target for one in diff.changes if one.target] == ["a.txt"], "where a link leads"
         assert "-line 3\n+line three\n" in diff.text
         assert (diff.cut, (await workspace.diff(worktree.base, done.commit, limit=10)).cut) == (False, True)
 
@@ -130,7 +132,9 @@ class ApplyConformance(WorkspaceCase):
         assert isinstance(applied, Applied)
         after = tree_of(root)
         assert {**after, "empty": before["empty"]} == {**tree_of(Path(worktree.folder)), "empty": before["empty"]}
-        assert await workspace.apply("r1", worktree.base, done.commit) == applied, "asked again, nothing is done"
+        assert (applied.fresh, applied.state) == (True, "applied")
+        again = await workspace.apply("r1", worktree.base, done.commit)
+        assert again == evolve(applied, fresh=False), "asked again, nothing is done"
         assert await workspace.undo(applied.id) == Undone(paths=applied.paths)
         assert tree_of(root) == before
         assert await workspace.undo(applied.id) == Undone(paths=())

@@ -18,7 +18,6 @@ from greenroom.app.hands.guarded import Guarded
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check, Checked, Compared, Report, Witness
-from greenroom.core.ports.tool import Target
 from greenroom.core.state.step import Prepared
 from tests.abilities.tools.calling import T1, caller
 
@@ -62,11 +61,13 @@ async def test_the_report_is_in_the_log_and_can_be_read_from_it() -> None:
     assert "names" in odd.error
 
 
-async def test_a_project_without_checks_is_told_so() -> None:
+async def test_a_project_without_checks_is_told_so_and_nobody_is_asked_about_it() -> None:
     async with caller([RunChecks(Said())]) as team:
         step = await team.call("run_checks")
     assert "no checks that can be run" in step.error
-    assert RunChecks(Said()).targets({}) == (Target(kind="tool", value="run_checks"),)
+    assert "execute_script" in step.error
+    tool, policy = RunChecks(Said()), rules_policy({}, "/work")
+    assert policy.decide(AgentId("a"), tool.card, tool.targets({})).verdict == "allow"
 
 
 class Stuck(Said):
@@ -100,7 +101,7 @@ def test_it_is_decided_about_as_about_the_commands_that_it_runs() -> None:
     tool = RunChecks(Said(TESTS, LINT))
     assert [one.value for one in tool.targets({})] == ["pytest -q", "ruff check ."]
     assert [one.value for one in tool.targets({"only": ["ruff"]})] == ["ruff check ."]
-    assert tool.targets({"only": 3}) == tool.targets({"only": ["x"]}) == (Target(kind="tool", value="run_checks"),)
+    assert tool.targets({"only": 3}) == tool.targets({"only": ["x"]}) == tool.targets({}), "whoever is asked sees what"
     for holds, verdict in ((True, "allow"), (False, "ask")):
         policy = rules_policy({}, "/work", walled=partial(bool, holds))
         assert policy.decide(AgentId("a"), tool.card, tool.targets({})).verdict == verdict

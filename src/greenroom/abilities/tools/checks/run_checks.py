@@ -27,6 +27,10 @@ DESCRIPTION: Final = (
     "asked to. Do not use it to look around or to run one command: execute_script does that. "
     'Example: {"only": ["pytest"]}'
 )
+NONE: Final = (
+    "This project has no checks that can be run, or had none when this began. What you set up yourself you can run "
+    "with execute_script; when you are done a person is asked whether it counts. Else say how the work can be checked."
+)
 SCHEMA: Final[Data] = {
     "type": "object",
     "properties": {
@@ -55,28 +59,27 @@ class RunChecks:
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
-        # Each check has its own limit of time, so the card has none.
+        # Each check has its own limit of time, so the card has none. Where there is no check, nothing is ever run.
         spec = ToolSpec(name=self.name, description=self.description, parameters=SCHEMA)
-        self.card = ToolCard(spec=spec, group="command", effect="keyed")
+        self.card = ToolCard(spec=spec, group="command", effect="keyed" if checker.checks else "pure")
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
         """The command lines: they run code that an agent may have written, and are decided about like any other."""
         try:
             chosen = self._chosen(fitted(Wanted, arguments, self.name).only)
         except ModelFault:
-            chosen = ()
-        lines = tuple(Target(kind="command", value=one.line) for one in chosen)
-        return lines or (Target(kind="tool", value=self.name),)
+            chosen = tuple(self._checker.checks)
+        return tuple(Target(kind="command", value=one.line) for one in chosen)
 
     def terms(self, _: World, __: Step) -> Terms:
         """As the card says. Whether at all is the policy's word."""
-        return Terms(effect="keyed")
+        return Terms(effect=self.card.effect)
 
     async def run(self, bench: Bench) -> Outcome:
         """Run them, one after the other."""
         only = given(Wanted, bench.step).only
         if not self._chosen(only):
-            raise ModelFault("This project has no checks that can be run. Say so, and how the work can be checked.")
+            raise ModelFault(NONE)
         report = await self._checker.run(only, bench)
         return Outcome(result={"output": told(report), REPORT: as_data(report)}, blobs=report.blobs)
 

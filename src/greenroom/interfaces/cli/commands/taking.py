@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,12 +23,15 @@ from greenroom.interfaces.cli.asked import taking
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.over import named, say_hooks, say_recovered, say_unproven, with_hooks
+from greenroom.interfaces.cli.runs.over import named, say_hooks, say_recovered, say_unproven, unended, with_hooks
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
 SUBJECT: Final = 70
 """Characters of a commit's first line."""
+
+BODY: Final = 4_000
+"""Characters of a request that stand in a commit's message."""
 
 NO_COMMIT: Final = "No commit was made: there is none here yet that it could follow."
 BEGUN: Final = ("applying", "applied", "undoing")
@@ -50,14 +54,11 @@ async def diff(door: Door, order: taking.Diff) -> Exit:
 async def apply(door: Door, order: taking.Apply) -> Exit:
     """Change the person's files, and make it a commit; what no commit can be made of is refused before."""
     found, came = await _job(door, order.name)
-    if came.tip == came.snapshot.commit:
-        raise Refused(Rejected(code="nothing_changed", why=f"{found.team} has changed nothing."))
+    await _refuse_nothing(door, found, came)
     commits = order.commit and bool(came.snapshot.head)
-    before = {one.id for one in await came.workspace.applied(found.team) if one.state == "applied"}
-    if commits and not before:
+    if commits and not any(one.state == "applied" for one in await came.workspace.applied(found.team)):
         await _expect_commit(door, found, came)
-    report = await report_of(came, await door.means.steps(found.team))
-    say_unproven(door, report)
+    report = await _reported(door, found, came)
     changed = await came.workspace.hooks(came.snapshot.commit, came.tip)
     hooks = not commits or with_hooks(door, found.team, changed, order.hooks)
     async with _said_if_stopped(door, came):
@@ -75,11 +76,28 @@ async def apply(door: Door, order: taking.Apply) -> Exit:
             made = await came.workspace.commit(done.id, message, hooks=hooks) if commits else None
     except WorkspaceFault as fault:
         return await _not_committed(door, came, done, fault)
-    again = done.id in before and done.commit == (made.commit if made else "")
+    again = not (done.fresh if made is None else made.fresh)
     if order.commit and made is None:
         door.progress.note(NO_COMMIT)
     told = {} if made is None else await _exactness(door, came, made.commit)
     return _applied(door, report, done, made, again=again, more=told)
+
+
+async def _refuse_nothing(door: Door, found: Found, came: Outcome) -> None:
+    """Where there is no work there is nothing to take over; of a run that is not over there may be some later."""
+    if came.tip == came.snapshot.commit:
+        later = await unended(door, found.team)
+        why = f"{found.team} has changed nothing{f' yet: {later}' if later else '.'}"
+        raise Refused(Rejected(code="nothing_changed", why=why))
+
+
+async def _reported(door: Door, found: Found, came: Outcome) -> JobReport:
+    """What a person hears before work becomes theirs: that it is not over, and what of it nobody has proven."""
+    if later := await unended(door, found.team):
+        door.progress.note(f"{found.team} is not over: {later} What it does later is not in this.", style="yellow")
+    report = await report_of(came, await door.means.steps(found.team))
+    say_unproven(door, report)
+    return report
 
 
 @asynccontextmanager
@@ -159,8 +177,9 @@ async def _not_committed(door: Door, came: Outcome, done: Applied, fault: Worksp
 async def branch(door: Door, order: taking.Branch) -> Exit:
     """Make the branch."""
     found, came = await _job(door, order.name)
+    await _refuse_nothing(door, found, came)
     message = await _message(door, found.team)
-    say_unproven(door, await report_of(came, await door.means.steps(found.team)))
+    await _reported(door, found, came)
     made = await came.workspace.branch(order.branch, came.snapshot.commit, came.tip, message)
     whole = " What you had not committed is in it too." if made.whole else ""
     door.out.show(f"{made.name} is at {made.commit[:10]}.{whole}")
@@ -171,9 +190,10 @@ async def branch(door: Door, order: taking.Branch) -> Exit:
 async def undo(door: Door, order: taking.Undo) -> Exit:
     """Make the files what they were."""
     found, came = await _job(door, order.name)
-    some = [one for one in await came.workspace.applied(found.team) if one.state in BEGUN]
+    every = await came.workspace.applied(found.team)
+    some = [one for one in every if one.state in BEGUN]
     if not some:
-        raise _not_applied(found)
+        raise _not_applied(found, every)
     return await _undone(door, found, came, some[-1], order)
 
 
@@ -185,14 +205,15 @@ async def _undone(door: Door, found: Found, came: Outcome, applied: Applied, ord
     if isinstance(done, Buried):
         again = command(door, "undo", found.team, "--revert")
         raise Refused(Rejected(code="buried", why=done.why, hint=f"A commit on top takes it back: {again}"))
-    if not done.paths:  # half of it was there, and somebody has taken that back by hand
-        raise _not_applied(found)
+    if not done.paths:  # somebody else was first, or half of it was there and was taken back by hand
+        raise _not_applied(found, await came.workspace.applied(found.team))
     door.out.show(f"Undone: {named(done.paths)}.")
     return door.out.result("undone", Exit.DONE, team=found.team, paths=list(done.paths), revert=done.revert)
 
 
-def _not_applied(found: Found) -> Refused:
-    return Refused(Rejected(code="not_applied", why=f"Nothing of {found.team} is applied."))
+def _not_applied(found: Found, every: Sequence[Applied]) -> Refused:
+    undone = ": it is undone already" if every and every[-1].state == "undone" else ""
+    return Refused(Rejected(code="not_applied", why=f"Nothing of {found.team} is applied{undone}."))
 
 
 async def blame(door: Door, order: taking.Blame) -> Exit:
@@ -204,12 +225,13 @@ async def blame(door: Door, order: taking.Blame) -> Exit:
     theirs = await workspace(door.means.surroundings.root)
     found = await theirs.blame(_inside(path, Path(theirs.root)), int(number))
     if found is None:
-        raise Refused(Rejected(code="no_line", why=f"{path!r} has no line {number} that anybody has committed."))
+        why = f"Line {number} of {path!r} is in no commit yet, and no job wrote it: somebody has changed it here."
+        raise Refused(Rejected(code="in_no_commit", why=why, hint="Once you commit it, that commit is named."))
     where = f"commit {found.commit[:10]}" if found.commit else "in no commit yet"
     lines = [harmless(found.text.rstrip()), where]
     if found.step is not None:
         lines += [f"run {found.step.run}, step {found.step.step} of {found.step.agent}: {harmless(found.step.summary)}"]
-        lines += await _reasons(door, TeamId(found.step.run), StepId(found.step.step))
+        lines += await _reasons(door, TeamId(found.step.run), StepId(found.step.step), unkept=not found.commit)
     else:
         lines.append("No step of a job wrote it.")
     door.out.show("\n".join(lines))
@@ -224,12 +246,14 @@ async def blame(door: Door, order: taking.Blame) -> Exit:
 
 def _inside(path: str, root: Path) -> str:
     """A path that was typed here, as the repository knows it."""
-    where = Path(path).absolute()
-    return (where.relative_to(root) if where.is_relative_to(root) else Path(path)).as_posix()
+    where = Path(os.path.normpath(Path(path).absolute()))
+    if not where.is_relative_to(root):
+        raise Refused(Rejected(code="outside", why=f"{path!r} is not in {str(root)!r}.", hint="Go to its repository."))
+    return where.relative_to(root).as_posix()
 
 
-async def _reasons(door: Door, team: TeamId, name: StepId) -> list[str]:
-    """What the agent said when it made the call, and what proves the work."""
+async def _reasons(door: Door, team: TeamId, name: StepId, *, unkept: bool) -> list[str]:
+    """What the agent said when it made the call, and what proves the work; and what to do where it is in no commit."""
     try:
         await find(door.runtime, team)
     except Refused:
@@ -239,9 +263,11 @@ async def _reasons(door: Door, team: TeamId, name: StepId) -> list[str]:
     cause = next((one for one in steps if mine is not None and one.step_id == mine.cause), None)
     said = harmless(str(((cause.result if cause else None) or {}).get("text", "")).strip())
     world = await door.runtime.world(team)
-    report = await report_of(await outcome(world.team, door.means.steps), steps)
+    came = await outcome(world.team, door.means.steps)
+    report = await report_of(came, steps)
     proofs = [one for one in report.lines if one.startswith(("✓", "✗", "NOT"))]
-    return [*([f"why: {said}"] if said else []), *proofs]
+    commit = f"Commit it with: {command(door, 'apply', team)}   or take it back with: {command(door, 'undo', team)}"
+    return [*([f"why: {said}"] if said else []), *proofs, *([commit] if unkept and came.snapshot.head else [])]
 
 
 async def discard(door: Door, order: taking.Discard) -> Exit:
@@ -302,5 +328,13 @@ async def _message(door: Door, team: TeamId) -> str:
     asked = tasks[0].intention if tasks else "Work of an agent"
     first = " ".join(asked.split())
     subject = first if len(first) <= SUBJECT else f"{first[: SUBJECT - 1]}…"
-    rest = [asked] if subject != asked else []
+    rest = [_bounded(asked, team)] if subject != asked else []
     return "\n\n".join((subject, *rest))
+
+
+def _bounded(asked: str, team: TeamId) -> str:
+    """A request as it stands in a commit's message, which everybody has to read who reads the history."""
+    if len(asked) <= BODY:
+        return asked
+    where = f"greenroom show {team} --output-format json"
+    return f"{asked[:BODY].rstrip()}…\n\n(Cut: these are {BODY:,} of {len(asked):,} characters. All of it: {where})"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.checks.brought import brought_checks
+from greenroom.app.checks.choices import own_choices
 from greenroom.app.trust.ledger import own_ledger
 from greenroom.app.trust.listing import troubles_in
 from greenroom.app.workspace import current_folder, workspace_root
@@ -56,6 +57,10 @@ def _listed(desk: Desk, root: Path) -> list[Item]:
 
 
 def _revoked(desk: Desk, root: Path) -> Exit:
-    count = own_ledger().revoke(root)
+    count, choices = own_ledger().revoke(root), own_choices()
     desk.progress.note(f"Taken back: {count} {'thing' if count == 1 else 'things'} that you had agreed to here.")
-    return desk.out.result("revoked", Exit.DONE, count=count)
+    chosen = choices.of(root)
+    if chosen is not None:
+        choices.forget(root)
+        desk.progress.note("Which checks prove work here is asked anew, by the next run at a terminal.")
+    return desk.out.result("revoked", Exit.DONE, count=count, checks=chosen is not None)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from greenroom.app.jobs.copies import Trace, copies, in_no_commit, nowhere, traces, wipe
+from greenroom.app.jobs.copies import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
 from greenroom.app.jobs.report import one_line
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Clashes
@@ -20,6 +20,7 @@ ITS_COMMITS = "--discard drops it; its commits stay in the repository"
 NOT_ALL = "and what can be in none is deleted for good"
 ONLY_COPY = "This is the only copy of its files: --discard deletes them for good"
 FOR_GOOD = "--refs --discard deletes it for good"
+TAKE = "`greenroom apply RUN` takes it over, `greenroom workspaces clean RUN --refs --discard` deletes it for good"
 
 
 async def workspaces_list(desk: Desk, _: WorkspacesList) -> Exit:
@@ -27,9 +28,19 @@ async def workspaces_list(desk: Desk, _: WorkspacesList) -> Exit:
     every = await copies().list()
     for one in every:
         desk.out.show(f"{one.name}  run {one.run or '?'} of {one.root or '?'}: {told(one)}")
+    left = [] if every else await uncopied(desk.means.surroundings.root)
     if not every:
-        desk.out.show("There are no copies: every job was applied or dropped.")
-    return desk.out.result("listed", Exit.DONE, workspaces=[_data(one) for one in every])
+        desk.out.show(_without_copies(left))
+    kept = [{"run": one.kept.run, "root": one.root, "unapplied": list(one.kept.unapplied)} for one in left]
+    return desk.out.result("listed", Exit.DONE, workspaces=[_data(one) for one in every], uncopied=kept)
+
+
+def _without_copies(left: Sequence[Trace]) -> str:
+    """Copies may be gone because somebody has emptied the cache; work that they had is not gone with them."""
+    if not left:
+        return "There are no copies: every job was applied or dropped."
+    work = _some([f"run {one.kept.run} ({_commits(one)})" for one in left])
+    return f"There are no copies. {left[0].root} keeps work without one: {work}. {TAKE}."
 
 
 async def workspaces_clean(door: Door, order: WorkspacesClean) -> Exit:

@@ -30,6 +30,9 @@ ALONE: Final = {
     "stop_command": "stops a command",
     "read_output": "reads a long output",
 }
+FIRST_CHECKS: Final = "first_checks"
+"""What a delivery is given that only asks."""
+
 SHOWN: Final = 44
 MOST: Final = 6
 """Lines about what is not proven."""
@@ -40,6 +43,8 @@ OPEN: Final = ("missing", "changed", "claims")
 def deed(step: Step) -> str:
     """What it does, as in `writes export.py`."""
     name = step.work.executor
+    if name == "deliver" and FIRST_CHECKS in (step.work.instruction_content or {}):
+        return "asks whether its checks count"
     if step.work.type != "tool" or name in ALONE:
         return ALONE.get(name, "thinks" if name == "converse" else step_words(step))
     texts = [value for value in (step.work.instruction_content or {}).values() if isinstance(value, str)]

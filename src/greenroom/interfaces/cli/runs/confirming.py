@@ -24,7 +24,7 @@ QUESTION: Final = "[y] these prove the work  [n] none does  or type a command li
 PLAIN: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
 """A word that can only be the name of a program: no variable, no path, nothing that a shell reads."""
 
-NONE: Final = "Checks: none is set up, so nothing will be proven."
+NONE: Final = "Checks: none is set up here, so nothing is proven but by checks that the work sets up and you agree to."
 
 
 def settled(door: Door, root: Path, *, walls: bool) -> Plan | None:

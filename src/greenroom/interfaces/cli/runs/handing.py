@@ -21,6 +21,9 @@ from greenroom.interfaces.cli.runs.session import Door
 from greenroom.interfaces.cli.runs.taking_over import UNFINISHED, left, taken
 
 UNVERIFIED: Final = "It is not verified."
+ANSWERED: Final = "answered"
+"""What programs read in the place of *verified* where nothing was changed, so that no check had anything to prove."""
+
 NOTHING: Final = "✗ Nothing was changed, so nothing is verified"
 QUESTION: Final = "[a] apply  [b NAME] on a branch  [d] show the diff  [x] discard  [Enter] later: "
 
@@ -91,8 +94,8 @@ def programs(report: JobReport) -> Data:
     answered = report.verified and not report.diff.changes
     return {
         "verified": report.verified and not answered,
-        "answered": answered,
-        "verdict": report.verdict,
+        ANSWERED: answered,
+        "verdict": {**report.verdict, **({"state": ANSWERED} if answered else {})},
         "base": report.base,
         "tip": report.tip,
         "changes": [plain(one) for one in report.diff.changes],

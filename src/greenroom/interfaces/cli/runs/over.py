@@ -8,15 +8,23 @@ from typing import Final
 
 from greenroom.app.jobs.report import JobReport, one_line
 from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Workspace
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.world import World
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
+from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.runs.attending import somebody
+from greenroom.interfaces.cli.runs.deciding import asked_by, is_plan, waiting
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
 SHOWN: Final = 5
 """Files that are named, and doubts."""
+
+ASKED: Final = 200
+"""Characters of a question, or of a reason, that are told."""
 
 NO_REASON: Final = "no check has proven it"
 RECOVERED: Final = {
@@ -34,6 +42,31 @@ def say_unproven(door: Door, report: JobReport) -> None:
     some = [one.rstrip(".") for one in report.unproven] or [NO_REASON]
     more = f"; and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
     door.progress.note(f"NOT verified: {harmless('; '.join(some[:SHOWN]))}{more}.", style="yellow")
+
+
+async def unended(door: Door, team: TeamId) -> str:
+    """What a run that is not over waits for, and how it goes on; empty for one that is over."""
+    world = await door.runtime.world(team)
+    if not world.tasks:
+        return ""
+    if asked := waiting(world):
+        return f"it waits for your answer to “{_asked(world, asked[0])}”. {_answer(door, team, world, asked[0])}."
+    holder = await door.runtime.log.holder(team)
+    if holder is not None:
+        return f"it works, in {holder.owner}."
+    found = await door.runtime.stands(team, next(iter(world.tasks)))
+    held = f"it is paused ({shorten(found.why, ASKED)})" if found.why else "nobody works on it now"
+    return f"{held}. Go on with: {command(door, 'resume', team)}."
+
+
+def _asked(world: World, one: Approval) -> str:
+    return shorten(harmless(one.question if is_plan(world, one) else asked_by(one)), ASKED)
+
+
+def _answer(door: Door, team: TeamId, world: World, one: Approval) -> str:
+    if one.words and not is_plan(world, one):
+        return f"Say it with: {command(door, 'answer', team, 'TEXT')}"
+    return f"Answer with: {command(door, 'answer', team, 'yes')}, or no"
 
 
 def say_recovered(door: Door, theirs: Workspace) -> None:

@@ -117,7 +117,7 @@ def run(
     """Give an agent something to do; without --agent a coder does it. Who can change files works in a copy of yours,
     which you take over or not. The answer comes on stdout; what is piped in is read as context.
     Exit codes: 0 verified, or answered (--question); 1 failed, not verified (as is what changes nothing, or works
-    --in-place) or not taken over; 2 usage; 3 config or store; 4 provider; 5 limit; 6 waits for a person."""
+    --in-place) or not taken over; 2 wrong usage; 3 settings or store; 4 provider; 5 limit; 6 waits for a person."""
     asked = question(words or [], "task")
     order = Run(
         question=asked.text,

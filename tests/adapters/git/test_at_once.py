@@ -1,0 +1,89 @@
+"""Two who do the same at once: one has done it, and the other one hears that it is done."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.git import applying, undoing, workspaces
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.journal import Paper, save
+from greenroom.adapters.git.locks import alone
+from greenroom.core.ports.workspace import Applied, Clashes, Undone
+from tests.adapters.git.person import Person, opened, worked
+from tests.adapters.git.shapes import edit, plain
+from tests.adapters.git.test_committing import brought
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    return person
+
+
+async def test_of_two_who_apply_at_once_one_has_brought_it_and_one_has_committed_it(person: Person) -> None:
+    both = await person.workspace(), await person.workspace()
+    worktree = await opened(both[0])
+    edit(Path(worktree.folder))
+    done = (await worked(worktree)).commit
+    brought = await asyncio.gather(*(one.apply("r1", worktree.base, done) for one in both))
+    assert sorted(one.fresh for one in brought if isinstance(one, Applied)) == [False, True]
+    (applied,) = await both[0].applied("r1")
+    made = await asyncio.gather(*(one.commit(applied.id, "Do it") for one in both))
+    assert (sorted(one.fresh for one in made), len({one.commit for one in made})) == ([False, True], 1)
+
+
+async def test_who_wants_to_undo_while_another_one_does_has_undone_nothing(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _, applied = await brought(person)
+    second, waits, real, lock = await person.workspace(), asyncio.Event(), undoing.taken_back, alone
+    other = list[asyncio.Task[object]]()
+
+    def waited(place: Path, patience: float) -> AbstractAsyncContextManager[None]:
+        waits.set()
+        return lock(place, patience)
+
+    async def slowly(house: House, paper: Paper) -> Undone | Clashes:
+        """The other one comes when it is written down that this is being undone, and is in the middle of it."""
+        monkeypatch.setattr(workspaces, "alone", waited)
+        other.append(asyncio.create_task(second.undo(applied.id)))
+        await waits.wait()
+        return await real(house, paper)
+
+    monkeypatch.setattr(undoing, "taken_back", slowly)
+    assert await first.undo(applied.id) == Undone(paths=applied.paths)
+    assert await other[0] == Undone(paths=())
+
+
+async def test_who_ends_what_a_kill_left_has_done_it(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(Exception):
+        """A life ends when the files are as they are to be, and that is not written down yet."""
+
+    async def dying(house: House, paper: Paper) -> None:
+        if paper.state in ("applied", "undone"):
+            raise Killed
+        await save(house, paper)
+
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    edit(Path(worktree.folder))
+    pair = (worktree.base, (await worked(worktree)).commit)
+    monkeypatch.setattr(applying, "save", dying)
+    with pytest.raises(Killed):
+        await workspace.apply("r1", *pair)
+    monkeypatch.undo()
+    applied = await (await person.workspace()).apply("r1", *pair)
+    assert isinstance(applied, Applied)
+    assert applied.fresh
+    monkeypatch.setattr(undoing, "save", dying)
+    with pytest.raises(Killed):
+        await workspace.undo(applied.id)
+    monkeypatch.undo()
+    again = await person.workspace()
+    assert await again.undo(applied.id) == Undone(paths=applied.paths)
+    assert await again.undo(applied.id) == Undone(paths=()), "it is undone once"

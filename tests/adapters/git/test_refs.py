@@ -1,0 +1,98 @@
+"""Where refs and hashes lead: what never changes is asked once, and the rest is what git itself says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.git.finding import repository_of
+from greenroom.adapters.git.house import House
+from greenroom.adapters.git.names import OURS
+from greenroom.adapters.git.refs import commit_of, move, tree_of, value_of
+from greenroom.adapters.git.running import Git
+from greenroom.core.ports.workspace import WorkspaceFault
+from tests.adapters.git.person import Person
+
+REF = f"{OURS}/r1/main"
+
+
+async def opened(tmp_path: Path) -> tuple[Person, House, str, str]:
+    """A repository with two commits."""
+    person = Person(tmp_path / "repo")
+    person.root.mkdir()
+    person.git("init", "--quiet", "--initial-branch=main")
+    first, second = person.commit_all("first"), person.commit_all("second")
+    found = repository_of(person.root)
+    assert found is not None
+    return person, await House.open(found, tmp_path / "cache", person.env), first, second
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What git is asked from now on."""
+    asked: list[str] = []
+    begun = Git._begun
+
+    async def counting(self: Git, words: tuple[str, ...]) -> object:
+        asked.append(" ".join(words))
+        return await begun(self, words)
+
+    monkeypatch.setattr(Git, "_begun", counting)
+    return asked
+
+
+async def test_what_a_hash_leads_to_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    person, house, first, second = await opened(tmp_path)
+    asked = counted(monkeypatch)
+    for _ in range(3):
+        assert await commit_of(house, second) == second
+        assert await value_of(house, f"{second}^") == first
+        assert await tree_of(house, second) == person.git("rev-parse", f"{second}^{{tree}}").strip()
+    assert len(asked) == 3, asked
+
+
+async def test_one_of_our_refs_is_read_where_git_keeps_it_and_wherever_it_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person, house, first, second = await opened(tmp_path)
+    assert await value_of(house, REF) == ""
+    await move(house, REF, first, "")
+    assert (await value_of(house, REF), await commit_of(house, second)) == (first, second)
+    person.git("update-ref", REF, second)
+    asked = counted(monkeypatch)
+    assert (await value_of(house, REF), asked) == (second, [])
+    person.git("pack-refs", "--all")
+    assert not (person.root / ".git" / REF).exists()
+    assert await value_of(house, REF) == second
+    person.git("update-ref", REF, first)
+    assert await value_of(house, REF) == first
+    person.git("update-ref", "-d", REF)
+    assert await value_of(house, REF) == ""
+
+
+@pytest.mark.parametrize("said", ["", "0" * 40, "f" * 40, "ref: refs/heads/main", "nonsense", "\u00e9\u00e9"])
+async def test_a_file_that_is_no_ref_of_ours_leads_where_git_says(tmp_path: Path, said: str) -> None:
+    person, house, _, second = await opened(tmp_path)
+    place = person.root / ".git" / REF
+    place.parent.mkdir(parents=True)
+    place.write_text(f"{said}\n", encoding="utf-8")
+    assert await value_of(house, REF) == (second if said.startswith("ref: ") else "")
+
+
+async def test_a_hash_that_is_not_there_yet_is_asked_about_again(tmp_path: Path) -> None:
+    person, house, _, second = await opened(tmp_path)
+    other = Person(tmp_path / "other", person.home)
+    other.git("clone", "--quiet", str(person.root), str(other.root), folder=tmp_path)
+    later = other.commit_all("later")
+    for asking in (commit_of, tree_of):
+        with pytest.raises(WorkspaceFault, match=f"There is no commit '{later}'"):
+            await asking(house, later)
+    person.git("fetch", "--quiet", str(other.root), "main")
+    assert (await commit_of(house, later), await value_of(house, f"{later}^")) == (later, second)
+
+
+async def test_a_name_that_can_move_is_asked_each_time(tmp_path: Path) -> None:
+    person, house, _, second = await opened(tmp_path)
+    assert await value_of(house, "HEAD") == second
+    third = person.commit_all("third")
+    assert await value_of(house, "HEAD") == third
