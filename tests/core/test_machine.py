@@ -113,7 +113,7 @@ class Everything(RuleBasedStateMachine):
 
 
 def test_everything_may_be_asked_for() -> None:
-    run_state_machine_as_test(Everything, settings=settings(SAMPLE, max_examples=120, stateful_step_count=40))
+    run_state_machine_as_test(Everything, settings=settings(SAMPLE, max_examples=60, stateful_step_count=40))
 
 
 @pytest.mark.prove

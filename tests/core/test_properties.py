@@ -55,7 +55,7 @@ def invariants_hold(seed: int, moves: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(SAMPLE, max_examples=120)
+@settings(SAMPLE, max_examples=60)
 def test_whatever_is_asked_the_invariants_hold(seed: int) -> None:
     invariants_hold(seed, 120)
 

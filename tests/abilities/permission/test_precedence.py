@@ -78,7 +78,7 @@ def decided(rules: Said, target: Target) -> Ruling:
 
 
 @unmeasured
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(RULES, RULE, TARGET)
 def test_a_rule_of_the_project_never_loosens(rules: Said, more: str, target: Target) -> None:
     before, after = decided(rules, target), decided([*rules, ("project", more)], target)
@@ -86,7 +86,7 @@ def test_a_rule_of_the_project_never_loosens(rules: Said, more: str, target: Tar
 
 
 @unmeasured
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(RULES, st.sampled_from(LAYERS), st.sampled_from(["ask", "deny"]), st.sampled_from(WHAT), TARGET)
 def test_a_rule_that_asks_or_denies_never_loosens(
     rules: Said, layer: Layer, level: str, what: str, target: Target
@@ -96,7 +96,7 @@ def test_a_rule_that_asks_or_denies_never_loosens(
 
 
 @unmeasured
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(RULES, st.sampled_from(LAYERS), st.sampled_from(WHAT), TARGET)
 def test_a_rule_that_allows_never_tightens(rules: Said, layer: Layer, what: str, target: Target) -> None:
     before, after = decided(rules, target), decided([*rules, (layer, f"allow {what}")], target)
@@ -104,14 +104,14 @@ def test_a_rule_that_allows_never_tightens(rules: Said, layer: Layer, what: str,
 
 
 @unmeasured
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(RULES.flatmap(lambda rules: st.tuples(st.just(rules), st.permutations(rules))), TARGET)
 def test_the_order_of_rules_says_nothing(orders: tuple[Said, Said], target: Target) -> None:
     assert decided(orders[0], target) == decided(orders[1], target)
 
 
 @unmeasured
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(RULES, TARGET)
 def test_a_denial_is_never_opened_by_a_grant(rules: Said, target: Target) -> None:
     if decided(rules, target).verdict == "deny":
@@ -120,7 +120,7 @@ def test_a_denial_is_never_opened_by_a_grant(rules: Said, target: Target) -> Non
 
 
 @unmeasured
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(RULES, st.lists(TARGET, min_size=1, max_size=3))
 def test_a_call_is_as_strict_as_the_strictest_thing_it_touches(rules: Said, targets: list[Target]) -> None:
     house = policy({layer: [rule for where, rule in rules if where == layer] for layer in LAYERS})

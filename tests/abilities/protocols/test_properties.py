@@ -23,8 +23,8 @@ from tests.abilities.protocols.strategies import CALLS, odd, words, written
 pytestmark = pytest.mark.no_cover
 
 Written = tuple[ProtocolName, ToolCall]
-enough = settings(max_examples=80, deadline=None)
-many = settings(max_examples=200, deadline=None)
+enough = settings(max_examples=40, deadline=None)
+many = settings(max_examples=80, deadline=None)
 
 
 def reading(text: str, *, policy: Policy = "reject", ended: bool | None = None) -> Read:
@@ -131,7 +131,7 @@ def test_of_two_blocks_none_is_run_or_the_first(one: Written, two: Written) -> N
 
 
 @given(odd | st.text(), st.booleans(), st.sampled_from(["reject", "first"]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_no_text_makes_it_raise_and_what_is_run_can_be_written_down(text: str, ended: bool, policy: Policy) -> None:
     found = reading(text, ended=ended, policy=policy)
     if isinstance(found, Acts):
