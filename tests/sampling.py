@@ -7,6 +7,8 @@ import pytest
 
 def sampled(cases: Iterable[object], always: Collection[object]) -> list[object]:
     """All cases, marked so that only those of `always` run with every test run."""
+    cases = [*cases]
+    assert all(one in cases for one in always), "what is always to run is among the cases"
     return [one if one in always else pytest.param(one, marks=pytest.mark.prove) for one in cases]
 
 

@@ -117,7 +117,9 @@ def test_who_only_looks_at_a_job_makes_no_copy_of_it_again(shop: Workshop) -> No
     assert shop.types("discard", "last", "--yes").code == 0
     assert not [*copies.glob("*/trees/*")]
     listed = shop.types("workspaces", "list")
-    assert f"There are no copies. {shop.repo} keeps work without one: run " in listed.out
+    assert f"There are no copies. {shop.repo} keeps work without a copy: run " in listed.out
     assert "(not applied: patch app.txt). `greenroom apply RUN` takes it over" in listed.out
     assert shop.types("workspaces", "clean", "--refs", "--discard").code == 0
-    assert shop.types("workspaces", "list").out == "There are no copies: every job was applied or dropped.\n"
+    assert (
+        shop.types("workspaces", "list").out == "There are no copies, and nothing is kept here that is not applied.\n"
+    )

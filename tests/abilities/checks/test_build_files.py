@@ -45,6 +45,11 @@ DECIDING = [
     ("CMakeLists.txt", BUILT, BUILT.replace("main.c", "main.c tests/b.c")),
     ("CMakeLists.txt", BUILT, BUILT.replace("src/a.c", "src/b.c src/a.c EXCLUDE_FROM_ALL")),
     ("CMakeLists.txt", BUILT, BUILT.replace("(app main.c)", "(app main.c b.c)\nadd_executable(app b.c)")),
+    (
+        "CMakeLists.txt",
+        f"{BUILT}add_executable(app b.c)\n",
+        f"{BUILT}add_executable(app b.c)\n".replace("main.c", "b.c"),
+    ),
     ("CMakeLists.txt", BUILT, f"{BUILT}add_executable(new new.c)\n"),
     (
         "CMakeLists.txt",

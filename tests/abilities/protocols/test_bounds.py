@@ -16,7 +16,9 @@ LIMIT = 10.0
 """Seconds of work, ten times what the slowest takes on a slow machine; what grows with the square takes minutes."""
 
 PART = 8
-"""With every test run an eighth is read, in an eighth of the time: what grows with the square shows there too."""
+PART_LIMIT = 0.8
+"""With every test run an eighth is read, in five times what the slowest of those takes. What grows with the square, and
+takes a minute for the whole, takes 60 / 64 seconds for an eighth; what takes less than that is left to `./go prove`."""
 
 END = 200
 """Characters in which everything that ends a text is."""
@@ -97,7 +99,7 @@ def test_a_reply_of_a_megabyte_is_read_at_once(name: str, part: int) -> None:
     text = LARGE[name]
     begin = time.process_time()
     found = read(text[: len(text) // part] + text[-END:], ALL, tools=TOOLS, agents=["bob"], pure={"look"}, ended=True)
-    assert time.process_time() - begin < LIMIT / part
+    assert time.process_time() - begin < (LIMIT if part == 1 else PART_LIMIT)
     assert not isinstance(found, Acts)
     assert not isinstance(found, NotRun) or len(str(found)) < 20_000
 

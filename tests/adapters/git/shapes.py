@@ -12,14 +12,15 @@ from typing import Final
 from tests.adapters.git.person import Person
 
 Shape = Callable[[Person], None]
+BELOW: Final = "below/part"
 TEXT: Final = "".join(f"line {number}\n" for number in range(1, 31))
 
 
-def _files(person: Person) -> None:
-    person.write("a.txt", TEXT)
-    person.write("keep/b.py", "print('b')\n")
-    person.write("go/old.txt", "old\n")
-    person.write("run.sh", "#!/bin/sh\n").chmod(0o755)
+def _files(person: Person, folder: str = "") -> None:
+    person.write(f"{folder}a.txt", TEXT)
+    person.write(f"{folder}keep/b.py", "print('b')\n")
+    person.write(f"{folder}go/old.txt", "old\n")
+    person.write(f"{folder}run.sh", "#!/bin/sh\n").chmod(0o755)
 
 
 def plain(person: Person, *words: str) -> None:
@@ -202,6 +203,14 @@ def sha256(person: Person) -> None:
     person.write("a.txt", TEXT.replace("line 2\n", "mine\n"))
 
 
+def below(person: Person) -> None:
+    """The files lie in a folder below, others of the same names above."""
+    plain(person)
+    _files(person, f"{BELOW}/")
+    person.commit_all("second")
+    person.write("a.txt", TEXT.replace("line 2\n", "mine\n"))
+
+
 SHAPES: Final[Mapping[str, Shape]] = {
     "plain": plain,
     "dirty": dirty,
@@ -219,7 +228,15 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "split": split,
     "linked": linked,
     "sha256": sha256,
+    "sub-folder": below,
+    "part": below,
 }
+
+LIES: Final[Mapping[str, str]] = {"sub-folder": BELOW, "part": BELOW}
+"""Where the files lie that work is done on, if not at the top."""
+
+SITS: Final[Mapping[str, str]] = {"part": BELOW}
+"""Which folder the workspace is, if not the whole repository."""
 
 NOT_COPIED: Final[Mapping[str, tuple[str, ...]]] = {
     "dirty": ("secret.log", "build", "build/out", "empty", "empty/inner"),

@@ -1,4 +1,4 @@
-"""What is said of a line that is none, or that nobody has."""
+"""Who wrote a line: the agent only where it stands where the agent put it. And what is said of a line that is none."""
 
 from __future__ import annotations
 
@@ -6,9 +6,132 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import WorkspaceFault
-from tests.adapters.git.person import Person
-from tests.adapters.git.shapes import plain
+from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.core.ports.workspace import Applied, WorkspaceFault
+from tests.adapters.git.person import Person, opened, put, worked
+from tests.adapters.git.shapes import TEXT, plain
+
+WORK = "    return None\n"
+
+
+async def applied(person: Person, text: str = TEXT) -> tuple[GitWorkspace, Applied]:
+    """An agent has written line 20."""
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    put(worktree, "a.txt", text.replace("line 20\n", WORK))
+    done = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
+    assert isinstance(done, Applied)
+    return workspace, done
+
+
+async def said(workspace: GitWorkspace, line: int, path: str = "a.txt") -> str:
+    """The step that a line leads to, else its commit's name."""
+    found = await workspace.blame(path, line)
+    return "nobody" if found is None else found.step.step if found.step is not None else found.commit
+
+
+@pytest.mark.parametrize("commits", [False, True], ids=["work in no commit", "work committed"])
+async def test_a_line_of_a_person_that_reads_like_one_of_the_work_is_the_person_s(
+    tmp_path: Path, commits: bool
+) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    workspace, done = await applied(person)
+    if commits:
+        await workspace.commit(done.id, "Do it")
+    person.write("a.txt", (person.root / "a.txt").read_text().replace("line 3\n", f"line 3\n{WORK}"))
+    assert (await said(workspace, 4), await said(workspace, 21)) == ("nobody", "ann#1")
+    own = person.commit_all("mine")
+    assert (await said(workspace, 4), await said(workspace, 21)) == (own, "ann#1")
+
+
+async def test_a_line_of_the_work_that_was_committed_taken_out_and_typed_again_is_whose_who_typed_it(
+    tmp_path: Path,
+) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    workspace, done = await applied(person)
+    await workspace.commit(done.id, "Do it")
+    worked_on = (person.root / "a.txt").read_text()
+    person.write("a.txt", worked_on.replace(WORK, ""))
+    person.commit_all("out")
+    person.write("a.txt", worked_on)
+    again = person.commit_all("in again")
+    assert await said(workspace, 20) == again
+
+
+async def test_a_line_that_is_in_a_commit_from_before_the_work_is_not_of_the_work_that_moved_it(tmp_path: Path) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    person.write("a.txt", "}\none\ntwo\nthree\n")
+    old = person.commit_all("old")
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    put(worktree, "a.txt", "one\ntwo\nthree\n}\n")
+    assert isinstance(await workspace.apply("r1", worktree.base, (await worked(worktree)).commit), Applied)
+    assert await said(workspace, 4) == "ann#1"
+    person.write("a.txt", "}\n")
+    assert await said(workspace, 1) == old
+
+
+async def test_a_line_leads_to_its_step_when_its_file_has_another_name_by_now(tmp_path: Path) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    workspace, done = await applied(person)
+    await workspace.commit(done.id, "Do it")
+    person.git("mv", "a.txt", "z.txt")
+    person.write("z.txt", f"mine\n{WORK}" + (person.root / "z.txt").read_text())
+    own = person.commit_all("another name")
+    assert (await said(workspace, 2, "z.txt"), await said(workspace, 22, "z.txt")) == (own, "ann#1")
+
+
+async def test_a_line_leads_to_its_step_however_the_lines_of_a_commit_end(tmp_path: Path) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    person.git("config", "core.autocrlf", "true")
+    person.write("a.txt", TEXT.replace("\n", "\r\n"))
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    (Path(worktree.folder) / "a.txt").write_bytes(TEXT.replace("line 20", "work").replace("\n", "\r\n").encode())
+    done = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
+    assert isinstance(done, Applied)
+    await workspace.commit(done.id, "Do it")
+    assert "\r" not in person.git("show", "HEAD:a.txt")
+    assert await said(workspace, 20) == "ann#1"
+    assert await said(workspace, 2) == person.git("rev-list", "--max-parents=0", "HEAD").strip()
+
+
+async def test_where_a_filter_changes_what_is_committed_a_line_still_leads_to_its_step(tmp_path: Path) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    for way in ("clean", "smudge"):
+        person.git("config", f"filter.rot.{way}", "tr a-z n-za-m")
+    person.write(".gitattributes", "a.txt filter=rot\n")
+    person.commit_all("hidden from others")
+    workspace, done = await applied(person)
+    await workspace.commit(done.id, "Do it")
+    assert "erghea Nbar" in person.git("show", "HEAD:a.txt")
+    assert (await said(workspace, 20), await said(workspace, 2)) == ("ann#1", "nobody")
+
+
+@pytest.mark.parametrize("tip", ["--since=yesterday", "-h", "HEAD", "main", "0" * 40, "x y"])
+async def test_whatever_a_commit_of_a_stranger_says_its_work_is_it_leads_to_no_step(tmp_path: Path, tip: str) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    person.write("a.txt", "theirs\n")
+    head = person.commit_all(f"Theirs\n\nGreenroom-Base: {'0' * 40}\nGreenroom-Tip: {tip}\n")
+    assert await said(await person.workspace(), 1) == head
+
+
+async def test_of_a_commit_whose_steps_are_not_here_only_the_commit_is_said(tmp_path: Path) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    workspace, done = await applied(person)
+    made = (await workspace.commit(done.id, "Do it")).commit
+    other = Person(tmp_path / "cloned" / "tree", person.home)
+    other.root.parent.mkdir()
+    other.git("clone", "--quiet", "--no-local", str(person.root), str(other.root), folder=tmp_path)
+    assert await said(await other.workspace(), 20) == made
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     begun = Git._begun
 
-    async def counting(self: Git, words: tuple[str, ...]) -> object:
+    async def counting(self: Git, words: tuple[str, ...], heard: None) -> object:
         asked.append(" ".join(words))
-        return await begun(self, words)
+        return await begun(self, words, heard)
 
     monkeypatch.setattr(Git, "_begun", counting)
     return asked
@@ -96,3 +96,11 @@ async def test_a_name_that_can_move_is_asked_each_time(tmp_path: Path) -> None:
     assert await value_of(house, "HEAD") == second
     third = person.commit_all("third")
     assert await value_of(house, "HEAD") == third
+
+
+async def test_a_branch_whose_name_begins_with_a_hash_can_move_too(tmp_path: Path) -> None:
+    person, house, first, second = await opened(tmp_path)
+    name = f"{first}-fix"
+    for commit in (first, second):
+        person.git("branch", "--force", name, commit)
+        assert await value_of(house, name) == commit

@@ -1,12 +1,14 @@
 """How git is asked: also by somebody who changes their mind."""
 
 import asyncio
+import os
+import signal
 import time
 from typing import Any
 
 import pytest
 
-from greenroom.adapters.git.running import Git
+from greenroom.adapters.git.running import PATH, Git
 
 WATCHER: Any = getattr(asyncio, "ThreadedChildWatcher", None)
 
@@ -15,7 +17,8 @@ WATCHER: Any = getattr(asyncio, "ThreadedChildWatcher", None)
 async def test_who_changes_their_mind_while_git_starts_leaves_nothing_on_the_screen(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asyncio.get_event_loop_policy().set_child_watcher(WATCHER())
+    # Not by `set_child_watcher`: that closes the one there is, which whoever comes later needs.
+    monkeypatch.setattr(asyncio.get_event_loop_policy(), "_watcher", WATCHER())
     waits = WATCHER._do_waitpid
 
     def late(self: object, *rest: object) -> None:
@@ -31,3 +34,16 @@ async def test_who_changes_their_mind_while_git_starts_leaves_nothing_on_the_scr
         with pytest.raises(asyncio.CancelledError):
             await asking
     assert caplog.messages == []
+
+
+async def test_what_a_hook_leaves_running_is_not_waited_for_and_its_words_are_heard() -> None:
+    script = "echo said; echo why >&2; sleep 60 & echo $!"
+    git = Git("/bin/sh", words=("-c", script), env={"PATH": PATH}, outlived=True)
+    began = time.monotonic()
+    said = await git.tried()
+    first, pid = said.out.split()
+    try:
+        assert (said.code, first, said.err) == (0, b"said", "why")
+        assert time.monotonic() - began < 30
+    finally:
+        os.kill(int(pid), signal.SIGKILL)

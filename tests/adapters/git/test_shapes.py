@@ -10,7 +10,7 @@ import pytest
 from greenroom.core.ports.workspace import Applied, LeftOut, Undone
 from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
-from tests.adapters.git.shapes import SHAPES, edit, is_copied, plain
+from tests.adapters.git.shapes import LIES, SHAPES, SITS, edit, is_copied, plain
 
 
 @pytest.mark.req("G-8")
@@ -19,14 +19,14 @@ async def test_work_comes_and_goes_and_a_persons_tree_is_what_it_was(tmp_path: P
     person = Person(tmp_path / "tree")
     SHAPES[shape](person)
     theirs = person.theirs() if shape != "no git" else {"tree": tree_of(person.root)}
-    workspace = await person.workspace()
+    workspace = await person.workspace(person.root / SITS.get(shape, ""))
     worktree = await opened(workspace)
     folder = Path(worktree.folder)
     copied = {name: one for name, one in tree_of(person.root).items() if is_copied(shape, name)}
     assert _runs_only(tree_of(folder)) == _runs_only(copied)
     if shape != "no git":
         assert person.theirs() == theirs, "neither files nor index, HEAD, refs and logs were touched"
-    edit(folder)
+    edit(folder / LIES.get(shape, ""))
     done = await worked(worktree)
     applied = await workspace.apply("r1", worktree.base, done.commit)
     assert isinstance(applied, Applied)
@@ -35,6 +35,7 @@ async def test_work_comes_and_goes_and_a_persons_tree_is_what_it_was(tmp_path: P
         one: tree_of(person.root).get(one) for one in applied.paths
     }
     assert len(applied.paths) == 7
+    assert all(one.startswith(LIES.get(shape, "")) for one in applied.paths)
     assert isinstance(await workspace.undo(applied.id), Undone)
     assert tree_of(person.root) == theirs["tree"]
     if shape != "no git":

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.git.since import EDITED, PERMITTED, what_changed
+from greenroom.adapters.git.states import State
 from greenroom.core.ports.workspace import Clash, Clashes
 from tests.adapters.git.person import Person
 from tests.adapters.git.shapes import plain
@@ -43,3 +45,9 @@ async def test_what_stands_in_the_way_of_an_undo_is_said(
     (person.root / name).parent.mkdir(exist_ok=True)
     act(person.root / name)
     assert await workspace.undo(applied.id) == Clashes(clashes=(Clash(path=name, why=why),))
+
+
+@pytest.mark.parametrize(("mode", "why"), [(0o600, EDITED), (0o755, PERMITTED)])
+def test_a_file_that_was_put_back_at_this_moment_is_not_said_to_have_another_right(mode: int, why: str) -> None:
+    then, now = State(kind="file", blob="b", mode=0o644), State(kind="file", blob="b", mode=mode)
+    assert what_changed(then, b"", now, b"") == why

@@ -205,6 +205,30 @@ async def test_a_person_is_asked_about_exactly_this_call() -> None:
     assert tool.calls == 1
 
 
+class Runs(Say):
+    """Asks by itself, and runs a command."""
+
+    def targets(self, arguments: Data) -> tuple[Target, ...]:
+        """A command line."""
+        return (Target(kind="command", value="make"),)
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """A question of its own."""
+        return Terms(effect="keyed", verdict="ask", question="Does it count?")
+
+
+@pytest.mark.parametrize(
+    ("ruling", "more"),
+    [(ASK, "\nA yes also lets it run on this machine: It speaks."), (ALLOW, "")],
+    ids=["it would be asked about anyway", "walls are around it"],
+)
+async def test_a_tool_that_asks_by_itself_says_what_a_yes_lets_it_run(ruling: Ruling, more: str) -> None:
+    async with here(Runs(), Says(ruling)) as team:
+        await team.call(text="hello")
+        (asked,) = (await team.world()).approvals.values()
+    assert asked.question == f"Does it count?{more}"
+
+
 async def test_a_person_sees_what_they_say_yes_to_and_nothing_of_it_is_obeyed() -> None:
     text = "first\x1b[2J\nsecond \u202e" + "x" * 10_000
     async with here(Say(), Says(ASK)) as team:

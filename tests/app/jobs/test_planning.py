@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.jobs.planning import plan_of, setup_of
+from greenroom.abilities.checks.changed import Changed
+from greenroom.app.checks.base_look import BaseLook
+from greenroom.app.checks.folder import FolderLook
+from greenroom.app.jobs.planning import plan_of, setup_of, without_own
 from greenroom.app.jobs.preparing import Setup
 
 LINE = '[workspace]\nsetup = "uv sync"\nseconds = "5m"\nlend = [".deps"]\n'
@@ -69,3 +72,30 @@ def test_where_the_root_has_no_test_the_projects_below_it_have(root: Path) -> No
     }
     brought(root, CHECK)
     assert [one.name for one in plan_of(root, walls=True).run] == ["unit"], "somebody has said what counts"
+
+
+PROJECT = "[tool.pytest.ini_options]\n"
+
+
+def test_what_came_into_the_folder_with_the_work_is_no_judge_of_it(root: Path) -> None:
+    (root / "pyproject.toml").write_text(PROJECT)
+    (root / "test_a.py").write_text("def test_a(): ...\n")
+    plan = plan_of(root, walls=True)
+    assert [one.name for one in plan.run] == ["pytest"]
+    new = [Changed(path=name, after=b"") for name in ("pyproject.toml", "test_a.py")]
+    left = without_own(plan, root, BaseLook(FolderLook(root), new))
+    assert (left.run, left.open) == ((), ())
+    assert left.left[-1] == "'pytest' was not run: it came with the work, which it cannot prove."
+
+
+def test_what_was_there_before_and_what_a_person_wants_are_its_judges_still(root: Path) -> None:
+    (root / "pyproject.toml").write_text(PROJECT)
+    (root / "Makefile").write_text("check:\n\ttrue\n")
+    own(root, '[checks.unit]\nrun = "make check"\n')
+    changes = [
+        Changed(path="pyproject.toml", before=PROJECT.encode(), after=b""),
+        Changed(path="Makefile", after=b"check:\n\ttrue\n"),
+    ]
+    plan = plan_of(root, walls=True)
+    assert without_own(plan, root, BaseLook(FolderLook(root), changes)) == plan
+    assert {one.name for one in plan.run} >= {"unit", "pytest"}

@@ -66,7 +66,8 @@ CODE_TOO: Final = (".js", ".ts", ".rs", ".vue", ".java", ".cs", ".rb", ".php", "
 SITES: Final = (".com", ".org", ".net", ".io", ".dev", ".cn", ".de")
 A_TEST: Final = r"`?(?:[\w./-]{1,200}::)?(?:\w{1,100}::)?(test_\w{1,100})(?:\(\))?`?"
 BY_NAME: Final = re.compile(
-    rf"\b(?:tests?|test cases?) {A_TEST}(?![.\w])|(?<!\w){A_TEST} (?:(?:now|also|still) )?(?:pass(?:es|ed)?|is green)\b"
+    rf"\b(?:tests?|test cases?) {A_TEST}(?![.\w])"
+    rf"|(?<!\w){A_TEST} (?:(?:in|of|from) `?[\w./-]{{1,200}}`? )?(?:(?:now|also|still) )?(?:pass(?:es|ed)?|is green)\b"
     rf"|测试(?:用例)? ?{A_TEST}(?![.\w])|(?<!\w){A_TEST} ?(?:已|现在|也)?通过",
     re.IGNORECASE,
 )
@@ -80,6 +81,7 @@ ALL_PASS: Final = re.compile(
     r"|测试(?:用例)?(?:全部|均|都)已?通过",
     re.IGNORECASE,
 )
+TESTS: Final = re.compile(r"\b(?:tests?|suite)\b|测试", re.IGNORECASE)
 NUMBER: Final = re.compile(
     r"\b(\d{1,7})(?:\s*/\s*\d+)?\s+(?:\w+\s+){0,2}?(?:tests?|checks?)\s+(?:are\s+|now\s+|all\s+|have\s+)*pass(?:es|ed|ing)?\b"
     r"|\b(\d{1,7}) passed\b(?! (?:to|by|as|through|into|on)\b)"
@@ -110,12 +112,14 @@ class Facts:
 
     `passed` counts the tests that passed in the checks that count, None if there is no clean receipt; `counted` says
     that these are all, for not every runner counts. `added` are those that the base had not, None if nobody counts.
+    What is not `tested` was judged by checks of which none runs tests.
     """
 
     exists: Callable[[str], bool]
     passed: int | None = None
     counted: bool = True
     added: int | None = None
+    tested: bool = True
 
 
 def unproven(text: str, facts: Facts) -> tuple[str, ...]:
@@ -230,6 +234,9 @@ def _passing(said: str, facts: Facts) -> Iterator[str]:
     every = ALL_PASS.search(said)
     if every is not None and facts.passed is None and not is_open(said, every.start(), every.end()):
         yield "It says that all tests pass, and no clean run of the checks on this tree proves it."
+        return
+    if every is not None and not facts.tested and TESTS.search(every[0]) and not is_open(said, *every.span()):
+        yield "It says that all tests pass, and none of the checks runs tests."
         return
     for match in NUMBER.finditer(said):
         number = int(next(one for one in match.groups() if one is not None))

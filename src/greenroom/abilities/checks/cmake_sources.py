@@ -7,7 +7,6 @@ compares the rest.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Final
 
 from greenroom.abilities.checks.judge_names import is_test
@@ -30,17 +29,16 @@ ODD: Final = frozenset('#"[')
 
 
 def without_new_sources(before: str, after: str) -> str:
-    """The new text, with sources that were only added taken out again."""
+    """The new text, with sources that were only added taken out again. It is compared with the old one: a target that
+    stands there twice is the same only if each is what the last of them was."""
     old = {_key(one): one for one in BUILDS.finditer(before)}
-    times = Counter(map(_key, BUILDS.finditer(before)))
-    times.update(_key(one) for one in BUILDS.finditer(after))
     judges = _tested(before) | _tested(after)
 
     def as_it_was(new: re.Match[str]) -> str:
         known = old.get(_key(new))
         if known is not None and not ODD.isdisjoint(known[3] + new[3]):
             return new[0]
-        if known is None or times[_key(new)] != 2 or new[2] in judges or LIKE_A_TEST.search(new[2]):
+        if known is None or new[2] in judges or LIKE_A_TEST.search(new[2]):
             return new[0]
         return known[0] if _only_more(known[3].split(), new[3].split()) else new[0]
 

@@ -7,11 +7,11 @@ import os
 from typing import Final
 
 from greenroom.adapters.git.applying import ground_of
-from greenroom.adapters.git.blobs import contents_of, keep
+from greenroom.adapters.git.blobs import keep
 from greenroom.adapters.git.house import House
-from greenroom.adapters.git.journal import papers
-from greenroom.adapters.git.names import OURS, unquoted
-from greenroom.adapters.git.refs import under, value_of
+from greenroom.adapters.git.journal import Paper, papers
+from greenroom.adapters.git.names import unquoted
+from greenroom.adapters.git.refs import WHOLE, is_here, value_of
 from greenroom.adapters.git.seeding import joined
 from greenroom.adapters.git.snapshots import commit_tree
 from greenroom.adapters.git.states import State
@@ -33,18 +33,36 @@ class Origin:
     boundary: bool = False
 
 
+@record
+class Spot:
+    """A line of a file that has this content."""
+
+    path: str
+    line: int
+    content: bytes
+
+
+@record
+class Work:
+    """What was done from one commit to another, and the line that may be of it."""
+
+    base: str
+    tip: str
+    spot: Spot
+
+
 async def blame(house: House, path: str, line: int) -> Blamed | None:
     """The line's commit, and the step behind it."""
     state, content = await asyncio.to_thread(ground_of(house).look, path)
     lines = content.removesuffix(b"\n").split(b"\n") if content else []
     if why := _why_none(house, path, state, content) or _too_far(path, line, len(lines)):
         raise WorkspaceFault("name", why)
-    text = lines[line - 1].rstrip(b"\r")
-    head = await value_of(house, "HEAD")
-    found = await _in_history(house, path, line, state, head)
-    told = Blamed(commit=found.commit if found else "", text=text.decode(errors="replace"))
-    for base, tip, name in await _works(house, path, found):
-        origin = await _in_work(house, base, tip, name, text, line)
+    here = Spot(path=path, line=line, content=content)
+    found = await _in_history(house, here)
+    text = lines[line - 1].rstrip(b"\r").decode(errors="replace")
+    told = Blamed(commit=found.commit if found else "", text=text)
+    for work in await _works(house, here, state, found):
+        origin = await _in_work(house, work)
         if origin is not None:
             mark = mark_of(await _message(house, origin.commit))
             return Blamed(commit=told.commit, text=told.text, step=mark, recorded=origin.commit)
@@ -73,67 +91,73 @@ def _too_far(path: str, line: int, count: int) -> str:
     return f"There is no line {line} in {path!r}: it {has}."
 
 
-async def _in_history(house: House, path: str, line: int, state: State, head: str) -> Origin | None:
+async def _in_history(house: House, here: Spot) -> Origin | None:
     """The line's origin in the person's own commits; None for one that is in none yet."""
-    if not head:
-        return None
-    kept = await _as_committed(house, head, path, state)
+    head = await value_of(house, "HEAD")
+    return await _followed(house, head, here) if head else None
+
+
+async def _in_work(house: House, work: Work) -> Origin | None:
+    """The step that wrote the line; None if it was there before, or came later. Where it stands decides, and not how it
+    reads: an empty line and a bracket are everybody's."""
+    if not await value_of(house, work.tip):
+        return None  # somebody else's, or forgotten
+    found = await _followed(house, work.tip, work.spot, since=f"{work.base}..")
+    return None if found is None or found.boundary else found
+
+
+async def _followed(house: House, commit: str, spot: Spot, since: str = "") -> Origin | None:
+    """Where a line is from, followed from the file as it is now through this commit; None if it is not in that."""
+    now = await _on_top(house, commit, spot)
+    found = await _blamed(house, f"{since}{now}", spot.path, spot.line)
+    return None if found is None or found.commit == now else found
+
+
+async def _on_top(house: House, commit: str, spot: Spot) -> str:
+    """A commit that follows this one with the file as it is now, but for how its lines end: that git may have changed
+    on the way."""
+    last = await house.plain.tried("cat-file", "blob", f"{commit}:{spot.path}")
+    (blob,) = await keep(house, [spot.content if last.code else _ending_like(last.out, spot.content)])
     with house.temporary() as folder:
         git = house.on(house.repository.root, folder / "index")
-        await git.ask("read-tree", head)
-        await git.ask("update-index", "-z", "--add", "--index-info", stdin=joined([f"100644 {kept}\t{path}"]))
+        await git.ask("read-tree", commit)
+        await git.ask("update-index", "-z", "--add", "--index-info", stdin=joined([f"100644 {blob}\t{spot.path}"]))
         tree = await git.text("write-tree", "--missing-ok")
-    now = await commit_tree(house, tree, head, "now")
-    origin = await _blamed(house, now, path, line)
-    return None if origin is None or origin.commit == now else origin
+    return await commit_tree(house, tree, commit, "now")
 
 
-async def _as_committed(house: House, head: str, path: str, state: State) -> str:
-    """The file as a commit would have it: with the line ends that the last one has."""
-    last = await house.plain.tried("rev-parse", "--verify", "--quiet", f"{head}:{path}")
-    if last.code:
-        return state.blob
-    both = await contents_of(house, (blob := last.out.decode().strip(), *await keep(house, [await _read(house, path)])))
-    now = both.get(state.blob, b"")
-    if b"\r\n" in both[blob] or b"\r\n" not in now:
-        return state.blob
-    return (await keep(house, [now.replace(b"\r\n", b"\n")]))[0]
+def _ending_like(other: bytes, content: bytes) -> bytes:
+    if b"\r\n" in other:
+        return content if b"\r\n" in content else content.replace(b"\n", b"\r\n")
+    return content.replace(b"\r\n", b"\n")
 
 
-async def _read(house: House, path: str) -> bytes:
-    return (await asyncio.to_thread(ground_of(house).look, path))[1]
-
-
-async def _works(house: House, path: str, found: Origin | None) -> list[tuple[str, str, str]]:
-    """Where to look for the step, best first: base, tip and the file's name there. A person may have committed work
-    themselves, which then has nothing in its message that leads to it."""
+async def _works(house: House, here: Spot, state: State, found: Origin | None) -> list[Work]:
+    """Where to look for the step, best first. A person may have committed work themselves, which then has nothing in
+    its message that leads to it."""
     if found is not None:
         told = trailers_of(await _message(house, found.commit))
-        if "base" in told and "tip" in told:
-            return [(told["base"], told["tip"], found.path)]
-    runs = {name.split("/")[2] for name, _, _ in await under(house, f"{OURS}/") if "/@applied/" in name}
-    every = [one for run in sorted(runs) for one in await papers(house, run) if one.state == "applied"]
-    mine = [one for one in reversed(every) if path in one.paths]
-    if found is not None:
-        mine = [one for one in mine if not await _is_older(house, found.commit, one.base)]
-    return [(one.base, one.tip, path) for one in mine]
+        if all(WHOLE.fullmatch(told.get(name, "")) for name in ("base", "tip")):  # anybody can have written it
+            content = await house.plain.ask("cat-file", "blob", f"{found.commit}:{found.path}")
+            spot = Spot(path=found.path, line=found.line, content=content)
+            return [Work(base=told["base"], tip=told["tip"], spot=spot)]
+    every = [one for one in reversed(await papers(house)) if one.state == "applied" and here.path in one.paths]
+    mine = [one for one in every if await _may_be_of(house, one, here.path, state, found)]
+    return [Work(base=one.base, tip=one.tip, spot=here) for one in mine]
+
+
+async def _may_be_of(house: House, paper: Paper, path: str, state: State, found: Origin | None) -> bool:
+    """Whether a line can be of this work: not if its commit was there before the work began. Work that is in what is
+    checked out has its lines there, unless a filter changed them; then the file has to be as the work left it."""
+    if found is not None and await _is_older(house, found.commit, paper.base):
+        return False
+    if not paper.commit or not await is_here(house, paper.commit):
+        return True
+    return found is None and any((one.path, one.after.blob) == (path, state.blob) for one in paper.changes)
 
 
 async def _is_older(house: House, commit: str, base: str) -> bool:
-    """Whether a commit was there before the work began: then it has nothing of it."""
     return (await house.refs.tried("merge-base", "--is-ancestor", commit, base)).code == 0
-
-
-async def _in_work(house: House, base: str, tip: str, path: str, text: bytes, line: int) -> Origin | None:
-    """The step that wrote a line like this one, nearest to where it stands now; None if the line was there before."""
-    said = await house.plain.tried("cat-file", "blob", f"{tip}:{path}")
-    if said.code:
-        return None
-    like = [number for number, one in enumerate(said.out.split(b"\n"), 1) if one.rstrip(b"\r") == text]
-    if not like:
-        return None
-    found = await _blamed(house, f"{base}..{tip}", path, min(like, key=lambda number: abs(number - line)))
-    return None if found is None or found.boundary else found
 
 
 async def _blamed(house: House, revision: str, path: str, line: int) -> Origin | None:

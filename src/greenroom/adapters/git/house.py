@@ -99,7 +99,8 @@ class House:
         calm = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "LC_ALL": "C.UTF-8"}
         told = {"PATH": PATH, **own, **calm}
         none = () if hooks else HOOKLESS
-        return Git(self._program, words=("--no-pager", *none), env=told, folder=str(self.repository.root))
+        words = ("--no-pager", *none)
+        return Git(self._program, words=words, env=told, folder=str(self.repository.root), outlived=hooks)
 
     @contextmanager
     def temporary(self) -> Iterator[Path]:

@@ -7,15 +7,16 @@ git keeps them; its first line says how it stands.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from greenroom.adapters.git.blobs import contents_of, keep
 from greenroom.adapters.git.house import House
-from greenroom.adapters.git.names import applied_id, applied_ref, applied_refs
+from greenroom.adapters.git.names import OURS, applied_id, applied_ref, applied_refs
 from greenroom.adapters.git.planning import Change
-from greenroom.adapters.git.refs import move, under, value_of
+from greenroom.adapters.git.refs import Ref, move, under, value_of
 from greenroom.adapters.git.snapshots import commit_tree
 from greenroom.adapters.git.trailers import message_of
 from greenroom.adapters.git.writing import Folder, Moves
@@ -24,6 +25,8 @@ from greenroom.core.ports.workspace import Applied, WorkspaceFault
 
 PAPER: Final = "paper"
 OPEN: Final = ("applying", "undoing")
+APPLIED: Final = "/@applied/"
+"""In the names of refs to papers."""
 
 
 @record
@@ -106,8 +109,15 @@ async def load(house: House, applied: str) -> Paper:
         raise WorkspaceFault(
             "name", f"Nothing was applied under the name {applied!r} in {str(house.repository.root)!r}."
         )
-    blob = await house.plain.text("rev-parse", "--verify", f"{commit}:{PAPER}")
-    return msgspec.convert(json.loads((await contents_of(house, [blob]))[blob]), Paper)
+    (paper,) = await _read(house, [commit])
+    return paper
+
+
+async def _read(house: House, commits: Sequence[str]) -> list[Paper]:
+    """All of them with one question: a repository may keep hundreds."""
+    names = [f"{one}:{PAPER}" for one in commits]
+    found = await contents_of(house, names)
+    return [msgspec.convert(json.loads(found[one]), Paper) for one in names]
 
 
 async def next_id(house: House, run: str) -> str:
@@ -115,10 +125,15 @@ async def next_id(house: House, run: str) -> str:
     return applied_id(run, 1 + max([_number(one) for one, _, _ in await under(house, applied_refs(run))], default=0))
 
 
-async def papers(house: House, run: str) -> list[Paper]:
-    """All that was applied of a run, the first first."""
-    names = [one for one, _, _ in await under(house, applied_refs(run))]
-    return [await load(house, applied_id(run, number)) for number in sorted(map(_number, names))]
+async def papers(house: House, run: str = "") -> list[Paper]:
+    """All that was applied of a run, the first first; without a name of all runs."""
+    return await papers_among(house, await under(house, applied_refs(run) if run else f"{OURS}/"))
+
+
+async def papers_among(house: House, refs: Iterable[Ref]) -> list[Paper]:
+    """What those of these refs lead to that are of something applied, run by run."""
+    some = sorted((name.split("/")[2], _number(name), commit) for name, commit, _ in refs if APPLIED in name)
+    return await _read(house, [commit for _, _, commit in some])
 
 
 async def unfinished(house: House) -> list[Paper]:
@@ -129,7 +144,7 @@ async def unfinished(house: House) -> list[Paper]:
 
 
 def _is_open(name: str, subject: str) -> bool:
-    return "/@applied/" in name and subject.partition(" ")[0] in OPEN
+    return APPLIED in name and subject.partition(" ")[0] in OPEN
 
 
 def _number(ref: str) -> int:

@@ -9,15 +9,19 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.locks import alone
 from greenroom.adapters.git.names import OURS
 from greenroom.core.ports.workspace import WorkspaceFault
 
-WHOLE: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\b")
-"""A name that begins with a full hash: what it leads to never changes."""
+Ref: TypeAlias = tuple[str, str, str]
+"""Name, commit, and that commit's first line."""
+
+WHOLE: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SETTLED: Final = re.compile(rf"(?:{WHOLE.pattern})\^?(?:\^\{{(?:commit|tree)\}})?")
+"""A full hash, and a way from it that we ask for: where that leads never changes. A branch's name may begin so too."""
 
 
 async def value_of(house: House, ref: str) -> str:
@@ -42,8 +46,8 @@ async def move(house: House, ref: str, new: str, old: str) -> None:
         await house.refs.ask("update-ref", "-m", "greenroom", ref, new, old or "0" * len(new))
 
 
-async def under(house: House, prefix: str) -> list[tuple[str, str, str]]:
-    """Name, commit and first line of each ref below this one, by name."""
+async def under(house: House, prefix: str) -> list[Ref]:
+    """Those below this one, by name."""
     said = await house.refs.ask("for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents:subject)", prefix)
     lines = os.fsdecode(said).rstrip("\n").split("\n") if said else []
     found = [line.split("\0") for line in lines]
@@ -75,7 +79,7 @@ async def _leads(house: House, name: str) -> str:
         return found
     said = await house.refs.tried("rev-parse", "--verify", "--quiet", name)
     found = said.out.decode().strip() if said.code == 0 else ""
-    if found and WHOLE.match(name):
+    if found and SETTLED.fullmatch(name):
         house.settled[name] = found
     return found
 

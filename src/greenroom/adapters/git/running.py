@@ -12,11 +12,13 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from greenroom.adapters.git.faults import fault_of, is_locked
 from greenroom.core.base.records import record
@@ -87,10 +89,14 @@ class Answer:
 
 
 class Git:
-    """One way to ask git: with these words first, in this environment, in this folder."""
+    """One way to ask git: with these words first, in this environment, in this folder. What it starts may be `outlived`
+    by what that starts: somebody's hooks, with programs that stay."""
 
-    def __init__(self, program: str, *, words: Sequence[str], env: Mapping[str, str], folder: str = "/") -> None:
+    def __init__(
+        self, program: str, *, words: Sequence[str], env: Mapping[str, str], folder: str = "/", outlived: bool = False
+    ) -> None:
         self._program = program
+        self._outlived = outlived
         self._words = tuple(words)
         self._env = dict(env)
         self._folder = folder
@@ -98,7 +104,7 @@ class Git:
     def also(self, *words: str, env: Mapping[str, str] | None = None) -> Git:
         """The same with more words in front, and more in the environment."""
         more = {**self._env, **(env or {})}
-        return Git(self._program, words=(*self._words, *words), env=more, folder=self._folder)
+        return Git(self._program, words=(*self._words, *words), env=more, folder=self._folder, outlived=self._outlived)
 
     async def ask(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> bytes:
         """What it answers; a `WorkspaceFault` when it refuses. Another git that is at work is waited for a little."""
@@ -119,20 +125,23 @@ class Git:
         self, *words: str, stdin: bytes = b"", seconds: float = SECONDS, begun: Callable[[int], None] | None = None
     ) -> Answer:
         """What it answers, also when it refuses. Who wants to know its process is told when it has `begun`."""
-        process = await _whole(asyncio.ensure_future(self._begun(words)))
-        try:
-            if begun is not None:
-                begun(process.pid)
-            async with asyncio.timeout(seconds):
-                out, err = await process.communicate(stdin)
-        except TimeoutError:
-            why = f"'git {words[0]}' has not ended in {seconds:.0f} s, and was stopped. Look what keeps it."
-            raise WorkspaceFault("slow", why) from None
-        finally:
-            await _ended(process)
+        with _heard() if self._outlived else nullcontext() as heard:
+            process = await _whole(asyncio.ensure_future(self._begun(words, heard)))
+            try:
+                if begun is not None:
+                    begun(process.pid)
+                async with asyncio.timeout(seconds):
+                    out, err = await process.communicate(stdin)
+            except TimeoutError:
+                why = f"'git {words[0]}' has not ended in {seconds:.0f} s, and was stopped. Look what keeps it."
+                raise WorkspaceFault("slow", why) from None
+            finally:
+                await _ended(process)
+            if heard is not None:
+                out, err = heard.words()
         return Answer(code=process.returncode or 0, out=out, err=err.decode(errors="replace").strip())
 
-    async def _begun(self, words: Sequence[str]) -> asyncio.subprocess.Process:
+    async def _begun(self, words: Sequence[str], heard: _Heard | None) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE
         try:
             return await asyncio.create_subprocess_exec(
@@ -140,8 +149,8 @@ class Git:
                 *self._words,
                 *words,
                 stdin=pipe,
-                stdout=pipe,
-                stderr=pipe,
+                stdout=pipe if heard is None else heard.out,
+                stderr=pipe if heard is None else heard.err,
                 env=self._env,
                 cwd=self._folder,
                 start_new_session=True,
@@ -150,6 +159,26 @@ class Git:
             raise _gone(self._folder, self._program) from None
         except OSError as error:
             raise WorkspaceFault("git", f"{self._program!r} does not start: {error.strerror}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """Where git writes what others may hold open after it has ended: a pipe would be waited for as long."""
+
+    out: BinaryIO
+    err: BinaryIO
+
+    def words(self) -> tuple[bytes, bytes]:
+        """What was written by now."""
+        self.out.seek(0)
+        self.err.seek(0)
+        return self.out.read(), self.err.read()
+
+
+@contextmanager
+def _heard() -> Iterator[_Heard]:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        yield _Heard(out, err)
 
 
 def hardened(program: str, *, env: Mapping[str, str], settings: Mapping[str, str], folder: str = "/") -> Git:

@@ -23,7 +23,7 @@ def what_changed(then: State, old: bytes, now: State, new: bytes) -> str:
     if now.kind != then.kind:
         return REPLACED
     if now.blob == then.blob:
-        return PERMITTED
+        return PERMITTED if now.runs != then.runs else EDITED  # and put back, between two looks
     if now.kind != "file" or b"\0" in old or b"\0" in new:
         return EDITED
     return f"{EDITED}, first in line {_first(old, new)}"

@@ -244,11 +244,21 @@ def _found(folder: Path, cache: Path, own: Path, home: str) -> Repository:
     if not root.is_dir():
         back = f"If it was moved, put it back, or a link in its place: ln -s WHERE-IT-IS {shlex.quote(str(folder))}"
         raise WorkspaceFault("name", f"There is no folder {str(folder)!r}. {back}")
-    key = own_repository(root, cache).key
-    there = cache / key if (cache / key / OWN).is_dir() else own / key
+    there = _beside(root, cache, own)
     with told(str(there)):
         there.mkdir(parents=True, exist_ok=True, mode=0o700)
     return own_repository(root, there)
+
+
+def is_known(folder: Path, cache: Path, own: Path, *, home: Path | None = None) -> bool:
+    """Whether a folder is in a repository, or has one of ours; nothing is made by asking."""
+    return repository_of(folder, home=home) is not None or (_beside(folder.resolve(), cache, own) / OWN).is_dir()
+
+
+def _beside(root: Path, cache: Path, own: Path) -> Path:
+    """Where what we keep of a folder in no repository is, or will be."""
+    key = own_repository(root, cache).key
+    return cache / key if (cache / key / OWN).is_dir() else own / key
 
 
 def own_repository(root: Path, folder: Path) -> Repository:

@@ -9,12 +9,12 @@ import os
 import posixpath
 import shutil
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.git import viewing
+from greenroom.adapters.git import littering, viewing
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.locks import alone
 from greenroom.adapters.git.names import thread_ref
@@ -22,7 +22,7 @@ from greenroom.adapters.git.refs import move, tree_of, value_of
 from greenroom.adapters.git.running import Git
 from greenroom.adapters.git.seeding import listing, look_again
 from greenroom.adapters.git.snapshots import commit_tree
-from greenroom.adapters.git.staging import stage
+from greenroom.adapters.git.staging import Named, stage
 from greenroom.adapters.git.trailers import mark_of, marked
 from greenroom.core.base.records import record
 from greenroom.core.ports.sandbox import Shown
@@ -130,7 +130,7 @@ class GitWorktree:
         if self._sparse:
             await look_again(git, Path(self.folder), await listing(git))
         try:
-            return await stage(git, Path(self.folder), whole=not self._sparse, ignored=self._is_stand_in)
+            return await stage(git, Path(self.folder), whole=not self._sparse, ignored=self._nobodys())
         except WorkspaceFault as fault:
             if self._sparse or fault.reason not in ("git", "repository"):
                 raise
@@ -140,7 +140,27 @@ class GitWorktree:
         """The same with an index made anew: it was broken, or git has thrown away what nothing led to any more."""
         self._forget()
         await git.ask("read-tree", await self.tip())
-        return await stage(git, Path(self.folder), whole=not self._sparse, ignored=self._is_stand_in)
+        return await stage(git, Path(self.folder), whole=not self._sparse, ignored=self._nobodys())
+
+    async def settle(self) -> tuple[str, ...]:
+        """Put back what is not as in its newest commit, and pass over what came."""
+        async with self._looking() as git:
+            staged = await self._staged(git)
+            return littering.pass_over(
+                self._place, await littering.put_back(self._house, git, await self.tip(), staged.tree)
+            )
+
+    async def pass_over(self, names: Iterable[str]) -> None:
+        """Let these be nobody's work."""
+        littering.pass_over(self._place, names)
+
+    async def passed_over(self) -> tuple[str, ...]:
+        """What is nobody's work."""
+        return littering.litter(self._place)
+
+    def _nobodys(self) -> Named:
+        litter = frozenset(littering.litter(self._place))
+        return lambda path: self._is_stand_in(path) or bool(litter and littering.is_litter(litter, path))
 
     def _is_stand_in(self, path: str) -> bool:
         """Whether it is what walls stand on while commands run, which a kill leaves there: it is nobody's work, and it

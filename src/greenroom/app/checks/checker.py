@@ -12,6 +12,7 @@ import msgspec
 from greenroom.abilities.checks.comparing import compared, entry
 from greenroom.abilities.checks.excerpts import excerpt
 from greenroom.abilities.checks.finding.found import meant
+from greenroom.abilities.checks.finding.python import is_pytest
 from greenroom.abilities.checks.looking import Look
 from greenroom.app.checks.running import run_once, unable
 from greenroom.core.base.errors import WorldFault
@@ -32,8 +33,8 @@ LONG: Final = 300.0
 """Seconds: a check that takes longer is not run again."""
 
 NO_REPORT: Final = (
-    "On the base it made a report of its tests, and now it makes none: what ran is not what ran then, or was ended "
-    "before it was over."
+    "There is no report of its tests, which pytest makes: something else ran in its place, or it was ended before it "
+    "was over."
 )
 PLAIN: Final = re.compile(r"[\w./=\- ]*\bpytest\b[\w./=\- ]*")
 """A line that is only pytest and its arguments: ids can be added to it."""
@@ -84,9 +85,12 @@ class ProjectChecks:
 
     def instead(self, checks: Sequence[Check]) -> ProjectChecks:
         """Other checks in the same place, which were not there on the base: nothing had failed, so all that fails is
-        new."""
+        new. What is pytest has to make its report."""
         nothing = {
-            one.name: Ran(check=one.name, digest=one.digest, kind=one.kind, outcome="passed", exit=0) for one in checks
+            one.name: Ran(
+                check=one.name, digest=one.digest, kind=one.kind, outcome="passed", exit=0, exact=is_pytest(one)
+            )
+            for one in checks
         }
         return ProjectChecks(
             checks, self._commands, self._tree, look=self._look, base=nothing, fresh=self._fresh, unable=self._unable

@@ -21,6 +21,9 @@ DELIVER: Final = "deliver"
 """The house's own steps, in which checks run that count. What an agent runs by itself tells it how it stands, no more:
 it may have put something there that makes them pass and that nobody is given."""
 
+FIRST_CHECKS: Final = "first_checks"
+"""Where a delivery has the checks of the work's own that a person is asked about."""
+
 VERDICT: Final = "verdict"
 """Where the result of `deliver` says what was proven."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from greenroom.abilities.checks.claims import Facts, unproven
+from greenroom.abilities.checks.finding.python import is_pytest
 from greenroom.abilities.checks.ids_of_tests import is_named
 from greenroom.abilities.checks.meddling import Meddled
 from greenroom.abilities.checks.syntax import SyntaxFault
@@ -87,7 +88,7 @@ def verdict(
     counting = tuple(one for check in needed for one in _last(every, check.name, delivered.tree))
     base = base_report(steps)
     missing = [*_missing(needed, every, counting, delivered.tree), *_from_nothing(needed, counting, base), *left]
-    missing += [*(_unjudged(delivered) if not needed else ()), *(_untested(counting) if delivered.own else ())]
+    missing += [*(_unjudged(delivered) if not needed else ()), *(_untested(needed, counting) if delivered.own else ())]
     missing += [*delivered.left_out, *delivered.elsewhere, *(str(fault) for fault in delivered.broken)]
     judges, may = _judges(counting, base, delivered), delivered.tests_may_change
     changed, lost = judges.changed, judges.lost
@@ -136,10 +137,13 @@ def _unjudged(delivered: Delivered) -> tuple[str, ...]:
     return delivered.unconfirmed or ("No check was run: none is set up for this project, or none could be run.",)
 
 
-def _untested(counting: Sequence[Receipt]) -> Iterator[str]:
-    """Checks that the work has set up itself and that name no test: that they end well says nothing of what it does."""
-    if all(one.outcome == "clean" for one in counting) and not any(one.checked.passed for one in counting):
-        yield "What the work has set up as its checks names no test that passes: by itself that proves nothing."
+def _untested(needed: Sequence[Check], counting: Sequence[Receipt]) -> Iterator[str]:
+    """Checks that the work has set up itself and that report no test: that they end well says nothing of what it does,
+    and neither does what they print."""
+    reporting = {one.name for one in needed if is_pytest(one)}
+    passed = any(one.checked.passed for one in counting if one.check in reporting)
+    if counting and all(one.outcome == "clean" for one in counting) and not passed:
+        yield "What the work has set up as its checks reports no test that passes: by itself that proves nothing."
 
 
 def _never(name: str, some: Sequence[Receipt], tree: str) -> str:
@@ -340,8 +344,9 @@ def _own(delivered: Delivered) -> Iterator[str]:
 
 def _known(facts: Facts, counting: Sequence[Receipt], base: Report | None) -> Facts:
     """What the checks add to it, which have run and are clean."""
-    passed = sum(one.checked.passed for one in counting if one.checked.kind == "test")
-    return evolve(facts, passed=passed, counted=_counts(counting), added=_added(counting, base))
+    tests = [one.checked for one in counting if one.checked.kind == "test"]
+    passed = sum(one.passed for one in tests)
+    return evolve(facts, passed=passed, counted=_counts(counting), added=_added(counting, base), tested=bool(tests))
 
 
 def _counts(counting: Sequence[Receipt]) -> bool:

@@ -92,7 +92,8 @@ class Guarded:
         digest = digest_of(step.work.executor, given)
         if own.verdict != "allow" and _strictness(own) >= _strictness(ruling):
             # The tool itself asks a person: nobody is asked twice about one call, and the answer is for this very one.
-            return evolve(own, digest=digest, question=f"{own.question}\n{found.why}" if found else own.question)
+            more = (_as_well(ruled, targets), found.why if found else "")
+            return evolve(own, digest=digest, question="\n".join(filter(None, (own.question, *more))))
         asked = with_what(targets, given) if ruling.verdict == "ask" else ""
         question = f"{wish(step)} {ruling.why}".strip() + asked
         question += of_command(step, targets, question) if ruling.verdict == "ask" else ""
@@ -176,6 +177,12 @@ class Guarded:
 
 def _strictness(said: Ruling | Terms) -> int:
     return STRICTNESS.index(said.verdict)
+
+
+def _as_well(ruling: Ruling, targets: Sequence[Target]) -> str:
+    """What a yes to a tool's own question means besides, where somebody would be asked about its commands anyway."""
+    runs = ruling.verdict == "ask" and any(one.kind == "command" for one in targets)
+    return f"A yes also lets it run on this machine: {ruling.why}" if runs else ""
 
 
 def principals(world: World, step: Step) -> Principals:

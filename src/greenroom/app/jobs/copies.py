@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.git.finding import repository_of
 from greenroom.adapters.git.standing import GitWorktrees
-from greenroom.app.jobs.place import cache, workspace
+from greenroom.adapters.git.workspaces import is_known
+from greenroom.app.jobs.place import OWN, cache, workspace
 from greenroom.app.jobs.report import WHY, one_line
+from greenroom.app.settings.home import home_folder
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import Clashes, Kept, WorkspaceFault
+from greenroom.core.ports.workspace import SCRATCH, Clashes, Kept, WorkspaceFault
 from greenroom.core.ports.worktrees import Standing, Worktrees
 
 NO_WAY_BACK: Final = "what was applied cannot be undone any more"
@@ -41,24 +42,26 @@ class Trace:
     kept: Kept
 
 
-async def traces(roots: Iterable[str]) -> list[Trace]:
-    """Those in these repositories; one that is gone has none."""
-    standing = {one.run for one in await copies().list()}
+async def traces(roots: Iterable[str], standing: Iterable[Standing]) -> list[Trace]:
+    """Those in these repositories, where these copies are standing; one that is gone has none."""
+    copied = {one.run for one in standing}
     found = list[Trace]()
     for root in dict.fromkeys(roots):
         try:
             theirs = await workspace(Path(root))
-            found += [Trace(root=theirs.root, kept=one) for one in await theirs.kept() if one.run not in standing]
+            found += [Trace(root=theirs.root, kept=one) for one in await theirs.kept() if one.run not in copied]
         except WorkspaceFault:
             continue
     return list({(one.root, one.kept.run): one for one in found}.values())
 
 
-async def uncopied(root: Path) -> list[Trace]:
-    """Work that the repository of a folder keeps, and that nobody has; a folder in none is only looked at."""
-    if repository_of(root, home=Path.home()) is None:
+async def uncopied(root: Path, standing: Iterable[Standing]) -> list[Trace]:
+    """Work that is kept for a folder, that nobody has, and that is in none of these copies. By looking, nothing is made
+    for a folder that is in no repository."""
+    if not is_known(root, cache(), home_folder() / OWN, home=Path.home()):
         return []
-    return [one for one in await traces([str(root)]) if one.kept.unapplied]
+    working = [one for one in standing if one.thread != SCRATCH]
+    return [one for one in await traces([str(root)], working) if one.kept.unapplied]
 
 
 async def wipe(trace: Trace, *, discard: bool) -> bool:

@@ -140,24 +140,33 @@ class Deliver(CardedTool):
     async def run(self, bench: Bench) -> Outcome:
         """Record what there is, and judge it: by the checks of the project, or where it had none by those that the work
         has set up, if a person has said so."""
-        if first_checks.asked_in(bench.step):
-            return first_checks.answered()
         steps = await self._history(bench.world.team.team_id)
         stopped = await self._quiet()
         made = await self._place.worktree.commit(mark(bench))
-        first = await self._first(bench.step, steps)
+        first = await self._first(bench.step, steps, made.tree)
+        if first_checks.asked_in(bench.step):
+            return await self._agreed(bench, made, first)
         judge = self._by(first.checks) if first.agreed else self
         return await judge.judgement(bench, steps, made, stopped, first)
 
-    async def _first(self, step: Step, steps: Sequence[Step]) -> FirstChecks:
-        """What the work has set up, where the project had nothing that could be run."""
-        place = self._place
-        if self._plan.run or self._plan.left or not await place.changes():
+    async def _agreed(self, bench: Bench, made: Recorded, first: FirstChecks) -> Outcome:
+        """A person has said yes. This is the one step in which checks of the work are run: the policy has ruled on it,
+        and it is about this tree."""
+        if not first.are_asked_in(bench.step):
+            return Outcome(result={"output": first_checks.OTHER, **_recorded(made)})
+        report = await self._by(first.checks).ran((), bench)
+        result = {"output": first_checks.COUNTS, REPORT: as_data(report), **_recorded(made)}
+        return Outcome(result=result, blobs=report.blobs)
+
+    async def _first(self, step: Step, steps: Sequence[Step], tree: str) -> FirstChecks:
+        """What the work has set up, where the project had nothing that could be run and nobody has declined any."""
+        place, plan = self._place, self._plan
+        if plan.run or plan.left or plan.declined or not await place.changes():
             return first_checks.NONE
         paths = await place.workspace.paths(await place.worktree.tip())
         folder, within = Path(place.worktree.folder), place.snapshot.within
         look = await asyncio.to_thread(DeliveredLook, folder, paths, within=within, lent=place.lent)
-        return await asyncio.to_thread(first_checks.set_up_in, look, self._plan.declined, step, steps)
+        return await asyncio.to_thread(first_checks.set_up_in, look, tree, step, steps)
 
     def _by(self, checks: Sequence[Check]) -> Deliver:
         """The same with these for judges."""
@@ -181,10 +190,9 @@ class Deliver(CardedTool):
         worktree, tree = self._place.worktree, made.tree
         looked = await worktree.look()
         changes = await self._place.changes()
-        delivered = await self._delivered(said, tree, changes, base_report(steps))
+        delivered = await self._delivered(said, tree, changes, base_report(steps), first)
         may = wanted_in(steps).tests_may_change
         delivered = evolve(delivered, left_out=left_behind(looked.left_out), tests_may_change=may)
-        delivered = first_checks.beside(delivered, first, bench.world.team.team_id)
         judged = await self._judged(delivered, changes, steps, bench)
         found = with_remarks(judged.found, stopped)
         if never := await never_ran(said, found.receipts, self._blob):
@@ -193,7 +201,7 @@ class Deliver(CardedTool):
             found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
         after = self._after(bench.step, judged, found, steps, first)
         return Outcome(
-            result={**_result(found, judged, tree), **({COMMIT: made.commit} if made.commit else {})},
+            result={**_result(found, judged), **_recorded(made)},
             intents=() if told_meanwhile(bench.world, bench.step) else (after,),
             blobs=tuple(blob for one in (judged.report, judged.restored) if one is not None for blob in one.blobs),
         )
@@ -201,21 +209,23 @@ class Deliver(CardedTool):
     def _after(
         self, step: Step, judged: Judged, found: Verdict, steps: Sequence[Step], first: FirstChecks
     ) -> Consequence:
-        """What comes next. A person is asked about checks of the work when it can be judged by them."""
+        """What comes next. A person is asked about checks of the work when it can be judged by them: not while there is
+        something that no yes would excuse."""
         delivered = judged.delivered
-        if first.open and not delivered.broken and not delivered.left_out:
-            return first_checks.asking(step, delivered.says, first, delivered.set_up)
+        if first.open and not delivered.broken and not delivered.left_out and not found.changed:
+            return first_checks.asking(step, delivered, first)
         return follows(step, delivered, found, first_checks.without_questions(steps))
 
     async def _judged(
         self, delivered: Delivered, changes: Sequence[str], history: Sequence[Step], bench: Bench
     ) -> Judged:
-        """What holds of it. Checks that an earlier delivery ran on the same tree are not run again."""
+        """What holds of it. Checks that an earlier delivery ran on the same tree are not run again, and those of the
+        work's own only where a person was asked."""
         steps, report, restored = list(history), None, None
         found = self._verdict(steps, delivered)
         if not changes:
             return Judged(found=as_it_was(found, steps, delivered), delivered=delivered)
-        unrun = _unrun(self._plan.run, found)
+        unrun = not self._own and _unrun(self._plan.run, found)
         if unrun or delivered.tree not in self._seen:
             report = await self._on_a_fresh_copy(delivered.tree, changes, bench, run=unrun)
         if report is not None:
@@ -248,7 +258,7 @@ class Deliver(CardedTool):
         self, found: Verdict, delivered: Delivered, changes: Sequence[str], steps: Sequence[Step], bench: Bench
     ) -> tuple[Verdict, Report | None]:
         """What holds when judges, or tests that were added, are as they were; asked once for one tree."""
-        if self._own and not found.changed:
+        if self._own:
             return found, None  # there are no old ones
         known, tests = _known(steps, delivered.tree), await self._test_files(changes, steps, found)
         if found.changed:
@@ -267,7 +277,7 @@ class Deliver(CardedTool):
         has to hold: it is the first that does not, or the last."""
         restored: Report | None = None
         for paths in ways:
-            restored = await self._ran(paths, bench)
+            restored = await self.ran(paths, bench)
             if self._held(delivered, restored, steps).changed:
                 break
         return restored
@@ -281,7 +291,7 @@ class Deliver(CardedTool):
         """What the old tests say by themselves: a test file that is only added runs beside them, and may put something
         in the place of what they test."""
         checks = tuple(one.name for one in self._plan.run if one.kind == "test")
-        return await self._ran(tests, bench, only=checks) if checks else None
+        return await self.ran(tests, bench, only=checks) if checks else None
 
     async def _test_files(self, changes: Sequence[str], steps: Sequence[Step], found: Verdict) -> list[str]:
         """Those of the changed files that hold tests: by their names, or because some ran, on the base or now."""
@@ -293,7 +303,7 @@ class Deliver(CardedTool):
     def _verdict(self, steps: Sequence[Step], delivered: Delivered) -> Verdict:
         return verdict(self._plan.run, steps, delivered, left=(*self._plan.left, *delivered.unfollowed))
 
-    async def _ran(self, paths: Sequence[str], bench: Bench, *, only: Sequence[str] = ()) -> Report:
+    async def ran(self, paths: Sequence[str], bench: Bench, *, only: Sequence[str] = ()) -> Report:
         """All checks, or these, on a fresh copy, with these files put back."""
         async with self._judges(paths, bench) as checker:
             report = await checker.run(only, bench)
@@ -307,27 +317,31 @@ class Deliver(CardedTool):
         async with self._judges(paths, bench) as checker:
             return in_two_copies(report, await checker.run(flaky, bench))
 
-    async def _delivered(self, said: str, tree: str, changes: Sequence[str], base: Report | None) -> Delivered:
+    async def _delivered(
+        self, said: str, tree: str, changes: Sequence[str], base: Report | None, first: FirstChecks
+    ) -> Delivered:
         every = await self._place.contents(changes)
         within = self._place.snapshot.within
+        now = FolderLook(Path(self._place.worktree.folder))
         if self._judging is None:  # it is of the base, and that stays as it is
-            look = BaseLook(FolderLook(Path(self._place.worktree.folder)), every)
-            self._judging = await asyncio.to_thread(closure, self._plan.run, look, within)
-        judging = self._judging
+            self._judging = await asyncio.to_thread(closure, self._plan.run, BaseLook(now, every), within)
+        own = await asyncio.to_thread(closure, first.checks, now, within)  # on the base they were not there
+        judging = (self._judging, own)
         known = await known_tests(self._plan.run, base.checks if base is not None else (), self._blob, within)
         paths = await self._place.workspace.paths(await self._place.worktree.tip())
-        return Delivered(
+        delivered = Delivered(
             tree=tree,
             meddled=(
                 *meddled(every, known.files),
                 *changed_inside(every, known.documented),
-                *run_by_checks(every, judging, known.files),
+                *(found for one in judging for found in run_by_checks(every, one, known.files)),
             ),
             deleted=deleted_tests(every, known.files),
-            unfollowed=(UNFOLLOWED,) if judging.cut else (),
+            unfollowed=(UNFOLLOWED,) if any(one.cut for one in judging) else (),
             says=said,
             facts=Facts(exists=among(paths)),
         )
+        return first_checks.beside(delivered, first, every, self._place.run)
 
 
 def _unrun(needed: Sequence[Check], found: Verdict) -> bool:
@@ -364,8 +378,12 @@ def _same_commands(restored: Report, base: Report | None) -> bool:
     return all(meant.get(one.check) == one.digest for one in restored.checks)
 
 
-def _result(found: Verdict, judged: Judged, tree: str) -> Data:
-    told: dict[str, object] = {"output": spoken(found), TREE: tree, VERDICT: as_kept(found)}
+def _recorded(made: Recorded) -> Data:
+    return {TREE: made.tree, **({COMMIT: made.commit} if made.commit else {})}
+
+
+def _result(found: Verdict, judged: Judged) -> Data:
+    told: dict[str, object] = {"output": spoken(found), VERDICT: as_kept(found)}
     if judged.report is not None:
         told[REPORT] = as_data(judged.report)
     if judged.restored is not None:

@@ -1,50 +1,62 @@
 """The first checks of a project, where the work itself has set them up: they judge it once a person says that they do.
 
-The question is a step of its own, which waits as every question does; the delivery behind it reads the answer in the
-log. Nothing else can make them judges.
+The question is a step of its own. It is about one tree: after a yes they run there and then, on that tree, and nowhere
+else; the delivery behind it reads in the log what came of it. Whatever is changed later is another tree, and nobody has
+said anything about that one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
 import msgspec
 
+from greenroom.abilities.checks.changed import Changed
 from greenroom.abilities.checks.finding.found import found
-from greenroom.abilities.checks.judge_names import ignores, in_part, is_set_up
+from greenroom.abilities.checks.finding.python import is_pytest
 from greenroom.abilities.checks.looking import Look
 from greenroom.abilities.checks.meddling import Meddled
+from greenroom.abilities.checks.shadowing import shadowed
 from greenroom.abilities.skills.talk.own import proving
-from greenroom.app.checks.receipts import DELIVER
+from greenroom.app.checks.receipts import DELIVER, FIRST_CHECKS
 from greenroom.app.checks.verdict import Delivered
+from greenroom.app.jobs.recording import TREE
 from greenroom.app.jobs.report import one_line
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.ports.checks import Check
-from greenroom.core.ports.executor import Outcome
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Step, Terms, Work
 
-ASKED: Final = "first_checks"
-"""Where a step has the checks that it asks about."""
-
 SET_UP: Final = "set_up"
 BEGAN: Final = "began"
-"""Where it has what else the work has set up, and the step after which the work was to be judged."""
+"""Where a step that asks has what else the work has set up, and the step after which the work was to be judged."""
 
 MOST: Final = 3
-"""How often a person is asked in one run: each time the work has set up something else."""
+"""How often a person is asked in one run: each time the work is another."""
+
+RECIPE: Final = 20
+"""Lines of what a check stands for that a person is shown."""
+
+PACKAGES: Final = frozenset({".venv", "venv", "node_modules"})
+"""Folders in which checks look for what is installed."""
 
 COUNTS: Final = "A person has said that these checks prove the work."
+AGAIN: Final = "You were asked before, and files were changed since: what you said then does not count for these."
+OTHER: Final = "The work is not what a person was asked about, so nothing was run."
 
 
 @record
 class FirstChecks:
-    """What the work has set up where there was nothing, and what a person has said to exactly that: None while nobody
-    has. `began` is the step after which the work was to be judged; `asked` counts the questions by now."""
+    """What the work has set up where there was nothing, and what a person has said to exactly that in this very tree:
+    None while nobody has. Checks that are `unfit` prove nothing where the work has set them up itself. `began` is the
+    step after which it was to be judged; `asked` counts the questions by now."""
 
     checks: tuple[Check, ...] = ()
+    unfit: tuple[Check, ...] = ()
+    tree: str = ""
     answer: bool | None = None
     began: str = ""
     asked: int = 0
@@ -59,20 +71,35 @@ class FirstChecks:
         """Whether a person is to be asked."""
         return bool(self.checks) and self.answer is None and self.asked < MOST
 
+    def are_asked_in(self, step: Step) -> bool:
+        """Whether a step asks about exactly these, in this very tree."""
+        digests = {one.digest for one in self.checks}
+        return _given(step).get(TREE) == self.tree and {one.digest for one in asked_in(step)} == digests
+
 
 NONE: Final = FirstChecks()
 
 
-def set_up_in(look: Look, declined: Collection[str], step: Step, history: Sequence[Step]) -> FirstChecks:
-    """Those that a project has now, and what was said to them. Those that a person has `declined` are none."""
-    checks = tuple(one for one in found(look) if one.digest not in declined)
-    digests = {one.digest for one in checks}
+def set_up_in(look: Look, tree: str, step: Step, history: Sequence[Step]) -> FirstChecks:
+    """Those that a project has now, and what was said to them. Only pytest says in a report which tests it ran: where
+    it is not among them, they may print whatever they like."""
+    checks = found(look)
+    if not any(map(is_pytest, checks)):
+        return FirstChecks(unfit=checks)
     asked = [one for one in history if asked_in(one)]
-    said = [one for one in asked if one.state in ("finished", "failed")]
-    same = [one for one in said if {each.digest for each in asked_in(one)} == digests]
-    began = next((str(_given(one).get(BEGAN, "")) for one in asked), str(step.cause or ""))
-    answer = same[-1].state == "finished" if same else None
-    return FirstChecks(checks=checks, answer=answer, began=began, asked=len(asked))
+    first = FirstChecks(checks=checks, tree=tree, began=str(step.cause or ""), asked=len(asked))
+    same = [(one, said) for one in asked if first.are_asked_in(one) and (said := _said(one, tree)) is not None]
+    if not same:
+        return first
+    last, answer = same[-1]
+    return evolve(first, answer=answer, began=str(_given(last).get(BEGAN, "")))
+
+
+def _said(step: Step, tree: str) -> bool | None:
+    """A no ends a step before it starts; a yes is one to what lay there when it ran."""
+    if step.state == "failed":
+        return False
+    return True if step.state == "finished" and (step.result or {}).get(TREE) == tree else None
 
 
 def asked_in(step: Step) -> tuple[Check, ...]:
@@ -82,7 +109,7 @@ def asked_in(step: Step) -> tuple[Check, ...]:
 
 def asked_with(given: Data) -> tuple[Check, ...]:
     """Those that stand in what a step was given. The house has written them there."""
-    held = given.get(ASKED)
+    held = given.get(FIRST_CHECKS)
     if held is None:
         return ()
     try:
@@ -97,62 +124,88 @@ def without_questions(history: Sequence[Step]) -> list[Step]:
     return [one for one in history if one.step_id not in led and not asked_in(one)]
 
 
-def asking(step: Step, said: str, first: FirstChecks, set_up: Sequence[str]) -> QueueSteps:
-    """The question, and behind it the delivery that reads the answer."""
+def asking(step: Step, delivered: Delivered, first: FirstChecks) -> QueueSteps:
+    """The question, and behind it the delivery that reads what came of it."""
     told = msgspec.json.decode(encode(first.checks))
-    given = {"said": "", ASKED: told, SET_UP: list(set_up), BEGAN: first.began}
+    again = (AGAIN,) if first.asked else ()
+    set_up = [*delivered.set_up, *(one.said for one in delivered.meddled), *again]
+    given = {"said": "", FIRST_CHECKS: told, TREE: first.tree, SET_UP: set_up, BEGAN: first.began}
     asks = Work(type="tool", executor=DELIVER, intention="Ask whether its checks count.", instruction_content=given)
-    return QueueSteps(agent_id=step.agent_id, works=(asks, proving(DELIVER, said)), place="next")
+    return QueueSteps(agent_id=step.agent_id, works=(asks, proving(DELIVER, delivered.says)), place="next")
 
 
 def terms_of(step: Step, run: str) -> Terms:
-    """A person says yes or no, to exactly these."""
+    """A person says yes or no, to exactly these and to exactly this tree. What is cut off is run again."""
     checks = asked_in(step)
-    lines = [f"{one.name}: {one.line}   ({one.why})" for one in checks]
     held = _given(step).get(SET_UP)
     more = list(map(str, held)) if isinstance(held, Sequence) else []
     question = "\n".join(
         (
             f"There were no checks here, and the work has set up its own ({', '.join(one.name for one in checks)}).",
-            *(f"  {one_line(one)}" for one in (*lines, *more)),
-            f"They run what it wrote itself: `greenroom diff {run}` shows it. Do they prove the work, if they pass?",
+            *(f"  {one_line(one)}" for check in checks for one in _shown(check)),
+            *(f"  {one_line(one)}" for one in more),
+            f"They run what it wrote itself: `greenroom diff {run}` shows it. A yes runs them on exactly these files.",
+            "Do they prove the work, if they pass?",
         )
     )
-    return Terms(effect="pure", verdict="ask", question=question)
+    return Terms(effect="keyed", verdict="ask", question=question)
 
 
-def answered() -> Outcome:
-    """Whoever comes here was allowed to: a no ends the step before it starts."""
-    return Outcome(result={"output": COUNTS})
+def _shown(check: Check) -> Iterator[str]:
+    """A check with what its line stands for."""
+    yield f"{check.name}: {check.line}   ({check.why})"
+    lines = check.means.splitlines()
+    yield from (f"  | {one}" for one in lines[:RECIPE])
+    if len(lines) > RECIPE:
+        yield f"  | and {len(lines) - RECIPE} more lines"
 
 
-def beside(delivered: Delivered, first: FirstChecks, run: str) -> Delivered:
-    """What is delivered, where the checks are the work's own. Then to set them up is no meddling; tests that were there
-    before, code of others and what takes the place of something are no part of that."""
-    if not first.checks:
+def beside(delivered: Delivered, first: FirstChecks, changes: Iterable[Changed], run: str) -> Delivered:
+    """What is delivered, where the checks are the work's own. Then files that it added to set them up are no meddling;
+    what a person had, and whatever takes the place of something that is installed, is no part of that."""
+    if not first.checks and not first.unfit:
         return delivered
-    own = [one for one in delivered.meddled if one.kind == "command" or _sets_up(one)]
+    new = [one.path for one in changes if one.before is None]
+    own = [one for one in delivered.meddled if _sets_up(one, new)] if first.checks else []
+    rest = [one for one in delivered.meddled if one not in own]
+    rest += [_installed(one) for one in new if _packages(one)]
     return evolve(
         delivered,
-        meddled=tuple(one for one in delivered.meddled if one not in own),
+        meddled=tuple(rest),
         set_up=tuple(dict.fromkeys(one.said for one in own)),
         own=first.agreed,
-        unconfirmed=() if first.agreed else (_unconfirmed(first, run),),
+        unconfirmed=() if first.agreed else (_unconfirmed(first, run, alone=not rest),),
     )
 
 
-def _unconfirmed(first: FirstChecks, run: str) -> str:
-    """What keeps the work from being proven while nobody has agreed to them, and what to do."""
-    named = ", ".join(f"{one.name}: `{one.line}`" for one in first.checks)
+def _sets_up(one: Meddled, new: Collection[str]) -> bool:
+    return one.path in new and not shadowed(one.path)
+
+
+def _packages(path: str) -> bool:
+    return not PACKAGES.isdisjoint(PurePosixPath(path.lower()).parts)
+
+
+def _installed(path: str) -> Meddled:
+    return Meddled(kind="set-up", path=path, said=f"{path}, which takes the place of what is installed, was added.")
+
+
+def _unconfirmed(first: FirstChecks, run: str, *, alone: bool) -> str:
+    """What keeps the work from being proven while nobody has agreed to them, and what to do. `alone` says that nothing
+    else was changed that judges it."""
+    named = ", ".join(f"{one.name}: `{one.line}`" for one in first.checks or first.unfit)
+    told = f"The work has set up its checks itself ({named})"
     if first.open:
-        return f"The work has set up its checks itself ({named}): they count once a person says so."
-    again = f" To be asked again: `greenroom rewind {run} --to {first.began}`." if first.began else ""
-    return f"The work has set up its checks itself ({named}), and nobody has agreed to them: they did not run.{again}"
-
-
-def _sets_up(one: Meddled) -> bool:
-    parts = (is_set_up(one.path), bool(in_part(one.path)), ignores(one.path))
-    return one.kind == "set-up" and any(parts)
+        return (
+            f"{told}: they count once a person says so{'' if alone else ', who is asked when nothing else is changed'}."
+        )
+    if first.answer is False:
+        again = f" To be asked again: `greenroom rewind {run} --to {first.began}`." if first.began else ""
+        return f"{told}, and nobody has agreed to them: they did not run.{again}"
+    taken = f"Look at it (`greenroom diff {run}`): once you have taken it over they are the project's own."
+    if first.unfit:
+        return f"{told}, and none of them is pytest, which reports what it ran: others prove nothing here. {taken}"
+    return f"{told}, and has changed after each of {MOST} questions: nobody is asked again. {taken}"
 
 
 def _given(step: Step) -> Data:

@@ -60,6 +60,7 @@ def judges(place: Place, checker: ProjectChecks, setup: Setup, hands: Callable[[
         made: Hands | None = None
         try:
             worktree = await place.workspace.open(run, SCRATCH, commit)
+            await worktree.pass_over(await place.worktree.passed_over())
             beside, caught = await place.beside(worktree), _Caught()
             made = hands(caught.copied(beside))
             ready = await _prepared(setup, worktree, caught.commands, witness) if setup.runs else Ready(worktree.tree)

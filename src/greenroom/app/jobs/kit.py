@@ -18,10 +18,11 @@ from greenroom.app.checks.receipts import base_report
 from greenroom.app.hands.copied import Copied, Quiet
 from greenroom.app.hands.hands import Hands
 from greenroom.app.jobs import baseline, delivering, preparing
-from greenroom.app.jobs.baseline import Baseline
+from greenroom.app.jobs.baseline import Baseline, litter_in
 from greenroom.app.jobs.delivering import Deliver
 from greenroom.app.jobs.judging import judges
 from greenroom.app.jobs.place import History, Place, opened
+from greenroom.app.jobs.planning import without_own
 from greenroom.app.jobs.preparing import Prepare, Setup
 from greenroom.app.jobs.recording import recorded
 from greenroom.app.kit import Kit
@@ -79,8 +80,12 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
 
 
 async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> Hands:
-    plan, setup = supplies.plan(root), supplies.setup(root)
-    base = base_report(await supplies.history(team))
+    setup, steps = supplies.setup(root), await supplies.history(team)
+    plan = supplies.plan(root)
+    if steps:
+        plan = without_own(plan, root, await place.began())
+    base = base_report(steps)
+    await place.worktree.pass_over(litter_in(steps))  # the copy may be a new one
     turn, blob = asyncio.Lock(), partial(supplies.blob, team)
     known = await base_of(base, blob) if base is not None else {}
 
@@ -91,7 +96,7 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
         judged = judges(place, checker, setup, supplies.hands)
         return (
             RunChecks(checker),
-            Baseline(checker),
+            Baseline(checker, place.worktree),
             Prepare(setup, commands),
             ProposePlan(supplies.guess, alone=supplies.alone()),
             Deliver(place, plan, supplies.history, judges=judged, quiet=quiet, blob=blob, prepares=setup.runs),

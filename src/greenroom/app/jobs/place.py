@@ -12,8 +12,11 @@ from typing import Final, TypeAlias
 from platformdirs import user_cache_path
 
 from greenroom.abilities.checks.changed import Changed
+from greenroom.abilities.checks.looking import Look
 from greenroom.adapters.git.finding import repository_of
 from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.app.checks.base_look import BaseLook
+from greenroom.app.checks.folder import FolderLook
 from greenroom.app.hands.redaction import without_secrets
 from greenroom.app.jobs.recording import COMMIT
 from greenroom.app.settings.home import home_folder
@@ -22,6 +25,7 @@ from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import Diff, Lent, Snapshot, Worktree
 from greenroom.core.ports.workspace import Workspace as WorkspacePort
@@ -103,6 +107,14 @@ class Place:
         """The paths of all files that were changed by now; of one that was renamed both."""
         every = (name for one in (await self.diff()).changes for name in (one.path, one.before) if name)
         return list(dict.fromkeys(every))
+
+    async def began(self) -> Look:
+        """The folder that is worked in as it was at the beginning; what git ignores there is seen as it is now."""
+        within = PurePosixPath(self.snapshot.within)
+        every = await self.contents(await self.changes())
+        inside = [one for one in every if PurePosixPath(one.path).is_relative_to(within)]
+        below = [evolve(one, path=str(PurePosixPath(one.path).relative_to(within))) for one in inside]
+        return BaseLook(FolderLook(self.folder), below)
 
     async def contents(self, paths: Sequence[str]) -> list[Changed]:
         """What was in these files, and is now."""

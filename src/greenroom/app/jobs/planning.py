@@ -7,12 +7,14 @@ from pathlib import Path
 
 from greenroom.abilities.checks.finding.below import projects_below
 from greenroom.abilities.checks.finding.found import found
+from greenroom.abilities.checks.looking import Look
 from greenroom.app.checks.choices import own_choices
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.planning import Plan, planned, proposed, together
 from greenroom.app.jobs.preparing import Setup
 from greenroom.app.settings.layers import load
 from greenroom.app.trust.ledger import own_ledger
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
 
 
@@ -21,6 +23,24 @@ def plan_of(root: Path, *, walls: bool) -> Plan:
     loaded = load({}, os.environ, root)
     every = _every(proposed(loaded.settings.checks, loaded), FolderLook(root))
     return planned(every, own_choices().of(root), own_ledger().trusted(root), walls=walls)
+
+
+def without_own(plan: Plan, root: Path, began: Look) -> Plan:
+    """The plan without what the work itself has brought into the folder, which is there once it is applied: that is no
+    judge of it. `began` sees the folder as it was when the work began."""
+    came = _names(FolderLook(root)) - _names(began)
+    own = [one for one in plan.run if not one.own and (one.name, one.folder) in came]
+    return evolve(
+        plan,
+        run=tuple(one for one in plan.run if one not in own),
+        open=tuple(one for one in plan.open if one not in own),
+        left=(*plan.left, *(f"{one.name!r} was not run: it came with the work, which it cannot prove." for one in own)),
+    )
+
+
+def _names(look: Look) -> set[tuple[str, str]]:
+    """By name: the lines may differ where packages are lent to a copy."""
+    return {(one.name, one.folder) for one in found(look, (".", *projects_below(look)))}
 
 
 def _every(proposals: tuple[Check, ...], look: FolderLook) -> tuple[Check, ...]:

@@ -7,7 +7,7 @@ Commits are named by their hash. Paths have slashes and are seen from the `root`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 from greenroom.core.base.errors import WorldFault
@@ -257,6 +257,19 @@ class Worktree(Protocol):
     async def commit(self, mark: Mark) -> Recorded:
         """Make all that changed a commit; none is made if nothing did. Asked again with the same key, it is found
         again."""
+        ...
+
+    async def settle(self) -> tuple[str, ...]:
+        """Put files back that are not as in its newest commit. What came since stays, and has no part in anything from
+        now on: files and folders, by name, with those of earlier times."""
+        ...
+
+    async def pass_over(self, names: Iterable[str]) -> None:
+        """Let these, by that name, have no part in anything either."""
+        ...
+
+    async def passed_over(self) -> tuple[str, ...]:
+        """All that has no part in anything."""
         ...
 
 

@@ -22,6 +22,7 @@ RUNNERS: Final = (
     ("pdm.lock", "pdm run"),
     ("Pipfile.lock", "pipenv run"),
 )
+PYTEST: Final = re.compile(r"(?:python3|\.?venv/bin/python) -m pytest")
 REQUIREMENTS: Final = ("requirements-dev.txt", "requirements-test.txt", "requirements.txt", "Pipfile", "setup.py")
 
 
@@ -34,6 +35,11 @@ def python(place: Place) -> Iterator[Check]:
     yield from project.lint()
     if not tests:
         yield from project.sessions()
+
+
+def is_pytest(check: Check) -> bool:
+    """Whether a check is pytest itself, by a Python that lies there: nothing between the two says what is run."""
+    return check.kind == "test" and PYTEST.fullmatch(check.line) is not None
 
 
 class _Project:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from greenroom.app.jobs.copies import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
 from greenroom.app.jobs.report import one_line
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.workspace import Clashes
+from greenroom.core.ports.workspace import Clashes, WorkspaceFault
 from greenroom.core.ports.worktrees import Standing
 from greenroom.interfaces.cli.asked.taking import WorkspacesClean, WorkspacesList
 from greenroom.interfaces.cli.exits import Exit
@@ -16,6 +17,7 @@ from greenroom.interfaces.cli.runs.session import Desk, Door
 SHOWN = 5
 """Files and commits that are named; of more, how many there are."""
 
+NO_COPIES = "There are no copies"
 ITS_COMMITS = "--discard drops it; its commits stay in the repository"
 NOT_ALL = "and what can be in none is deleted for good"
 ONLY_COPY = "This is the only copy of its files: --discard deletes them for good"
@@ -28,19 +30,23 @@ async def workspaces_list(desk: Desk, _: WorkspacesList) -> Exit:
     every = await copies().list()
     for one in every:
         desk.out.show(f"{one.name}  run {one.run or '?'} of {one.root or '?'}: {told(one)}")
-    left = [] if every else await uncopied(desk.means.surroundings.root)
+    left, said = await _kept_here(desk.means.surroundings.root, every)
     if not every:
-        desk.out.show(_without_copies(left))
+        said = f"{NO_COPIES}. {said}" if said else f"{NO_COPIES}, and nothing is kept here that is not applied."
+    if said:
+        desk.out.show(said)
     kept = [{"run": one.kept.run, "root": one.root, "unapplied": list(one.kept.unapplied)} for one in left]
     return desk.out.result("listed", Exit.DONE, workspaces=[_data(one) for one in every], uncopied=kept)
 
 
-def _without_copies(left: Sequence[Trace]) -> str:
+async def _kept_here(root: Path, every: Sequence[Standing]) -> tuple[Sequence[Trace], str]:
     """Copies may be gone because somebody has emptied the cache; work that they had is not gone with them."""
-    if not left:
-        return "There are no copies: every job was applied or dropped."
+    try:
+        left = await uncopied(root, every)
+    except WorkspaceFault as fault:
+        return (), str(fault)
     work = _some([f"run {one.kept.run} ({_commits(one)})" for one in left])
-    return f"There are no copies. {left[0].root} keeps work without one: {work}. {TAKE}."
+    return left, f"{left[0].root} keeps work without a copy: {work}. {TAKE}." if left else ""
 
 
 async def workspaces_clean(door: Door, order: WorkspacesClean) -> Exit:
@@ -83,8 +89,8 @@ async def _wiped(door: Door, order: WorkspacesClean, roots: Iterable[str]) -> li
     """Delete what is kept of runs in which nobody can want anything any more; with --refs also of those that were
     applied. Says what goes, and what stays although it was named."""
     known = {info.stream for info in await door.runtime.log.streams()}
-    gone = list[str]()
-    for one in await traces([*filter(None, roots), str(door.means.surroundings.root)]):
+    gone, here = list[str](), str(door.means.surroundings.root)
+    for one in await traces([*filter(None, roots), here], await copies().list()):
         run = one.kept.run
         if (order.names and run not in order.names) or not _may_go(one, order, run in known):
             continue

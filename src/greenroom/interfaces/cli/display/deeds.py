@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from greenroom.app.checks.receipts import DELIVER, FIRST_CHECKS, VERDICT
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.display.output import harmless
@@ -22,7 +23,7 @@ WITH: Final = {
 
 ALONE: Final = {
     "baseline": "runs the checks as it is",
-    "deliver": "sees what is proven",
+    DELIVER: "sees what is proven",
     "run_checks": "runs the checks",
     "propose_plan": "makes a plan",
     "ask_user": "asks you",
@@ -30,9 +31,6 @@ ALONE: Final = {
     "stop_command": "stops a command",
     "read_output": "reads a long output",
 }
-FIRST_CHECKS: Final = "first_checks"
-"""What a delivery is given that only asks."""
-
 SHOWN: Final = 44
 MOST: Final = 6
 """Lines about what is not proven."""
@@ -43,7 +41,7 @@ OPEN: Final = ("missing", "changed", "claims")
 def deed(step: Step) -> str:
     """What it does, as in `writes export.py`."""
     name = step.work.executor
-    if name == "deliver" and FIRST_CHECKS in (step.work.instruction_content or {}):
+    if name == DELIVER and FIRST_CHECKS in (step.work.instruction_content or {}):
         return "asks whether its checks count"
     if step.work.type != "tool" or name in ALONE:
         return ALONE.get(name, "thinks" if name == "converse" else step_words(step))
@@ -66,8 +64,8 @@ def judged(verdict: Data) -> Sequence[str]:
 
 def verdict_in(step: Step) -> Data | None:
     """What a step has found about the work; None if it was not about that."""
-    held = (step.result or {}).get("verdict")
-    return dict(held) if step.work.executor == "deliver" and isinstance(held, Mapping) else None
+    held = (step.result or {}).get(VERDICT)
+    return dict(held) if step.work.executor == DELIVER and isinstance(held, Mapping) else None
 
 
 def _texts(held: object) -> Sequence[object]:

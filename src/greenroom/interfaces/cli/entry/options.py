@@ -57,7 +57,7 @@ InPlace: TypeAlias = Annotated[
 ]
 AtOnce: TypeAlias = Annotated[bool, typer.Option("--apply", help="If it is verified, bring it to your files at once.")]
 OnBranch: TypeAlias = Annotated[
-    str, typer.Option("--branch", metavar="NAME", help="If it is verified, put it on this new branch at once.")
+    str | None, typer.Option("--branch", metavar="NAME", help="If it is verified, put it on this new branch at once.")
 ]
 Question: TypeAlias = Annotated[
     bool, typer.Option("--question", help="An answer is all that is wanted: it counts though nothing is changed.")

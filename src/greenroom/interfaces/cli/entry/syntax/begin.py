@@ -103,7 +103,7 @@ def run(
     in_place: InPlace = False,
     yes: Yes = False,
     apply: AtOnce = False,
-    branch: OnBranch = "",
+    branch: OnBranch = None,
     wants_answer: Question = False,
     tests_may_change: TestsMayChange = False,
     non_interactive: NonInteractive = False,
@@ -128,7 +128,7 @@ def run(
         alone=non_interactive,
         yes=yes,
         in_place=in_place,
-        take=take(branch.strip(), apply=apply, in_copy=not (in_place or no_tools)),
+        take=take(branch, apply=apply, in_copy=not (in_place or no_tools)),
         caps=Caps(cost=max_cost, tokens=max_tokens, time=max_time),
         tape=Tape(record=record, replay=replay),
     )

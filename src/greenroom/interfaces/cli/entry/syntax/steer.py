@@ -52,7 +52,7 @@ def resume(
     *,
     yes: Yes = False,
     apply: AtOnce = False,
-    branch: OnBranch = "",
+    branch: OnBranch = None,
     non_interactive: NonInteractive = False,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
@@ -64,7 +64,7 @@ def resume(
     was told with --yes, --non-interactive, --apply or --branch is said again."""
     caps = Caps(cost=max_cost, tokens=max_tokens, time=max_time)
     tape = Tape(record=record, replay=replay)
-    wanted = take(branch.strip(), apply=apply)
+    wanted = take(branch, apply=apply)
     return do(context, Resume(name=name, alone=non_interactive, yes=yes, take=wanted, caps=caps, tape=tape))
 
 
