@@ -1,10 +1,15 @@
-"""Executors by type and name."""
+"""Executors by type and name, and what they may return."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
+from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome, fair, sound
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
 
@@ -38,3 +43,39 @@ def test_an_executor_is_found_by_its_type_and_its_name() -> None:
         ("skill", "look", "a skill called look"),
         ("tool", "look", "a tool called look"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [
+        ("done", "It returned str, not an Outcome."),
+        (Outcome(state="cancelled"), "the state 'cancelled'; finished, failed and uncertain are known"),
+        (evolve(Outcome(), intents=[]), "intents that are no tuple"),
+        (evolve(Outcome(), spent=3), "a cost that is none"),
+        (evolve(Outcome(), error=None), "an error that is no text"),
+        (evolve(Outcome(), origins=["web"]), "origins that are no tuple of labels"),
+        (evolve(Outcome(), origins=(1,)), "origins that are no tuple of labels"),
+        (Outcome(spent=evolve(Amounts(), money="3")), "It returned a cost that is none. "),
+    ],
+)
+def test_an_outcome_that_is_none_is_refused(outcome: object, why: str) -> None:
+    with pytest.raises(WorldFault, match=re.escape(why)):
+        sound(outcome)
+
+
+@pytest.mark.parametrize(
+    ("terms", "why"),
+    [
+        ("pure", "It wants to run under 'pure', which are no terms."),
+        (evolve(Terms(effect="pure"), priced="yes"), "terms that are none. "),
+        (Terms(effect="pure", needs=Amounts(tokens=-1)), "at a cost below nothing"),
+    ],
+)
+def test_terms_that_are_none_are_refused(terms: object, why: str) -> None:
+    with pytest.raises(WorldFault, match=re.escape(why)):
+        fair(terms)
+
+
+def test_what_is_sound_comes_back_as_it_is() -> None:
+    outcome, terms = Outcome(spent=Amounts(tokens=3), origins=("web",)), Terms(effect="pure")
+    assert (sound(outcome), fair(terms)) == (outcome, terms)
