@@ -26,7 +26,7 @@ from greenroom.app.checks.base_look import BaseLook
 from greenroom.app.checks.delivered_look import DeliveredLook
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.known_tests import known_tests
-from greenroom.app.checks.named_tests import never_ran
+from greenroom.app.checks.named_tests import left_alone, never_ran, says_they_pass
 from greenroom.app.checks.own_code import tests_own_code
 from greenroom.app.checks.planning import Plan
 from greenroom.app.checks.receipts import DELIVER, VERDICT, Receipt, base_report
@@ -194,8 +194,12 @@ class Deliver(CardedTool):
         may = wanted_in(steps).tests_may_change
         delivered = evolve(delivered, left_out=left_behind(looked.left_out), tests_may_change=may)
         judged = await self._judged(delivered, changes, steps, bench)
+        there = [one for one in changes if delivered.facts is None or delivered.facts.exists(one)]
+        here = (self._plan.run, judged.found.receipts, self._blob, self._place.snapshot.within)
+        alone = await left_alone(there, *here)
         found = with_remarks(judged.found, stopped)
-        if never := await never_ran(said, found.receipts, self._blob):
+        found = evolve(found, remarks=(*found.remarks, *alone))
+        if never := (*await never_ran(said, found.receipts, self._blob), *(says_they_pass(said) if alone else ())):
             found = evolve(found, state="unproven", claims=(*found.claims, *never))
         if await worktree.tree() != tree:
             found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
