@@ -26,7 +26,7 @@ WHOLLY = {"core", "actors"}
 
 CASES = 10
 DOORS = {"crash", "docs", "e2e", "gullible", "mutants", "sandbox"}
-MEASURED = {"test_chat", "test_hands", "test_job_alone", "test_job_story", "test_mcp", "test_rewind", "test_team"}
+MEASURED = {"test_chat", "test_hands", "test_job_story", "test_mcp", "test_team"}
 
 
 def pytest_collection() -> None:

@@ -73,7 +73,9 @@ class Story:
             self.kills[part] += 1
             return True
         said = (self.desk.home.parent / "out").read_text()
-        over = part == "undo" and self.kills[part] > 0 and "is applied." in said  # it was killed after its last word
+        over = (
+            part == "undo" and self.kills[part] > 0 and "it is undone already." in said
+        )  # it was killed after its last word
         assert code == 0 or over, f"{words}: {code}\n{said}"
         return False
 

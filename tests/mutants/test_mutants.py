@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = tomllib.loads((Path(__file__).parent / "seeded.toml").read_text())["mutant"]
 NAMES = [mutant["name"] for mutant in MUTANTS]
-SAMPLE = MUTANTS[::12]
+SAMPLE = MUTANTS[::15]
 PATIENCE = 120
 
 

@@ -46,7 +46,7 @@ UNRUN = ("No check has run lib/test_b.py: whether those tests pass nobody knows.
     ("check", "exact", "names", "told"),
     [
         (TESTED, True, ["test_a.py::test_one"], UNRUN),
-        (TESTED, True, ["test_a.py::test_one", "lib/test_b.py::test_two"], ()),
+        (TESTED, True, ["test_a.py::test_one", "lib/test_b.py::test_b"], ()),
         (TESTED, False, [], ()),
         (LINTED, True, [], ("No check has run test_a.py, lib/test_b.py: whether those tests pass nobody knows.",)),
     ],

@@ -53,7 +53,7 @@ async def left_alone(
     if not held or not receipts or not all(one.exact for one in await _ran(receipts, fetch)):
         return ()
     known = await known_tests(checks, [one.checked for one in receipts], fetch, within)
-    named = ", ".join(one for one in held if one not in known.files)
+    named = ", ".join(one for one in held if one not in known.files | known.documented)
     return (f"No check has run {named}: whether those tests pass nobody knows.",) if named else ()
 
 
