@@ -10,7 +10,7 @@ import pytest
 
 from tests.app.hands.fuzz.team import WildTeam
 
-FEW, EACH, MANY = 1_200, 400, 100_000
+FEW, EACH, MANY = 2_000, 400, 100_000
 
 
 async def under_fire(root: Path, calls: int) -> Counter[str]:
