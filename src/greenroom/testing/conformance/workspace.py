@@ -66,6 +66,21 @@ class WorktreeConformance(WorkspaceCase):
         other = await workspace.open("r1", "bob@t1", worktree.base)
         assert other.folder != worktree.folder
 
+    async def test_what_is_settled_is_as_in_the_newest_commit_and_what_came_is_passed_over(
+        self, workspace: Workspace, worktree: Worktree
+    ) -> None:
+        folder, before = Path(worktree.folder), await worktree.tree()
+        edit_everything(folder)
+        (folder / "made").write_text("1")
+        came = await worktree.settle()
+        assert ("made" in came, await worktree.tree(), await worktree.passed_over()) == (True, before, came)
+        (folder / "made").write_text("2")
+        assert await worktree.commit(Mark(run="r1", key="k0")) == Recorded(commit="", tree=before)
+        other = await workspace.open("r1", "bob@t1", worktree.base)
+        await other.pass_over(("made",))
+        (Path(other.folder) / "made").write_text("1")
+        assert (await other.tree(), await other.passed_over()) == (before, ("made",))
+
     async def test_what_changed_is_a_commit_once(self, worktree: Worktree) -> None:
         nothing = Recorded(commit="", tree=await worktree.tree())
         assert await worktree.commit(Mark(run="r1", key="k0")) == nothing, "nothing has changed"
