@@ -134,7 +134,9 @@ keep_bytecode() { unset PYTHONDONTWRITEBYTECODE; }
 workers() { python -c 'import os; print(min((os.cpu_count() or 1) * 3 // 2, 8))'; }
 
 all_tests() {
-    try pytest -n "$(workers)" --dist worksteal --cov --cov-report=
+    try coverage erase
+    try env COVERAGE_PROCESS_START=pyproject.toml pytest -n "$(workers)" --dist worksteal
+    try coverage combine --quiet
     try coverage report --include='src/greenroom/core/*' --fail-under=100
     try coverage report --omit='src/greenroom/core/*' --fail-under=90
     verdict

@@ -49,11 +49,12 @@ async def _measured(root: Path, cache: Path) -> dict[str, float]:
 
     workspace = await timed("find", GitWorkspace.find(root, cache))
     snapshot = await timed("snapshot", workspace.snapshot("bench"))
-    ours, floor = [], []
+    ours, floor, opened = [], [], []
     for number in range(ROUNDS):
         floor.append(_floor(root, cache / f"floor-{number}"))
-        worktree = await timed("worktree", workspace.open("bench", f"ann@t{number}", snapshot.commit))
+        opened.append(await timed("worktree", workspace.open("bench", f"ann@t{number}", snapshot.commit)))
         ours.append(figures["worktree (s)"])
+    worktree = opened[-1]
     figures |= {"worktree (s)": min(ours), "git worktree add (s)": min(floor)}
     figures["worktree / git's own"] = min(ours) / min(floor)
     for number in range(10):

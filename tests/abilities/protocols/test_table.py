@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -21,19 +22,20 @@ from tests.abilities.protocols.cases import (
 )
 from tests.abilities.protocols.house import Refuses, Row, Runs, Says, Withheld
 
-ROWS = (
-    *tool_call.ROWS,
-    *xml_tool.ROWS,
-    *send_message.ROWS,
-    *edits.ROWS,
-    *placing.ROWS,
-    *several.ROWS,
-    *arguments.ROWS,
-    *near.ROWS,
-    *cut.ROWS,
-    *around.ROWS,
-)
-RUN = [row for row in ROWS if isinstance(row.wants, Runs)]
+TABLES = {
+    "tool_call": tool_call.ROWS,
+    "xml_tool": xml_tool.ROWS,
+    "send_message": send_message.ROWS,
+    "edits": edits.ROWS,
+    "placing": placing.ROWS,
+    "several": several.ROWS,
+    "arguments": arguments.ROWS,
+    "near": near.ROWS,
+    "cut": cut.ROWS,
+    "around": around.ROWS,
+}
+ROWS = [row for rows in TABLES.values() for row in rows]
+of_each_table = pytest.mark.parametrize("rows", TABLES.values(), ids=TABLES)
 
 
 def called(read: Read) -> tuple[str, object] | None:
@@ -41,8 +43,20 @@ def called(read: Read) -> tuple[str, object] | None:
     return (read.call.name, read.call.arguments) if isinstance(read, Acts) else None
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_every_reply_is_read_as_its_row_says(row: Row) -> None:
+def every(rows: Iterable[Row], check: Callable[[Row], None]) -> None:
+    """Each row is as it should be; those that are not are named all at once."""
+    wrong = []
+    for row in rows:
+        try:
+            check(row)
+        except AssertionError as found:
+            found.add_note(f"the row {row.name!r}")
+            wrong.append(found)
+    if wrong:
+        raise ExceptionGroup("rows that are not as they should be", wrong)
+
+
+def as_its_row_says(row: Row) -> None:
     found = row.read()
     match row.wants:
         case Runs(tool=tool, arguments=arguments) as wants:
@@ -66,43 +80,75 @@ def test_every_reply_is_read_as_its_row_says(row: Row) -> None:
             assert because in told
 
 
+@of_each_table
+def test_every_reply_is_read_as_its_row_says(rows: Sequence[Row]) -> None:
+    every(rows, as_its_row_says)
+
+
 def test_there_are_enough_of_them_and_no_two_have_a_name() -> None:
     assert len(ROWS) >= 1900
     assert [name for name, times in Counter(row.name for row in ROWS).items() if times > 1] == []
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row.wants, Refuses)], ids=lambda row: row.name)
-def test_a_block_that_is_offered_is_run_when_it_comes_back(row: Row) -> None:
-    found = row.read()
-    assert isinstance(found, NotRun)
-    assert not found.repaired or isinstance(row.read(found.repaired), Acts), found.repaired
+def test_a_row_that_is_not_as_it_should_be_is_named_and_the_others_are_still_looked_at() -> None:
+    looked = []
+
+    def wrong_once(row: Row) -> None:
+        looked.append(row)
+        assert row is not ROWS[1]
+
+    with pytest.raises(ExceptionGroup) as caught:
+        every(ROWS[:3], wrong_once)
+    assert [one.__notes__ for one in caught.value.exceptions] == [[f"the row {ROWS[1].name!r}"]]
+    assert looked == ROWS[:3]
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.ended is not False], ids=lambda row: row.name)
-def test_of_a_reply_that_was_cut_off_nothing_with_effects_is_run(row: Row) -> None:
-    found = replace(row, ended=False).read()
-    assert not isinstance(found, Acts) or found.call.name in row.pure
-    assert not isinstance(found, NotRun) or not found.repaired
+@of_each_table
+def test_a_block_that_is_offered_is_run_when_it_comes_back(rows: Sequence[Row]) -> None:
+    def comes_back(row: Row) -> None:
+        found = row.read()
+        assert isinstance(found, NotRun)
+        assert not found.repaired or isinstance(row.read(found.repaired), Acts), found.repaired
+
+    every((row for row in rows if isinstance(row.wants, Refuses)), comes_back)
 
 
-@pytest.mark.parametrize("row", RUN, ids=lambda row: row.name)
-def test_what_is_run_reads_the_same_when_it_is_written_again(row: Row) -> None:
-    found = row.read()
-    assert isinstance(found, Acts)
-    assert called(row.read(write(found.call, found.protocol))) == called(found)
+@of_each_table
+def test_of_a_reply_that_was_cut_off_nothing_with_effects_is_run(rows: Sequence[Row]) -> None:
+    def cut_off(row: Row) -> None:
+        found = replace(row, ended=False).read()
+        assert not isinstance(found, Acts) or found.call.name in row.pure
+        assert not isinstance(found, NotRun) or not found.repaired
+
+    every((row for row in rows if row.ended is not False), cut_off)
 
 
-@pytest.mark.parametrize("row", send_message.ROWS, ids=lambda row: row.name)
-def test_no_word_of_a_message_gets_lost_in_what_is_offered(row: Row) -> None:
-    found = row.read()
-    if isinstance(found, NotRun) and found.repaired and "\x07" not in row.text:
-        assert set(re.findall(r"\w+", row.text.lower())) <= set(re.findall(r"\w+", found.repaired.lower())) | {"2"}
+@of_each_table
+def test_what_is_run_reads_the_same_when_it_is_written_again(rows: Sequence[Row]) -> None:
+    def written_again(row: Row) -> None:
+        found = row.read()
+        assert isinstance(found, Acts)
+        assert called(row.read(write(found.call, found.protocol))) == called(found)
+
+    every((row for row in rows if isinstance(row.wants, Runs)), written_again)
 
 
-@pytest.mark.parametrize("row", RUN, ids=lambda row: row.name)
-def test_no_beginning_of_a_reply_is_run_as_something_else(row: Row) -> None:
+def test_no_word_of_a_message_gets_lost_in_what_is_offered() -> None:
+    def all_there(row: Row) -> None:
+        found = row.read()
+        if isinstance(found, NotRun) and found.repaired and "\x07" not in row.text:
+            assert set(re.findall(r"\w+", row.text.lower())) <= set(re.findall(r"\w+", found.repaired.lower())) | {"2"}
+
+    every(send_message.ROWS, all_there)
+
+
+@of_each_table
+def test_no_beginning_of_a_reply_is_run_as_something_else(rows: Sequence[Row]) -> None:
     """Under `ended` the provider vouches for the message; under `first` a second block may be what is missing."""
-    if row.ended or row.policy == "first":
-        return
-    whole = called(row.read())
-    assert {at for at in range(len(row.text)) if called(row.read(row.text[:at])) not in (None, whole)} == set()
+
+    def cut_anywhere(row: Row) -> None:
+        whole = called(row.read())
+        assert {at for at in range(len(row.text)) if called(row.read(row.text[:at])) not in (None, whole)} == set()
+
+    may_be_cut = (row for row in rows if isinstance(row.wants, Runs) and not row.ended and row.policy != "first")
+    every(may_be_cut, cut_anywhere)

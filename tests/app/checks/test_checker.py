@@ -23,7 +23,7 @@ def test_old(): assert app.add(1, 1) == 3
 @pytest.mark.parametrize("x", ["a - b", "[c]"])
 def test_odd(x): assert x
 """
-ALONE = " ".join(f"-p no:{name}" for name in ("xdist", "hypothesispytest", "pytest_cov", "asyncio", "inline_snapshot"))
+ALONE = " ".join(f"-p no:{name}" for name in ("xdist", "hypothesispytest", "asyncio", "inline_snapshot"))
 """Plugins of ours, which take a second to load, are nothing to that project."""
 
 SET_UP = f"[tool.pytest.ini_options]\naddopts = '-q {ALONE}'\n"
