@@ -1,4 +1,4 @@
-"""Another process that shares a store: a writer to be killed, and an owner that answers its inbox."""
+"""Another process that shares a store: a writer to be killed, at work or when it is done, and an owner that answers."""
 
 import asyncio
 import sys
@@ -57,7 +57,9 @@ async def answer(log: SqliteLog, stream: str, limit: int) -> None:
 
 async def main(mode: str, home: str, stream: str, limit: str) -> None:
     log = await SqliteLog.open(Path(home), poll=0.01)
-    await (append if mode == "append" else answer)(log, stream, int(limit))
+    await (answer if mode == "answer" else append)(log, stream, int(limit))
+    if mode == "hold":
+        await asyncio.Event().wait()
     await log.close()
 
 
