@@ -153,6 +153,7 @@ def test_who_orders_a_change_and_gets_none_hears_that_there_is_nothing_to_take(
     told = ended.json
     assert (ended.code, told["status"], told["answered"], told["answer"]) == (1, "failed", False, "It is green.")
     assert "nothing to take over" in str(told["taken"])
+    assert ended.err.count("nothing to take over") == 1
 
 
 def test_what_needs_a_yes_is_not_done_and_a_question_is_decided_by_itself(shop: Workshop) -> None:

@@ -172,7 +172,7 @@ def _is_the_report(done: str, spent: str) -> None:
     assert money is not None
     assert float(money[1]) >= float(spent.removeprefix("$"))
     assert "3 files changed, +18 −2" in done
-    assert re.search(r"✓ pytest: clean, on tree [0-9a-f]{10}, step coder#\d+", done)
+    assert re.search(r"✓ pytest: no new failure, on tree [0-9a-f]{10}, step coder#\d+", done)
     assert "NOT verified: docs, which no check reads: README.md" in done
     assert "already fails on the base: test_export.py::test_old" in done
 

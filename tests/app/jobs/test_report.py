@@ -69,7 +69,12 @@ def test_receipts_and_what_is_open_follow_in_words() -> None:
     told = lines(
         verdict={
             "state": "unproven",
-            "receipts": [RECEIPT, {**RECEIPT, "check": "ruff", "outcome": "new_failures"}, "nonsense"],
+            "receipts": [
+                RECEIPT,
+                {**RECEIPT, "check": "mypy", "exit": 1},
+                {**RECEIPT, "check": "ruff", "outcome": "new_failures"},
+                "nonsense",
+            ],
             "missing": ["docs"],
             "changed": ["test_a.py"],
             "claims": ["`b.py`"],
@@ -79,6 +84,7 @@ def test_receipts_and_what_is_open_follow_in_words() -> None:
     assert told == (
         "No file was changed.",
         "✓ pytest: clean, on tree 0123456789, step ann#7",
+        "✓ mypy: no new failure, on tree 0123456789, step ann#7",
         "✗ ruff: new_failures, step ann#7",
         "NOT verified: docs",
         "Changed by the work itself: test_a.py",

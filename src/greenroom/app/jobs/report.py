@@ -163,7 +163,7 @@ def _receipts(verdict: Data) -> Sequence[str]:
     held = verdict.get("receipts")
     some = [one for one in held if isinstance(one, Mapping)] if isinstance(held, Sequence) else []
     return [
-        f"✓ {one['check']}: {one['outcome']}, on tree {str(one['tree'])[:10]}, step {one['step']}"
+        f"✓ {one['check']}: {'no new failure' if one.get('exit') else 'clean'}, on tree {str(one['tree'])[:10]}, step {one['step']}"
         if one.get("outcome") == "clean"
         else f"✗ {one['check']}: {one['outcome']}, step {one['step']}"
         for one in some

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, RenderableType
@@ -35,6 +36,13 @@ def harmless(text: str) -> str:
 
 class Console(RichConsole):
     """A console that shows text and obeys none of it, and lets a broken pipe be an error like any other."""
+
+    def __init__(
+        self, *, file: IO[str] | None = None, stderr: bool = False, highlight: bool = True, width: int | None = None
+    ) -> None:
+        super().__init__(file=file, stderr=stderr, highlight=highlight, width=width)
+        if self.width < 1:  # `COLUMNS=0` says that nobody knows, and not that nothing is to be seen
+            self.width = shutil.get_terminal_size().columns
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """What is printed; wherever a word in it comes from, only the console's own signs steer the terminal."""

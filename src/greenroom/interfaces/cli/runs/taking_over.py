@@ -61,7 +61,7 @@ class Aside(Output):
 async def taken(door: Door, team: TeamId, take: taking.Apply | taking.Branch, report: JobReport) -> Taken:
     """Do it if it may be done, and say what came of that."""
     if not report.diff.changes:
-        return evolve(left(door, NOTHING), done=True, fault=NOTHING)
+        return Taken(fields={"status": "not_taken", "why": NOTHING}, done=True, fault=NOTHING)
     if not report.verified:
         return left(door, UNPROVEN)
     aside = Aside(door.progress)
