@@ -31,3 +31,20 @@ async def test_of_a_copy_whose_folder_was_deleted_it_is_said_what_is_left(tmp_pa
     assert found.orphan == f"Its folder was deleted; {work}. {left}"
     assert isinstance(await copies.clean(found.name), Standing), "nothing is lost with it"
     assert (await copies.list(), await workspace.tip("r1", "ann@t1")) == ([], done.commit)
+
+
+async def test_git_forgets_copies_that_were_deleted_with_all_that_was_known_of_them_and_no_others(
+    tmp_path: Path,
+) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    workspace = await person.workspace()
+    snapshot = await workspace.snapshot("r1")
+    gone, kept = [await workspace.open("r1", name, snapshot.commit) for name in ("ann@t1", "ben@t1")]
+    person.git("worktree", "add", "--quiet", "--lock", "--detach", str(tmp_path / "theirs"))
+    shutil.rmtree(Path(gone.folder).parent)
+    shutil.rmtree(tmp_path / "theirs")
+    made = await workspace.open("r1", "cay@t1", snapshot.commit)
+    told = person.git("worktree", "list", "--porcelain")
+    assert gone.folder not in told
+    assert all(one in told for one in (kept.folder, made.folder, str(tmp_path / "theirs")))

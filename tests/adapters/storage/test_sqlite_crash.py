@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,13 @@ async def test_a_second_terminal_is_answered_through_the_inbox(tmp_path: Path) -
         await asyncio.to_thread(owner.rest)
 
 
+def _noted(side: SideRecord, version: int) -> None:
+    deadline = time.monotonic() + 20
+    while (mark := side.read()) is None or mark.version < version:
+        assert time.monotonic() < deadline, mark
+        time.sleep(0.01)
+
+
 async def crashed(home: Path, versions: int = 120) -> int:
     """A store whose newest commits lie only in the WAL, as a killed process leaves it.
 
@@ -120,9 +128,7 @@ async def crashed(home: Path, versions: int = 120) -> int:
         known = 0
         while known < versions:
             known = writer.acknowledged(1)
-        async with asyncio.timeout(20):
-            while (mark := side.read()) is None or mark.version < known:
-                await asyncio.sleep(0.01)
+        await asyncio.to_thread(_noted, side, known)
         writer.kill()
     return known
 

@@ -84,7 +84,7 @@ async def close_worktree(house: House, run: str, thread: str) -> None:
 
 
 async def _made(house: House, place: Path, run: str, thread: str, base: str) -> Paper:
-    await asyncio.to_thread(_cleared, place, house.repository.common)
+    await asyncio.to_thread(_cleared, place, house)
     tree = place / "tree"
     begin = await value_of(house, thread_ref(run, thread)) or base
     reason = f"greenroom run {run}"
@@ -123,8 +123,14 @@ async def _filled(house: House, place: Path, commit: str) -> bool:
     return bool(skipped)
 
 
-def _cleared(place: Path, git: Path) -> None:
+def _cleared(place: Path, house: House) -> None:
+    """Make room for it; and have git forget those beside it whose files somebody has deleted, since it never would:
+    they are locked."""
+    git = house.repository.common
     take_down(place, git)
+    for admin, tree in _known(git):
+        if tree.parent.parent == house.folder / TREES and not tree.parent.exists():
+            shutil.rmtree(admin, ignore_errors=True)
     with told(str(place)):
         place.mkdir(mode=0o700)
 
@@ -136,8 +142,9 @@ def _admin(tree: Path) -> str:
 
 def take_down(place: Path, git: Path) -> None:
     """Remove a worktree with all that is in it, and what git keeps about it: only if that says that it is this one."""
-    for admin in _admins(place, git):
-        shutil.rmtree(admin, ignore_errors=True)
+    for admin, tree in _known(git):
+        if tree == place / "tree":
+            shutil.rmtree(admin, ignore_errors=True)
     if place.is_symlink() or not place.is_dir():
         return
     with told(str(place)), suppress(FileNotFoundError):
@@ -145,11 +152,11 @@ def take_down(place: Path, git: Path) -> None:
         shutil.rmtree(place)
 
 
-def _admins(place: Path, git: Path) -> list[Path]:
-    wanted = str(place / "tree" / ".git")
+def _known(git: Path) -> list[tuple[Path, Path]]:
+    """What git keeps about each worktree, with the folder that it says it is about."""
     found = []
     for one in (git / "worktrees").glob("*/gitdir"):
         with suppress(OSError):
-            if one.read_text(encoding="utf-8", errors="surrogateescape").strip() == wanted:
-                found.append(one.parent)
+            link = one.read_text(encoding="utf-8", errors="surrogateescape").strip()
+            found.append((one.parent, Path(link).parent))
     return found

@@ -162,12 +162,14 @@ def _counted(one: Change) -> str:
 def _receipts(verdict: Data) -> Sequence[str]:
     held = verdict.get("receipts")
     some = [one for one in held if isinstance(one, Mapping)] if isinstance(held, Sequence) else []
-    return [
-        f"✓ {one['check']}: {'no new failure' if one.get('exit') else 'clean'}, on tree {str(one['tree'])[:10]}, step {one['step']}"
-        if one.get("outcome") == "clean"
-        else f"✗ {one['check']}: {one['outcome']}, step {one['step']}"
-        for one in some
-    ]
+    return [_receipt(one) for one in some]
+
+
+def _receipt(one: Data) -> str:
+    if one.get("outcome") != "clean":
+        return f"✗ {one['check']}: {one['outcome']}, step {one['step']}"
+    how = "no new failure" if one.get("exit") else "clean"
+    return f"✓ {one['check']}: {how}, on tree {str(one['tree'])[:10]}, step {one['step']}"
 
 
 def _unread(changes: Sequence[Change], verdict: Data) -> Sequence[str]:
