@@ -243,7 +243,33 @@ def _standard() -> tuple[io.TextIOWrapper, ...]:
     )
 
 
+class Leaving:
+    """The end: Python would take apart all that was loaded, which takes three times as long as most commands do.
+
+    Called after all that the command wants to be done at its end, because it is the first that is registered.
+    """
+
+    code = 1
+
+    def __call__(self) -> None:
+        """Gone, with what Python does at last."""
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            self.code = 120
+        os._exit(self.code)
+
+
+def _do(leaving: Leaving) -> None:
+    try:
+        main()
+    except SystemExit as end:
+        leaving.code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
+
+
 if __name__ == "__main__":
+    atexit.register(last := Leaving())
     _load()
     _become(*_orders(socket.socket(fileno=int(sys.argv[1]))))
-    main()
+    _do(last)
