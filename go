@@ -130,8 +130,8 @@ check() {
 # Containers often forbid Python to keep what it compiled: then hundreds of processes compile everything anew.
 keep_bytecode() { unset PYTHONDONTWRITEBYTECODE; }
 
-# Tests wait for disks and other processes for a third of their time: three of them keep two processors busy.
-workers() { python -c 'import os; print(min((os.cpu_count() or 1) * 3 // 2, 8))'; }
+# Tests wait for disks and other processes for nearly half of their time: four of them keep two processors busy.
+workers() { python -c 'import os; print(min((os.cpu_count() or 1) * 2, 8))'; }
 
 all_tests() {
     try coverage erase

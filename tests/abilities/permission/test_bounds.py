@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import pytest
@@ -55,13 +54,9 @@ SLOW = 3
 """So much slower than the machine that the goals were set on may be the one that runs this. It is CPU time."""
 
 
+@pytest.mark.no_cover
 def test_a_decision_at_a_thousand_rules_takes_no_time_and_that_is_measured() -> None:
-    tracer = sys.gettrace()
-    sys.settrace(None)  # what counts the lines that were run takes longer than they do
-    try:
-        tries = [run(rounds=10) for _ in range(3)]  # a neighbour on the machine only ever makes it slower
-    finally:
-        sys.settrace(tracer)
+    tries = [run(rounds=10) for _ in range(3)]  # a neighbour on the machine only ever makes it slower
     assert set(GOALS) <= set(tries[0])
     for name in ("decision_ms_1000_rules_p99", "decision_ms_1000_rules_worst_kind"):
         assert min(figures[name] for figures in tries) <= SLOW * GOALS[name][1], tries

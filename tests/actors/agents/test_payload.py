@@ -1,7 +1,5 @@
 import json
-import sys
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -98,16 +96,7 @@ def test_a_deep_result_does_not_exhaust_the_stack() -> None:
     assert is_large({"output": deep})
 
 
-@pytest.fixture
-def untraced() -> Iterator[None]:
-    """Nobody counts lines meanwhile: where coverage is measured, that is most of the time."""
-    tracer = sys.gettrace()
-    sys.settrace(None)
-    yield
-    sys.settrace(tracer)
-
-
-@pytest.mark.usefixtures("untraced")
+@pytest.mark.no_cover
 def test_looking_at_a_small_flat_result_takes_next_to_no_time() -> None:
     """It is on the path of every step: a tenth of the time that writing it as JSON takes, the best of several runs."""
     result = {"output": "x" * 500, "path": "notes.md", "lines": 12}

@@ -3,7 +3,7 @@ import io
 from rich.console import Console, RenderableType
 
 from greenroom.app.runtime import Told
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.spec import AgentSpec
@@ -56,7 +56,9 @@ def test_what_runs_counts_as_working_time_only_until_then(story: list[Told]) -> 
             break
     running = next(agent for agent in teller.world.agents.values() if agent.running)
     assert doing(teller.world, running)[2] == "working"
-    teller.at += 5000
+    began = teller.world.steps[StepId(str(running.running))].started_at
+    assert began is not None
+    teller.at = began + 5000
     still = drawn(agents_table(teller))
     assert " 5.0s" in still
 
