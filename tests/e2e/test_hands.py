@@ -127,6 +127,12 @@ def test_a_question_is_answered_in_words(tmp_path: Path, project: Path) -> None:
         assert '"blue"' in str(fake.requests[-1].body).replace("'", '"')
 
 
+def test_who_is_not_there_hears_how_a_question_is_answered_in_words(tmp_path: Path, project: Path) -> None:
+    with provider(acts(("ask_user", {"question": "Which colour?"}))) as fake:
+        asked = greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake))
+    assert (asked.code, asked.err.splitlines()[-1]) == (6, 'Your turn: greenroom answer last "what you say"')
+
+
 def test_rules_are_agreed_to_and_taken_back_by_hand(tmp_path: Path, project: Path) -> None:
     here = str(project)
     assert "nothing for good" in greenroom(tmp_path, "permissions", "list", cwd=here).err

@@ -7,6 +7,7 @@ import pytest
 
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.jobs import Desk, call, committed, exactly
+from tests.e2e.workshop import Workshop
 from tests.sampling import sampled
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
@@ -73,6 +74,17 @@ def test_who_guts_a_judge_far_away_is_found_out(tmp_path: Path, lie: str) -> Non
     assert f"Changed by the work itself: {judge}, which " in ended.err
     assert "✓ Done" not in ended.err
     assert exactly(desk.repo) == before
+
+
+def test_who_guts_what_a_recipe_runs_that_a_line_of_the_persons_own_calls_is_found_out(tmp_path: Path) -> None:
+    files = {"Makefile": "verify:\n\tsh ci/verify.sh\n", "ci/verify.sh": "grep -q good app.txt\n"}
+    shop = Workshop(tmp_path, own='[checks.quick]\nrun = "make -s verify"\n', **files)
+    script = "echo true > ci/verify.sh; echo broken > app.txt"
+    replies = [call("execute_script", 1, script=script), *[Answer(text="It is what you want.")] * 2]
+    ended = shop.runs(replies, "Make it better.", "--yes", "--non-interactive", "--apply")
+    assert ended.code == 4, ended.err
+    assert "ci/verify.sh, which 'quick' runs or uses, was changed." in ended.err
+    assert shop.reads() == "good\n"
 
 
 def test_who_makes_a_judge_stricter_is_verified_and_it_is_noted(tmp_path: Path) -> None:

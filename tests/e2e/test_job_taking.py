@@ -89,6 +89,30 @@ def test_who_has_no_name_is_told_before_a_file_is_changed(shop: Workshop) -> Non
     assert shop.reads() == "good, red\n"
 
 
+def test_a_commit_that_a_hook_takes_away_is_not_applied_and_what_is_undone_elsewhere_can_be_undone_here(
+    shop: Workshop,
+) -> None:
+    assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
+    hook = shop.repo / ".git/hooks/post-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ngit reset --quiet --hard HEAD^\n")
+    hook.chmod(0o755)
+    said = shop.types("apply", "last")
+    assert (said.code, "Nothing is applied. The commit " in said.err, shop.reads()) == (3, True, "good\n"), said.err
+    assert "is applied." in shop.types("undo", "last").err
+    hook.unlink()
+    git(shop.repo, "branch", "other")
+    assert "Applied: 1 file, commit " in shop.types("apply", "last").out
+    git(shop.repo, "checkout", "--quiet", "other")
+    git(shop.repo, "commit", "--quiet", "--allow-empty", "--message", "another")
+    git(shop.repo, "cherry-pick", "main")
+    assert shop.types("undo", "last", "--revert").code == 0
+    assert "it is undone already" in shop.types("undo", "last", "--revert").err
+    git(shop.repo, "checkout", "--quiet", "main")
+    undone = shop.types("undo", "last")
+    assert (undone.code, undone.out, shop.reads()) == (0, "Undone: app.txt.\n", "good\n")
+
+
 def test_it_is_applied_once_and_again_only_where_it_is_gone(shop: Workshop) -> None:
     assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
     shop.puts("app.txt", "good, red\n")

@@ -178,3 +178,96 @@ def test_the_scripts_that_a_line_calls_are_followed_where_nobody_has_said_what_i
     found = closure([Check(name="mine", line="npm run unit", kind="test", why="w.", own=True)], look)
     assert found.check_of("ci/run.js") == "mine"
     assert not found.check_of("app.js")
+
+
+MAKE = "all: run\nrun:\n\tpython3 app.py\ncheck: built\n\tsh ci/verify.sh\nbuilt:\n\tcc src/main.c\n"
+MAKES = {"Makefile": MAKE, "ci/verify.sh": "true", "rules/ci.mk": "check:\n\tsh ci/verify.sh\n"}
+BY_NAME = {
+    "make -s check": MAKES,
+    "make -j4 check": MAKES,
+    "make -j 4 check": MAKES,
+    "make CI=1 check": MAKES,
+    "make built check V=1": MAKES,
+    "make --no-print-directory check 2>&1 | tee out.log": MAKES,
+    "make -t check": MAKES,
+    "timeout 600 make -k check": MAKES,
+    "uv run make check": MAKES,
+    "env CI=1 gmake check": MAKES,
+    "make -f rules/ci.mk check": MAKES,
+    "make -sf rules/ci.mk": MAKES,
+    "make --file=rules/ci.mk check": MAKES,
+    "sh ci/all.sh": {**MAKES, "ci/all.sh": "make -s check\n"},
+    "make -C web check": {"web/Makefile": "check:\n\tsh ../ci/verify.sh\n", "ci/verify.sh": "true"},
+    "make -sCweb check": {"web/Makefile": "check:\n\tsh ../ci/verify.sh\n", "ci/verify.sh": "true"},
+    "make --directory=web": {"web/Makefile": "check:\n\tsh ../ci/verify.sh\n", "ci/verify.sh": "true"},
+    "just -q check": {"justfile": "run:\n    python3 app.py\ncheck *args:\n    sh ci/verify.sh\n", "ci/verify.sh": ""},
+    "just check one": {"justfile": "run:\n    python3 app.py\ncheck *args:\n    sh ci/verify.sh\n", "ci/verify.sh": ""},
+    "cd src && just check": {"justfile": "check:\n    sh ci/verify.sh\n", "ci/verify.sh": "true"},
+    "task -s check": {"Taskfile.yml": "tasks:\n  check:\n    cmds: [sh ci/verify.sh]\n", "ci/verify.sh": "true"},
+    "task check": {"Taskfile.yml": "tasks:\n  check:\n    cmds:\n      - sh ci/verify.sh\n", "ci/verify.sh": "true"},
+    "bundle exec rake -q": {"Rakefile": "task :check do\n  sh 'ci/verify.sh'\nend\n", "ci/verify.sh": "true"},
+    "tox -q -e py": {"tox.ini": "[testenv]\ncommands = sh ci/verify.sh\n", "ci/verify.sh": "true"},
+    "nox -s t": {"noxfile.py": "def t(s):\n    s.run('sh', 'ci/verify.sh')\n", "ci/verify.sh": "true"},
+    "npm -s run check": {"package.json": '{"scripts": {"check": "sh ci/verify.sh"}}', "ci/verify.sh": "true"},
+    "npm t": {"package.json": '{"scripts": {"test": "npm run x", "x": "sh ci/verify.sh"}}', "ci/verify.sh": "true"},
+    "npm run $WHAT": {"package.json": '{"scripts": {"check": "sh ci/verify.sh"}}', "ci/verify.sh": "true"},
+    "npm --prefix web test": {"web/package.json": '{"scripts": {"test": "sh ../ci/verify.sh"}}', "ci/verify.sh": ""},
+    "yarn --cwd=web test": {"web/package.json": '{"scripts": {"test": "sh ../ci/verify.sh"}}', "ci/verify.sh": ""},
+    "composer -q check": {"composer.json": '{"scripts": {"check": ["sh ci/verify.sh"]}}', "ci/verify.sh": "true"},
+    "deno task -q check": {"deno.json": '{"tasks": {"check": "sh ci/verify.sh"}}', "ci/verify.sh": "true"},
+    "pdm run -v check": {"pyproject.toml": '[tool.pdm.scripts]\ncheck = "sh ci/verify.sh"\n', "ci/verify.sh": "true"},
+}
+
+PACKAGE = {"parts/web/package.json": '{"scripts": {"test": "sh ../../ci/verify.sh"}}', "ci/verify.sh": ""}
+BY_NAME |= {
+    "npm test -w web": {**PACKAGE, "package.json": '{"workspaces": ["parts/*"]}'},
+    "npm run test --workspace=web": {**PACKAGE, "package.json": '{"workspaces": ["parts/web"]}'},
+    "yarn workspace web test": {**PACKAGE, "package.json": '{"workspaces": {"packages": ["parts/**"]}}'},
+    "pnpm -r test": {**PACKAGE, "package.json": "{}", "pnpm-workspace.yaml": "packages:\n  - 'parts/*'\n"},
+    "npx turbo run test": {**PACKAGE, "package.json": '{"workspaces": ["parts/*"]}'},
+    "turbo run test": {**PACKAGE, "package.json": '{"workspaces": ["parts/*"]}'},
+}
+
+
+@pytest.mark.parametrize("line", BY_NAME)
+def test_what_a_recipe_runs_is_followed_however_it_is_called(line: str) -> None:
+    found = judged(BY_NAME[line], "", line)
+    assert found.check_of("ci/verify.sh") == "make test"
+    assert not found.check_of("src/main.c"), "a compiler only reads it"
+    assert not found.check_of("app.py"), "that is what another target runs"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["make $(WHAT)", "make -f none.mk check", "make -C none check", "make other", "make", "make -I rules check"],
+)
+def test_where_nobody_can_tell_which_recipe_is_run_all_of_them_are_followed(line: str) -> None:
+    found = judged({**MAKES, "Makefile": f".DEFAULT_GOAL = check\n{MAKE}"}, "", line)
+    assert found.check_of("ci/verify.sh") == found.check_of("app.py") == "make test"
+
+
+def test_without_a_name_the_first_recipe_is_run() -> None:
+    first = "check:\n\tsh ci/verify.sh\nrun:\n\tpython3 app.py\n"
+    found = judged({**MAKES, "Makefile": f".PHONY: run\n.SUFFIXES:\n{first}"}, "", "make -s")
+    assert found.check_of("ci/verify.sh")
+    assert not found.check_of("app.py")
+
+
+@pytest.mark.parametrize("path", ["rules/ci.mk", "web/GNUmakefile", "Makefile"])
+def test_the_files_of_recipes_judge_those_that_are_included_too(path: str) -> None:
+    files = {"Makefile": "include rules/*.mk\n", "rules/ci.mk": "check:\n\t$(MAKE) -C web\n", "web/Makefile": "a:\n"}
+    assert judged(files, "", "make -s check").check_of(path) == "make test"
+
+
+def test_recipes_that_call_each_other_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"Makefile": "a:\n\t$(MAKE) b\nb:\n\t${MAKE} a\n\techo make c\nc:\n\tpython3 app.py\n"}
+    found = judged(files, "", "make a")
+    assert not found.cut
+    assert not found.check_of("app.py"), "who only says it runs nothing"
+    monkeypatch.setattr(closing, "MOST", 1)
+    assert judged(files, "", "make a").cut
+
+
+def test_what_sets_up_checks_by_its_name_is_not_said_twice() -> None:
+    found = judged(BY_NAME["tox -q -e py"], "", "tox -q -e py")
+    assert (found.check_of("ci/verify.sh"), found.check_of("tox.ini")) == ("make test", "")

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.checks.comparing import compared, entry, in_a_sentence
+from greenroom.abilities.checks.comparing import compared, entry, in_a_sentence, in_two_copies
 from greenroom.abilities.checks.ids_of_tests import UNNAMED, unnamed
-from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, CheckKind, Compared, Ran, Report, Word
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, UNCOVERED, Checked, CheckKind, Compared, Ran, Report, Word
 
 WORDS: st.SearchStrategy[Word] = st.sampled_from(["passed", "failed", "skipped"])
 FAILED: Word = "failed"
@@ -134,6 +135,44 @@ def test_a_file_that_cannot_be_read_takes_its_tests_with_it() -> None:
 def test_of_very_many_names_some_are_kept() -> None:
     many: dict[str, Word] = {f"t{n:04}": "failed" for n in range(NAMED + 5)}
     assert len(compared(ran({}), ran(many)).new) == NAMED
+
+
+def test_what_is_compared_with_another_run_is_whole() -> None:
+    many: dict[str, Word] = {f"t{n:04}": "failed" for n in range(NAMED + 5)}
+    assert compared(ran(many), ran({})).mended == tuple(many)
+    assert compared(ran({}), ran(many), many).flaky == tuple(many)
+
+
+def test_that_some_are_not_named_is_known_also_of_very_many() -> None:
+    many = {**{f"A{n:04}": FAILED for n in range(NAMED)}, **dict.fromkeys(unnamed(1), FAILED)}
+    assert compared(ran(many), ran(many)).old[0].startswith(UNNAMED)
+
+
+def test_a_floor_of_coverage_is_no_test() -> None:
+    red, green = ran({"t.py::a": "passed", UNCOVERED: "failed"}), ran({"t.py::a": "passed"})
+    assert compared(red, green) == Compared(mended=(UNCOVERED,))
+    assert compared(green, red) == Compared(new=(UNCOVERED,))
+
+
+def test_what_is_flaky_passes_in_another_copy_and_is_seen_to() -> None:
+    doubtful = entry(ran({"z": "failed"}), "test", Compared(flaky=("z",)), tests="", excerpt="")
+    well = entry(ran({"z": "passed"}), "test", Compared(), tests="", excerpt="")
+    very_many = tuple(f"t{n:04}" for n in range(NAMED))
+
+    def stays(*beside: Checked) -> bool:
+        (one,) = in_two_copies(Report(tree="t", checks=(doubtful,)), Report(tree="u", checks=beside)).checks
+        assert one.compared in (Compared(flaky=("z",)), Compared(new=("z",)))
+        return one.compared == Compared(flaky=("z",))
+
+    assert stays(well)
+    assert stays(evolve(well, compared=None))
+    assert stays(evolve(well, outcome="failed", compared=Compared(new=("other",))))
+    assert not stays(evolve(well, compared=Compared(new=("z",))))
+    assert not stays(doubtful)
+    assert not stays(evolve(well, compared=Compared(new=very_many))), "it may be one that is not named"
+    assert not stays(evolve(well, outcome="could_not_run"))
+    assert not stays(evolve(well, outcome="failed", compared=None))
+    assert not stays()
 
 
 def test_a_report_is_told_in_a_line() -> None:

@@ -62,7 +62,7 @@ def lines(files: dict[str, str | bytes], *folders: str) -> list[str]:
         ({"Makefile": "check: test\ntest:\n\tprove\nlint:\n\tshellcheck x\n"}, ["make check", "make lint"]),
         ({"justfile": "@test *args: build\n    prove {{args}}\nbuild:\n    cc x\n"}, ["just test"]),
         ({"Makefile": "test:\n\tpython -m pytest -q\n", "pytest.ini": ""}, ["python3 -m pytest"]),
-        ({"Makefile": "test:\n\tcargo test --all\n", "Cargo.toml": ""}, ["cargo test --offline"]),
+        ({"Makefile": "test:\n\tcargo test --quiet\n", "Cargo.toml": ""}, ["cargo test --offline"]),
         ({"go.mod": "module x\n"}, ["go test -v ./...", "go vet ./..."]),
         ({"Gemfile": "", "spec/a_spec.rb": "", ".rubocop.yml": ""}, ["bundle exec rspec", "bundle exec rubocop"]),
         ({"Rakefile": "", "test/a.rb": ""}, ["rake test"]),
@@ -174,6 +174,62 @@ def test_a_file_that_is_put_where_a_recipe_includes_everything_is_a_part_of_it(l
     (after,) = found(Table({**files, "mk/z.mk": "SHELL = /bin/true\n"}))
     assert "A = 1" in before.means
     assert before.digest != after.digest
+
+
+PYTHON = {"pytest.ini": "", "ruff.toml": "", "mypy.ini": "[mypy]\n"}
+OTHERS = "lint:\n\truff check src\ntypes:\n\tmypy src\n"
+VENV = "VENV := .venv\nPYTEST = $(VENV)/bin/pytest\n.venv:\n\tpython3 -m venv .venv\n\t.venv/bin/pip install -e .\n"
+
+
+@pytest.mark.parametrize(
+    "makefile",
+    [
+        "check:\n\tpython3 -m pytest\n",
+        f"check: lint types\n\t@echo 'all is well now'\n\tuv run --offline pytest -q tests\n{OTHERS}",
+        f"{VENV}check: .venv\n\t$(PYTEST) --cov=app --tb=short tests/\n",
+        "check:\n\t$(PY) -m pytest \\\n\t  -q || true\n",
+    ],
+    ids=["as it is", "three of them", "with what it needs", "on two lines"],
+)
+def test_a_recipe_that_only_runs_what_is_known_by_its_own_name_is_no_check(makefile: str) -> None:
+    assert "make check" not in lines({**PYTHON, "Makefile": makefile})
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "python3 -m pytest\n\tsh ci/verify.sh",
+        "python3 -m pytest && sh ci/verify.sh",
+        "pytest --cov-fail-under=90",
+        "pytest integration",
+        "cd web && pytest",
+        "sh -c 'pytest && sh ci/verify.sh'",
+        "ruff format --check .",
+        "mypy --strict src",
+        "ruff -q src",
+        "sh pytest.sh",
+        "$(VERIFY)\nVERIFY = sh ci/verify.sh",
+        "true",
+    ],
+)
+def test_a_recipe_that_runs_more_than_what_is_known_is_a_check(recipe: str) -> None:
+    assert "make check" in lines({**PYTHON, "Makefile": f"check:\n\t{recipe}\n"})
+
+
+@pytest.mark.parametrize(
+    ("makefile", "reached"),
+    [
+        ("check: a \\\n  b\na:\n\tone\nb:\n\ttwo\nc:\n\tthree\n", "one two"),
+        ("ALL = a b\ncheck: $(ALL)\na:\n\tone\nb:\n\ttwo\nc:\n\tthree\n", "one two"),
+        ("check: $(shell ls)\na:\n\tone\nb:\n\ttwo\nc:\n\tthree\n", "one two three"),
+        ("check: x.log\n%.log:\n\tone\n%.txt:\n\ttwo\n", "one"),
+        ("check: a \\", ""),
+    ],
+    ids=["on two lines", "in a variable", "nobody knows which", "by a pattern", "without an end"],
+)
+def test_what_a_recipe_needs_is_known_however_it_is_said(makefile: str, reached: str) -> None:
+    (one,) = found(Table({"Makefile": makefile}))
+    assert [word for word in ("one", "two", "three") if word in one.means.splitlines()] == reached.split()
 
 
 NODE = '{"scripts": {"test": "npm run unit", "unit": "node t.js", "unit:quick": "node q.js", "other": "x"}}'

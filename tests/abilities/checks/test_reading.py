@@ -11,7 +11,8 @@ from greenroom.abilities.checks.reading.findings import findings
 from greenroom.abilities.checks.reading.junit import junit
 from greenroom.abilities.checks.reading.lines import counted, named
 from greenroom.abilities.checks.reading.outcome import outcome
-from greenroom.core.ports.checks import AS_A_WHOLE, Check, CheckKind
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.checks import AS_A_WHOLE, UNCOVERED, Check, CheckKind
 from greenroom.core.ports.commands import Ended
 
 JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
@@ -156,6 +157,45 @@ def test_who_fails_and_names_nothing_fails_as_a_whole() -> None:
     read = outcome(check("build"), exited(2), "make: *** [x] Error 2")
     assert (read.outcome, dict(read.tests)) == ("failed", {AS_A_WHOLE: "failed"})
     assert outcome(check("lint"), exited(1), "a.py:1:1: E1 no").tests == {"a.py: E1 no": "failed"}
+
+
+LOW = "FAIL Required test coverage of 85% not reached. Total coverage: 69.86%\n3 passed in 0.21s\n"
+PASSING = '<testsuite><testcase classname="t" name="test_a" file="t.py"/></testsuite>'
+
+
+@pytest.mark.parametrize(
+    ("line", "low"),
+    [
+        ("python3 -m pytest", True),
+        (".venv/bin/python -m pytest -q --cov=src --cov-fail-under=85 tests/", True),
+        ("uv run --offline python -m pytest", True),
+        ("uv run pytest", True),
+        ("venv/bin/pytest", True),
+        ("pytest -p x", True),
+        ("python3 -m pytest && sh ci/verify.sh", False),
+        ("python3 -m pytest; false", False),
+        ("python3 -m pytest\nfalse", False),
+        ("python3 -m pytest $(sh ci/verify.sh)", False),
+        ("ci/pytest", False),
+        ("sh ci/pytest", False),
+        ("pdm run pytest", False),
+        ("make check", False),
+    ],
+)
+def test_a_floor_of_coverage_is_known_where_nothing_but_pytest_runs(line: str, low: bool) -> None:
+    told = outcome(evolve(check(), line=line), exited(1), LOW, PASSING)
+    assert (told.outcome, dict(told.tests)) == (
+        "failed",
+        {"t.py::test_a": "passed", (UNCOVERED if low else AS_A_WHOLE): "failed"},
+    )
+
+
+def test_a_floor_of_coverage_is_what_is_said_to_fail_and_nothing_else() -> None:
+    plain = evolve(check(), line="pytest")
+    assert AS_A_WHOLE in outcome(plain, exited(1), "1 passed", PASSING).tests, "it says nothing of it"
+    assert AS_A_WHOLE in outcome(plain, exited(3), LOW, PASSING).tests, "it ends in another way"
+    assert AS_A_WHOLE in outcome(plain, exited(1), LOW).tests, "there is no report"
+    assert UNCOVERED not in outcome(plain, exited(1), LOW, JUNIT).tests, "a test fails"
 
 
 @pytest.mark.parametrize(

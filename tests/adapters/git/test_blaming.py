@@ -10,6 +10,7 @@ from greenroom.adapters.git.workspaces import GitWorkspace
 from greenroom.core.ports.workspace import Applied, WorkspaceFault
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import TEXT, plain
+from tests.adapters.git.test_committing import hook
 
 WORK = "    return None\n"
 
@@ -112,6 +113,30 @@ async def test_where_a_filter_changes_what_is_committed_a_line_still_leads_to_it
     await workspace.commit(done.id, "Do it")
     assert "erghea Nbar" in person.git("show", "HEAD:a.txt")
     assert (await said(workspace, 20), await said(workspace, 2)) == ("ann#1", "nobody")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        r"printf '\n\nReviewed elsewhere.\n' >>$1",
+        r"printf '\nChange-Id: Iabc\n' >>$1",
+        "tr '\\n' ' ' <$1 | fold -w 40 >$1.x; mv $1.x $1",
+        "sed -i /^Greenroom/d $1",
+        "echo another >$1",
+    ],
+    ids=["a paragraph more", "a line of others", "wrapped", "without our lines", "replaced"],
+)
+async def test_whatever_a_hook_makes_of_the_message_a_line_leads_to_its_step(tmp_path: Path, script: str) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    first = person.git("rev-parse", "HEAD").strip()
+    hook(person, "commit-msg", script)
+    workspace, done = await applied(person)
+    made = await workspace.commit(done.id, "Do it")
+    assert made.commit == person.git("rev-parse", "HEAD").strip()
+    assert (await said(workspace, 20), await said(workspace, 2)) == ("ann#1", first)
+    person.write("a.txt", "on top\n" + (person.root / "a.txt").read_text())
+    assert (await said(workspace, 21), await said(workspace, 1)) == ("ann#1", "nobody")
 
 
 @pytest.mark.parametrize("tip", ["--since=yesterday", "-h", "HEAD", "main", "0" * 40, "x y"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.git.committing import RECENT
 from greenroom.adapters.git.names import unquoted
 from greenroom.adapters.git.standing import GitWorktrees
 from greenroom.adapters.git.workspaces import GitWorkspace
@@ -140,6 +141,71 @@ async def test_commits_that_came_below_it_by_a_rebase_are_not_taken_back_with_it
     assert person.theirs() == before
     assert isinstance(await workspace.undo(applied.id, revert=True), Undone)
     assert person.git("log", "--format=%s").splitlines() == ['Revert "Do it"', "Do it", "other", "first"]
+
+
+async def test_a_commit_is_known_by_its_message_though_somebody_has_put_a_paragraph_below(person: Person) -> None:
+    workspace, _, applied, _ = await committed(person)
+    message = person.git("log", "-1", "--format=%B")
+    person.git("commit", "--quiet", "--amend", "--message", f"{message}\n\nReviewed-by: somebody\n")
+    amended = person.git("rev-parse", "HEAD").strip()
+    person.git("commit", "--quiet", "--allow-empty", "--message", "another")
+    said = await workspace.undo(applied.id)
+    assert isinstance(said, Buried)
+    assert (said.commit, said.why.startswith("Other commits came after it")) == (amended, True)
+
+
+@pytest.mark.parametrize("committed_too", [True, False])
+async def test_where_files_are_others_since_the_advice_is_one_that_works(person: Person, committed_too: bool) -> None:
+    workspace, _, applied, _ = await committed(person)
+    person.git("checkout", "--quiet", "-b", "theirs", "HEAD~1")
+    person.write("a.txt", f"on top\n{TEXT}")
+    person.commit_all("other")
+    person.git("checkout", "--quiet", "main")
+    person.git("rebase", "--quiet", "theirs")
+    if not committed_too:
+        person.write("run.sh", (person.root / "run.sh").read_text() + "mine\n")
+    made, before = person.git("rev-parse", "HEAD").strip(), person.theirs()
+    with pytest.raises(
+        WorkspaceFault, match=rf"put on other commits.*not as the work.*'git revert {made[:10]}'"
+    ) as caught:
+        await workspace.undo(applied.id)
+    assert (caught.value.reason, person.theirs()) == ("state", before)
+    if not committed_too:
+        person.commit_all("mine")
+    person.git("revert", "--no-edit", made[:10])
+    assert (person.root / "a.txt").read_text() == f"on top\n{TEXT}"
+
+
+@pytest.mark.parametrize("revert", [False, True])
+async def test_what_is_undone_on_one_branch_can_be_undone_on_another_that_has_it_too(
+    person: Person, revert: bool
+) -> None:
+    person.git("branch", "other")
+    workspace, _, applied, made = await committed(person)
+    person.git("checkout", "--quiet", "other")
+    person.git("commit", "--quiet", "--allow-empty", "--message", "another")
+    person.git("cherry-pick", made)
+    assert isinstance(await workspace.undo(applied.id, revert=True), Undone)
+    assert await workspace.undo(applied.id, revert=True) == Undone(paths=()), "here it is"
+    person.git("checkout", "--quiet", "main")
+    done = await workspace.undo(applied.id, revert=revert)
+    assert isinstance(done, Undone)
+    assert (done.paths, bool(done.revert)) == (applied.paths, revert)
+    assert ((person.root / "a.txt").read_text(), person.git("status", "--porcelain")) == (TEXT, "")
+    assert person.git("log", "--format=%s").splitlines() == (
+        ['Revert "Do it"', "Do it", "first"] if revert else ["first"]
+    )
+    assert await workspace.undo(applied.id, revert=revert) == Undone(paths=())
+
+
+async def test_what_is_undone_stays_so_though_files_and_commits_came_since(person: Person) -> None:
+    workspace, _, applied, _ = await committed(person)
+    person.git("commit", "--quiet", "--allow-empty", "--message", "another")
+    assert isinstance(await workspace.undo(applied.id, revert=True), Undone)
+    person.write("a.txt", "mine\n")
+    for number in range(RECENT + 1):
+        person.git("commit", "--quiet", "--all", "--allow-empty", "--message", str(number))
+    assert await workspace.undo(applied.id) == Undone(paths=())
 
 
 async def test_no_commit_is_to_be_expected_from_nobody_or_in_between(tmp_path: Path, person: Person) -> None:

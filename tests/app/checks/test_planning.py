@@ -66,7 +66,8 @@ def test_what_was_chosen_once_is_used_and_the_rest_is_not_asked_about_again(proj
 
 def test_none_is_a_choice_too(project: Project) -> None:
     project.choices.save(project.root, [], project.found)
-    assert project.plan(walls=True) == Plan(declined=frozenset(one.digest for one in project.found))
+    declined = frozenset(one.digest for one in project.found)
+    assert project.plan(walls=True) == Plan(declined=declined, found=project.found)
     project.choices.forget(project.root)
     assert project.choices.of(project.root) is None
     assert project.plan().open == project.found

@@ -11,7 +11,17 @@ from greenroom.app.checks.planning import own_check
 from greenroom.app.checks.receipts import DELIVER, base_report, receipts, report_in
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import AS_A_WHOLE, REPORT, Check, Checked, CheckKind, Compared, Report, as_data
+from greenroom.core.ports.checks import (
+    AS_A_WHOLE,
+    REPORT,
+    UNCOVERED,
+    Check,
+    Checked,
+    CheckKind,
+    Compared,
+    Report,
+    as_data,
+)
 from tests.app.checks.log import CLEAN, LINTED, PYTEST, RUFF, Story
 
 NEW = Delivered(tree="new")
@@ -276,9 +286,11 @@ def test_a_check_whose_only_test_is_flaky_is_not_called_red_on_the_base() -> Non
         (compared(new=("t.py::a",)), False),
         (evolve(compared(new=(AS_A_WHOLE,)), outcome="failed", passed=0), False),
         (evolve(compared(new=(AS_A_WHOLE,)), outcome="could_not_run"), False),
-        (evolve(compared(new=(AS_A_WHOLE,)), outcome="failed", passed=3), True),  # what is new is not covered by them
+        (evolve(compared(new=(AS_A_WHOLE,)), outcome="failed", passed=3), False),
+        (evolve(compared(new=(UNCOVERED,)), outcome="failed", passed=3), True),  # what is new is not covered by them
+        (evolve(compared(new=(UNCOVERED, "t.py::a")), outcome="failed", passed=3), False),
         (evolve(LINTED, compared=Compared(new=("x",))), True),
-        (evolve(compared(new=(AS_A_WHOLE,), fewer=1), outcome="failed", passed=3), False),
+        (evolve(compared(new=(UNCOVERED,), fewer=1), outcome="failed", passed=3), False),
         (compared(gone=("t.py::a",)), False),
         (compared(old=("t.py::b",)), True),
     ],
@@ -290,28 +302,28 @@ def test_tests_that_pass_only_beside_those_of_the_work_prove_nothing(alone: Chec
     assert all("passes only beside the test files of the work" in one for one in found.missing)
 
 
-FLOOR = evolve(compared(new=(AS_A_WHOLE,)), outcome="failed", passed=3)
+FLOOR = evolve(compared(new=(UNCOVERED,)), outcome="failed", passed=3)
 """All old tests pass, and what is new is not covered by them."""
 
 
 def test_old_tests_that_do_not_cover_what_is_new_clear_a_changed_judge_too() -> None:
     story = Story().checked(BASE, base=True).edit().checked(CLEAN)
-    for alone, state in ((FLOOR, "verified"), (evolve(FLOOR, passed=0), "unproven")):
+    for alone, state in ((FLOOR, "verified"), (evolve(FLOOR, compared=Compared(new=(AS_A_WHOLE,))), "unproven")):
         restored = Report(tree="other", checks=(alone,))
         assert judged(story, evolve(NEW, meddled=(EDITED,), restored=restored)).state == state
 
 
 def test_tests_that_are_added_may_cover_what_was_not_covered_on_the_base() -> None:
-    story = Story().checked(BASE, base=True).edit().checked(compared(mended=(AS_A_WHOLE,)))
-    for passed, state in ((3, "verified"), (0, "unproven")):
-        alone = evolve(compared(old=(AS_A_WHOLE,)), outcome="failed", passed=passed)
+    for name, state in ((UNCOVERED, "verified"), (AS_A_WHOLE, "unproven")):
+        story = Story().checked(BASE, base=True).edit().checked(compared(mended=(name,)))
+        alone = evolve(compared(old=(name,)), outcome="failed", passed=3)
         assert judged(story, evolve(NEW, restored=Report(tree="put back", checks=(alone,)))).state == state
 
 
 def test_what_passes_now_and_fails_with_the_old_tests_was_not_mended() -> None:
     story = Story().checked(BASE, base=True).edit().checked(compared(mended=("t.py::a", "t.py::b")))
-    for old, proves in ((("t.py::a",), False), (("t.py::c",), True)):
-        restored = Report(tree="put back", checks=(compared(old=old),), fresh=True)
+    for mended, proves in ((("t.py::b",), False), (("t.py::a", "t.py::b"), True)):
+        restored = Report(tree="put back", checks=(compared(old=("t.py::c",), mended=mended),), fresh=True)
         found = judged(story, evolve(NEW, restored=restored))
         assert found.verified is proves
         assert all("put back as they were: t.py::a. Tests were changed" in one for one in found.missing)

@@ -184,6 +184,10 @@ def test_how_to_be_asked_again_is_to_go_back_to_the_step_before_the_delivery_tha
     assert (then.began, then.open, then.answer) == ("ann#1", False, False)
     assert "`greenroom rewind r1 --to ann#1`" in beside(Delivered(tree="t1"), then, (), "r1").unconfirmed[0]
     assert set_up_in(files, "t2", step, (declined,)).open, "it is another tree"
+    died = evolve(declined, started_at=5)
+    assert set_up_in(files, "t1", step, (died,)).open, "a yes that could not be carried out is no no"
+    forged = evolve(declined, work=evolve(asks, call_id="c1"))
+    assert asked_in(forged) == (), "what an agent calls itself asks about nothing"
     assert set_up_in(Table({}), "t1", step, ()).open is False
 
 

@@ -13,6 +13,7 @@ import pytest
 from greenroom.abilities.checks.meddling import Meddled
 from greenroom.app.checks.checker import ProjectChecks
 from greenroom.app.checks.verdict import Delivered
+from greenroom.app.jobs.baseline import UNKNOWN
 from greenroom.app.jobs.delivering import NAME, UNFOLLOWED, UNINSTALLED, UNSTEADY
 from greenroom.app.jobs.preparing import Setup
 from greenroom.app.jobs.recording import COMMIT, TREE
@@ -56,6 +57,17 @@ async def test_what_lies_there_is_recorded_first_and_that_commit_is_judged(tmp_p
     assert (verdict_of(result).state, result[COMMIT]) == ("verified", tip)
     assert receipt["tree"] == result[TREE]
     assert not any((tmp_path / "cache").rglob(f"*{SCRATCH}*")), "nothing is left of the copies"
+
+
+async def test_where_nobody_could_see_what_passed_before_nothing_is_verified(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD) as work:
+        work.story.steps.clear()
+        work.story.step("baseline", state="failed")
+        work.writes("app.py", "good, red\n")
+        found = verdict_of(await work.delivers())
+        assert (found.state, found.missing) == ("unproven", [UNKNOWN])
+        await work.begins()
+        assert verdict_of(await work.delivers()).state == "verified", "it was tried again"
 
 
 async def test_who_goes_on_writing_is_not_verified(tmp_path: Path) -> None:
@@ -218,8 +230,9 @@ async def test_a_test_that_is_spoken_of_by_name_has_run(tmp_path: Path) -> None:
         assert lie.claims == ["It speaks of the test 'test_red', and no such test ran."]
         assert verdict_of(await work.delivers("`test_blue` passes.")).state == "verified"
     async with job(tmp_path / "quick", GOOD) as work:
-        work.writes("app.py", "good, red\n")
+        work.writes("app.py", "good, test_red\n")
         assert verdict_of(await work.delivers("`test_red` passes.")).state == "verified", "nobody knows what ran"
+        assert verdict_of(await work.delivers("`test_blue` passes.")).state == "unproven", "no file has it"
 
 
 @pytest.mark.parametrize(

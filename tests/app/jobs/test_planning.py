@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from greenroom.abilities.checks.changed import Changed
 from greenroom.app.checks.base_look import BaseLook
 from greenroom.app.checks.folder import FolderLook
-from greenroom.app.jobs.planning import plan_of, setup_of, without_own
+from greenroom.app.jobs.planning import checks_then, plan_of, setup_of
 from greenroom.app.jobs.preparing import Setup
 
 LINE = '[workspace]\nsetup = "uv sync"\nseconds = "5m"\nlend = [".deps"]\n'
@@ -77,15 +79,31 @@ def test_where_the_root_has_no_test_the_projects_below_it_have(root: Path) -> No
 PROJECT = "[tool.pytest.ini_options]\n"
 
 
-def test_what_came_into_the_folder_with_the_work_is_no_judge_of_it(root: Path) -> None:
+def then(root: Path, before: Iterable[str], *changes: Changed, begun: bool = True) -> list[str]:
+    """The names of the checks that there were, where these files lay."""
+    look = BaseLook(FolderLook(root), changes, before)
+    return [one.name for one in checks_then(root, look, begun=begun)]
+
+
+def test_what_came_into_the_folder_since_the_work_began_is_no_judge_of_it(root: Path) -> None:
     (root / "pyproject.toml").write_text(PROJECT)
     (root / "test_a.py").write_text("def test_a(): ...\n")
-    plan = plan_of(root, walls=True)
-    assert [one.name for one in plan.run] == ["pytest"]
     new = [Changed(path=name, after=b"") for name in ("pyproject.toml", "test_a.py")]
-    left = without_own(plan, root, BaseLook(FolderLook(root), new))
-    assert (left.run, left.open) == ((), ())
-    assert left.left[-1] == "'pytest' was not run: it came with the work, which it cannot prove."
+    assert then(root, [], *new) == []
+    assert then(root, [], *new, begun=False) == ["pytest"], "what lies there when it begins, known to git or not"
+    assert plan_of(root, walls=True, then=()).run == ()
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_folder_that_the_work_has_made_was_not_there_whatever_lies_in_it(root: Path, ignored: bool) -> None:
+    (root / "Rakefile").write_text("task :test\n")
+    (root / "test").mkdir()
+    (root / "test" / "a_test.rb").write_text("")
+    if ignored:
+        (root / "test" / "made.log").write_text("")
+    assert then(root, ["Rakefile", "test/old_test.rb"]) == ["rake test"]
+    assert then(root, ["Rakefile", "test/old_test.rb"], Changed(path="test/a_test.rb", after=b"")) == ["rake test"]
+    assert then(root, ["Rakefile"], Changed(path="test/a_test.rb", after=b"")) == []
 
 
 def test_what_was_there_before_and_what_a_person_wants_are_its_judges_still(root: Path) -> None:
@@ -96,6 +114,24 @@ def test_what_was_there_before_and_what_a_person_wants_are_its_judges_still(root
         Changed(path="pyproject.toml", before=PROJECT.encode(), after=b""),
         Changed(path="Makefile", after=b"check:\n\ttrue\n"),
     ]
-    plan = plan_of(root, walls=True)
-    assert without_own(plan, root, BaseLook(FolderLook(root), changes)) == plan
-    assert {one.name for one in plan.run} >= {"unit", "pytest"}
+    before = BaseLook(FolderLook(root), changes, ["pyproject.toml"])
+    plan = plan_of(root, walls=True, then=checks_then(root, before, begun=True))
+    assert [one.name for one in plan.run] == ["unit", "pytest"]
+    own(root, '[checks.unit]\nrun = "make all"\n')
+    lines = [one.line for one in plan_of(root, walls=True, then=plan.found).run]
+    assert lines[0] == "make all", "theirs is that of now"
+
+
+def test_checks_that_are_gone_from_the_folder_judge_the_work_that_began_with_them(tmp_path: Path, root: Path) -> None:
+    (root / "pyproject.toml").write_text(PROJECT)
+    (root / "test_a.py").write_text("def test_a(): ...\n")
+    known = plan_of(root, walls=True).found
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    for name in ("pyproject.toml", "test_a.py"):
+        (root / name).unlink()
+    (root / "Makefile").write_text("check:\n\ttrue\n")
+    assert plan_of(root, walls=True, then=known).run == known
+    look = BaseLook(FolderLook(copy), (), ["pyproject.toml", "test_a.py"])
+    assert [one.name for one in checks_then(root, look, begun=True)] == ["pytest"]
+    assert [one.name for one in checks_then(root, look, begun=False)] == ["make check", "pytest"]

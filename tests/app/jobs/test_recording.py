@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import cast
 
 from greenroom.abilities.tools.carded import CardedTool
@@ -34,6 +35,14 @@ class Copy:
         self.commits.append((mark.summary, self.written))
         self.written = set()
         return Recorded(commit=f"c{len(self.commits)}", tree=self._tree())
+
+    async def littered(self) -> tuple[str, ...]:
+        """Nothing is passed over."""
+        return ()
+
+    async def claim(self, paths: Iterable[str]) -> None:
+        """All that is written is work anyway."""
+        assert not list(paths)
 
     def _tree(self) -> str:  # who has asked for a commit knows it, and does not look again
         return f"t{len(self.commits)}"

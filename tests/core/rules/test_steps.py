@@ -3,6 +3,7 @@
 import pytest
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, ThreadId
+from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
     AddAgent,
     AddParticipants,
@@ -120,6 +121,17 @@ def test_a_tool_step_is_pending_until_its_instruction_is_filled() -> None:
     assert house.last(ANN).state == "init"
     assert house.last(ANN).work.instruction_content == {"command": "ls"}
     assert house.next(ANN) == "ann#1"
+
+
+def test_what_has_the_last_word_on_work_is_done_by_the_house_and_never_called() -> None:
+    pru, spec = AgentId("pru"), AgentSpec(name="Pru", tools=("shell",), proof="deliver")
+    house = House.furnished().do(AddAgent(agent_id=pru, spec=spec)).do(AddParticipants(task_id=T1, agents=(pru,)))
+    proves = tool("deliver", {"said": "Done."})
+    house.do(steps(evolve(proves, call_id="c1"), agent=pru), by=pru)
+    called = house.ended("pru#1")
+    assert (called.state, "may not use the tool 'deliver'" in (called.error or "")) == ("failed", True)
+    house.do(steps(proves, agent=pru), by=pru)
+    assert house.todo(pru) == ["deliver"]
 
 
 @pytest.mark.req("MAS-91")

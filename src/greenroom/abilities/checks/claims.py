@@ -1,4 +1,4 @@
-"""What a model claims at the end, as far as it can be held against the facts: files, passing tests, names of tests.
+"""What a model claims at the end, as far as it can be held against the facts: files, and how many tests there are.
 
 Careful rather than complete: only plain claims count, and what is asked, planned, denied or conditional is none.
 """
@@ -64,15 +64,6 @@ CODE_TOO: Final = (".js", ".ts", ".rs", ".vue", ".java", ".cs", ".rb", ".php", "
 """Suffixes that are also how things are called, as in Node.js: without a folder or a quote such a word is no file."""
 
 SITES: Final = (".com", ".org", ".net", ".io", ".dev", ".cn", ".de")
-A_TEST: Final = r"`?(?:[\w./-]{1,200}::)?(?:\w{1,100}::)?(test_\w{1,100})(?:\(\))?`?"
-BY_NAME: Final = re.compile(
-    rf"\b(?:tests?|test cases?) {A_TEST}(?![.\w])"
-    rf"|(?<!\w){A_TEST} (?:(?:in|of|from) `?[\w./-]{{1,200}}`? )?(?:(?:now|also|still) )?(?:pass(?:es|ed)?|is green)\b"
-    rf"|测试(?:用例)? ?{A_TEST}(?![.\w])|(?<!\w){A_TEST} ?(?:已|现在|也)?通过",
-    re.IGNORECASE,
-)
-"""A test that is spoken of by its name. Without such a word beside it a name may be a fixture's, or anything."""
-
 ALL_PASS: Final = re.compile(
     r"\b(?:all|every|the(?: whole| entire| full)?)\s+(?:of\s+the\s+)?(?:\w+\s+){0,3}?"
     r"(?:tests?|checks?|test suite|suite)\s+"
@@ -125,18 +116,6 @@ class Facts:
 def unproven(text: str, facts: Facts) -> tuple[str, ...]:
     """The claims in this text that nothing proves, each in a sentence."""
     every = [one for said in sentences(text[:LONGEST]) for one in _wrong(said, facts)]
-    return tuple(dict.fromkeys(every))
-
-
-def named_tests(text: str) -> tuple[str, ...]:
-    """The tests of which this text says by name that they are there, or pass."""
-    every = (
-        next(one for one in match.groups() if one is not None)
-        for said in sentences(text[:LONGEST])
-        if not REMOVED.search(said)
-        for match in BY_NAME.finditer(said)
-        if not is_open(said, match.start(), match.end())
-    )
     return tuple(dict.fromkeys(every))
 
 

@@ -1,7 +1,7 @@
 """All files that judge the work, however far away: what a check runs, what that runs, sources or imports, and so on.
 
 Not every file that a check names is a judge: `mypy src` names the work itself. Whoever put that back would judge
-nothing. So files are *sure* by their names, or *doubtful*: those are put back together and one by one.
+nothing. So files are *sure* by their names, or *doubtful*: those are put back in every combination.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
-from greenroom.abilities.checks.build_files import MAKEFILES, READ_BELOW, READ_HERE
+from greenroom.abilities.checks.build_files import READ_BELOW, READ_HERE
 from greenroom.abilities.checks.command_lines import Command, as_called, commands, placed
-from greenroom.abilities.checks.finding.javascript import scripts_in
+from greenroom.abilities.checks.finding.called import called, has_recipes
 from greenroom.abilities.checks.imported import asserts, imported
-from greenroom.abilities.checks.judge_names import CODE, USED
-from greenroom.abilities.checks.looking import Look, Place
+from greenroom.abilities.checks.judge_names import CODE, USED, is_set_up
+from greenroom.abilities.checks.looking import Look
 from greenroom.core.base.records import record
 from greenroom.core.ports.checks import Check
 
@@ -36,6 +36,9 @@ READERS: Final = frozenset(
     }
 )
 """Programs that read files, and run none of them."""
+
+STARTERS: Final = frozenset({"npx", "npm", "pnpm", "yarn"})
+"""Those of them that run another program, though no file."""
 
 LOOPS: Final = frozenset({"for", "run-parts", "bats", "prove", "shellspec", "busted"})
 """Who runs all that it is given, folders too."""
@@ -113,6 +116,8 @@ class _Following:
         self._folders: dict[str, str] = {}
         self._below: dict[tuple[str, str], str] = {}
         self._left: deque[tuple[str, str]] = deque()
+        self._calling: deque[tuple[tuple[str, ...], str]] = deque()
+        self._called: set[tuple[tuple[str, ...], str]] = set()
         self._check = ""
         self._top = "."
         self._cut = False
@@ -124,10 +129,13 @@ class _Following:
 
     def follow(self, check: Check, folder: str) -> None:
         self._check, self._top = check.name, folder
-        text = f"{check.line}\n{check.means or scripts_in(check.line, Place(self._look, folder))}"
+        text = f"{check.line}\n{check.means}"
         self._text(text if ".run(" not in text else f"{text}\n{as_called(text)}", folder)
-        while self._left:
-            self._file(*self._left.popleft())
+        while self._left or self._calling:
+            if self._left:
+                self._file(*self._left.popleft())
+            else:
+                self._recipes(*self._calling.popleft())
 
     # ---------------------------------------------------------------------------------------------- what a file says
 
@@ -163,6 +171,24 @@ class _Following:
         for one in commands(text, folder):
             for path, runs in self._named(one):
                 self._word(path, one.folder, runs=runs)
+            self._calls(one)
+
+    def _calls(self, one: Command) -> None:
+        """What it runs by a name: `make -s check`, `timeout 60 make check`. A program that only reads runs nothing."""
+        reads = PurePosixPath(one.words[0]).name in READERS - STARTERS
+        every = [(one.words[at:], one.folder) for at in range(1 if reads else len(one.words))]
+        new = [one for one in every if has_recipes(one[0][0]) and one not in self._called]
+        if len(self._called) + len(new) > MOST:
+            self._cut = True
+            return
+        self._called.update(new)
+        self._calling.extend(new)
+
+    def _recipes(self, words: tuple[str, ...], folder: str) -> None:
+        for one in called(words, folder, self._look):
+            for path in (path for path in one.files if not is_set_up(path)):
+                self._read_unasked.setdefault(path, self._check)
+            self._text(one.text, one.folder)
 
     # ------------------------------------------------------------------------------------------- what a command names
 
@@ -170,7 +196,7 @@ class _Following:
         """The words of a command that may be paths, and whether what they name is run: of several the first is, and
         the others are what it is run with."""
         program = PurePosixPath(one.words[0]).name
-        self._recipes(program, one.folder)
+        self._unasked(program, one.folder)
         first = placed(one.folder, one.words[0])
         yield first, True
         runs = program not in READERS and not self._is_file(first)
@@ -179,8 +205,8 @@ class _Following:
             yield from ((path, runs) for path in found)
             runs = program in LOOPS or (runs and not any(map(self._is_file, found)))
 
-    def _recipes(self, program: str, folder: str) -> None:
-        """What they say elsewhere is not followed: `make run` names the work."""
+    def _unasked(self, program: str, folder: str) -> None:
+        """The files that a program reads by itself."""
         for name in READ_HERE.get(program, ()):
             self._read_unasked.setdefault(placed(folder, name), self._check)
         for name in READ_BELOW.get(program, ()):
@@ -189,8 +215,6 @@ class _Following:
     def _paths_of(self, program: str, before: str, word: str, folder: str) -> Iterator[str]:
         if before == "-m":
             yield from self._module(word, folder)
-        elif before in ("-C", "--directory") and program in ("make", "gmake", "just"):
-            yield from (placed(placed(folder, word), name) for name in MAKEFILES)
         for part in dict.fromkeys((word, word.rpartition("=")[2])):
             yield from self._paths(placed(folder, part), all_of=program in LOOPS)
 

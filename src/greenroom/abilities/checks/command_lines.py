@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from greenroom.core.base.records import record
@@ -28,6 +28,12 @@ KEY: Final = re.compile(r"^[\w.\-:]+(?:\s*=|:)\s+")
 """`commands = …` of tox, `test: …` of package.json and of a recipe."""
 
 QUOTED: Final = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
+ALWAYS: Final = (
+    *(("$(CURDIR)", "."), ("${CURDIR}", "."), ("$(MAKE)", "make"), ("${MAKE}", "make")),
+    *(("$PWD", "."), ("$(pwd)", ".")),
+)
+"""What is set without anybody setting it."""
+
 WORDS_FIRST: Final = frozenset({"do", "then", "else", "if", "elif", "while", "until", "!", "time", "exec", "command"})
 PREFIXES: Final = frozenset({"env", "sudo", "nice", "nohup", "timeout", "xargs"})
 QUIET: Final = "-@+"
@@ -45,13 +51,13 @@ class Command:
 def commands(text: str, folder: str = ".", *, depth: int = 0) -> Iterator[Command]:
     """All commands of a text, each in its folder: `cd` counts until the end of its line, and on its own until the
     end of the text."""
-    known = {match[1]: match[2] for line in text.splitlines() if (match := SET.match(line.strip()))}
+    known = set_in(text)
     here = folder
     for line in text.replace("\\\n", " ").splitlines():
         if len(line) > LONGEST:
             continue
         now = here
-        for words in _simple(_filled(line.strip(), known)):
+        for words in _simple(with_settings(line.strip(), known)):
             if words[0] in ("cd", "pushd") and len(words) > 1:
                 now = placed(now, words[1])
                 continue
@@ -73,10 +79,21 @@ def placed(folder: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(folder, path))
 
 
-def _filled(line: str, known: dict[str, str]) -> str:
-    """With what is set in the same text in the place of its name."""
-    line = line.replace("$(CURDIR)", ".").replace("$(MAKE)", "make").replace("$PWD", ".").replace("$(pwd)", ".")
-    return USED.sub(lambda match: known.get(match[1] or match[2], match[0]), line)
+def set_in(text: str) -> dict[str, str]:
+    """What is set in a text, by name."""
+    return {match[1]: match[2] for line in text.splitlines() if (match := SET.match(line.strip()))}
+
+
+def with_settings(line: str, known: Mapping[str, str]) -> str:
+    """With what is set in the place of its name, also where that names something else that is set."""
+    for name, meant in ALWAYS:
+        line = line.replace(name, meant)
+    for _ in range(DEEP):
+        filled = USED.sub(lambda match: known.get(match[1] or match[2], match[0]), line)
+        if filled == line or len(filled) > LONGEST:
+            break
+        line = filled
+    return line
 
 
 def _simple(line: str) -> Iterator[tuple[str, ...]]:

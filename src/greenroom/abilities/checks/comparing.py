@@ -9,15 +9,19 @@ from typing import Final
 
 from greenroom.abilities.checks.ids_of_tests import PYTHON, is_named, own_name
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, Checked, CheckKind, Compared, Ran, Report, Word
+from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, UNCOVERED, Checked, CheckKind, Compared, Ran, Report, Word
 
 IN_A_FILE: Final = "::"
+NO_TESTS: Final = frozenset({AS_A_WHOLE, UNCOVERED})
+"""What fails and is no test."""
+
 ANY_NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+")
 """What may be another one each time in a name that was read from an output: a port, a date, an address."""
 
 
 def compared(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
-    """What has changed since the base. `flaky` are those that failed and then passed, on one and the same tree."""
+    """What has changed since the base. `flaky` are those that failed and then passed, on one and the same tree. What is
+    compared with another run, by its names, is whole."""
     before, failing = base.failing, now.failing - frozenset(flaky)
     new = failing - before
     if now.outcome == "could_not_run" and base.outcome != "could_not_run":
@@ -35,8 +39,8 @@ def compared(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
     return Compared(
         new=_cut(new),
         old=_cut(failing & before),
-        mended=_cut(before - now.failing - gone - skipped if now.outcome != "could_not_run" else ()),
-        flaky=_cut(flaky),
+        mended=tuple(sorted(before - now.failing - gone - skipped if now.outcome != "could_not_run" else ())),
+        flaky=tuple(sorted(flaky)),
         gone=_cut(gone),
         skipped=_cut(skipped),
         relieved=_cut((gone | skipped) & before),
@@ -61,7 +65,7 @@ def _is_there(name: str, names: Collection[str]) -> bool:
 
 def _tests(one: Ran) -> Mapping[str, Word]:
     """Those that are tests, by name: that a finding of a linter is gone is no loss."""
-    named = {name: word for name, word in one.tests.items() if name != AS_A_WHOLE and is_named(name)}
+    named = {name: word for name, word in one.tests.items() if name not in NO_TESTS and is_named(name)}
     return named if one.kind == "test" else {}
 
 
@@ -90,11 +94,12 @@ def _names_all(one: Ran) -> bool:
 
 def _ran(one: Ran) -> int:
     """Tests that really ran, named or only counted."""
-    return one.passed + (len(one.failing - {AS_A_WHOLE}) if one.kind == "test" else 0)
+    return one.passed + (len(one.failing - NO_TESTS) if one.kind == "test" else 0)
 
 
 def _cut(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(names)[:NAMED])
+    """As many as are kept. Those that have no name go first: that there is one makes all others doubtful."""
+    return tuple(sorted(names, key=lambda one: (is_named(one), one))[:NAMED])
 
 
 def entry(now: Ran, kind: CheckKind, against: Compared | None, *, tests: str, excerpt: str) -> Checked:
@@ -122,17 +127,27 @@ def entry(now: Ran, kind: CheckKind, against: Compared | None, *, tests: str, ex
 def in_two_copies(first: Report, second: Report) -> Report:
     """The first report, in which nothing is called flaky that failed in the other copy too before it passed: such a
     test passes beside what its own failure has left there, and nowhere else."""
-    failed = {one.check: {*one.compared.new, *one.compared.flaky} for one in second.checks if one.compared is not None}
-    return evolve(first, checks=tuple(_failing(one, failed.get(one.check, set())) for one in first.checks))
+    beside = {one.check: one for one in second.checks}
+    return evolve(first, checks=tuple(_failing(one, beside.get(one.check)) for one in first.checks))
 
 
-def _failing(one: Checked, failed: Collection[str]) -> Checked:
+def _failing(one: Checked, beside: Checked | None) -> Checked:
     known = one.compared
     if known is None:
         return one
-    again = {name for name in known.flaky if name in failed}
+    again = {name for name in known.flaky if _failed(name, beside)}
     flaky = tuple(name for name in known.flaky if name not in again)
     return evolve(one, compared=evolve(known, new=_cut({*known.new, *again}), flaky=flaky))
+
+
+def _failed(name: str, beside: Checked | None) -> bool:
+    """Whether it failed there too, or may have: nothing else ran, it could not, or what failed is not all named."""
+    if beside is None or beside.outcome == "could_not_run":
+        return True
+    known = beside.compared
+    if known is None:
+        return beside.outcome != "passed"
+    return name in {*known.new, *known.flaky} or len(known.new) >= NAMED
 
 
 def in_a_sentence(report: Report) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Final, Literal
 
 from greenroom.abilities.checks.build_files import has_parts, same_for_checks
 from greenroom.abilities.checks.changed import Changed
@@ -19,6 +19,9 @@ from greenroom.abilities.checks.judge_names import ignores, in_part, is_set_up, 
 from greenroom.abilities.checks.python_tests import rewritten
 from greenroom.abilities.checks.shadowing import shadowed
 from greenroom.core.base.records import evolve, record
+
+FEW: Final = 3
+"""Files that may be judges or the work itself, of which each way to put some of them back can be tried."""
 
 
 @record
@@ -34,6 +37,12 @@ class Meddled:
     said: str
     doubtful: bool = False
     apart: bool = True
+
+
+def may_be_work(every: Iterable[Meddled]) -> frozenset[str]:
+    """The files that may be the work itself: nothing says for sure that they judge it."""
+    apart = [one for one in every if one.apart]
+    return frozenset(one.path for one in apart) - {one.path for one in apart if not one.doubtful}
 
 
 def meddled(changes: Iterable[Changed], tests: Collection[str] = ()) -> tuple[Meddled, ...]:

@@ -34,6 +34,7 @@ def shadowed(path: str) -> str:
 
 
 TAKEN: Final = "taken:"
+ASKED: Final = "all were asked about"
 ASKS: Final = """
 import sys
 sys.path[:] = [one for one in sys.path if one]
@@ -47,8 +48,10 @@ for name in sys.argv[2:]:
     found = PathFinder.find_spec(name, path)
     if found is not None and found.loader is not None:
         print("taken:" + name)
+print("all were asked about")
 """
-"""Says which of these modules are installed; what Python would find in the project itself does not count."""
+"""Says which of these modules are installed; what Python would find in the project itself does not count. Only where
+it comes to its end is that all of them."""
 
 
 def new_modules(before: Iterable[str], added: Iterable[str], roots: Iterable[str]) -> dict[str, list[str]]:

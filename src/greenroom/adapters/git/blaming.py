@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from typing import Final
 
 from greenroom.adapters.git.applying import ground_of
@@ -135,15 +136,24 @@ def _ending_like(other: bytes, content: bytes) -> bytes:
 async def _works(house: House, here: Spot, state: State, found: Origin | None) -> list[Work]:
     """Where to look for the step, best first. A person may have committed work themselves, which then has nothing in
     its message that leads to it."""
-    if found is not None:
-        told = trailers_of(await _message(house, found.commit))
-        if all(WHOLE.fullmatch(told.get(name, "")) for name in ("base", "tip")):  # anybody can have written it
-            content = await house.plain.ask("cat-file", "blob", f"{found.commit}:{found.path}")
-            spot = Spot(path=found.path, line=found.line, content=content)
-            return [Work(base=told["base"], tip=told["tip"], spot=spot)]
-    every = [one for one in reversed(await papers(house)) if one.state == "applied" and here.path in one.paths]
+    written = list(reversed(await papers(house)))
+    if found is not None and (pairs := await _committed(house, found.commit, written)):
+        content = await house.plain.ask("cat-file", "blob", f"{found.commit}:{found.path}")
+        spot = Spot(path=found.path, line=found.line, content=content)
+        return [Work(base=base, tip=tip, spot=spot) for base, tip in pairs]
+    every = [one for one in written if one.state == "applied" and here.path in one.paths]
     mine = [one for one in every if await _may_be_of(house, one, here.path, state, found)]
     return [Work(base=one.base, tip=one.tip, spot=here) for one in mine]
+
+
+async def _committed(house: House, commit: str, written: Sequence[Paper]) -> list[tuple[str, str]]:
+    """Base and tip of the work that a commit is of: what is written down of it counts, for a hook can have made any
+    message of ours, and else what its message says, for it can come from elsewhere."""
+    if own := [(one.base, one.tip) for one in written if one.commit == commit]:
+        return own
+    told = trailers_of(await _message(house, commit))
+    pair = told.get("base", ""), told.get("tip", "")
+    return [pair] if all(WHOLE.fullmatch(one) for one in pair) else []  # anybody can have written it
 
 
 async def _may_be_of(house: House, paper: Paper, path: str, state: State, found: Origin | None) -> bool:

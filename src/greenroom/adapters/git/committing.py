@@ -11,15 +11,25 @@ from greenroom.adapters.git.applying import ground_of
 from greenroom.adapters.git.blobs import keep
 from greenroom.adapters.git.comparing import delta
 from greenroom.adapters.git.hook_files import filter_files
+from greenroom.adapters.git.hooked import AFTER, held_back
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.indexing import indexed_of, states_in
 from greenroom.adapters.git.journal import Paper, save
-from greenroom.adapters.git.parting import Wanted, commit_apart, commit_paths, is_committed, own_edits, settle
+from greenroom.adapters.git.parting import (
+    Wanted,
+    commit_apart,
+    commit_paths,
+    first_after,
+    is_committed,
+    own_edits,
+    settle,
+)
 from greenroom.adapters.git.planning import Change
 from greenroom.adapters.git.readiness import refuse_in_between
-from greenroom.adapters.git.refs import is_here, value_of
+from greenroom.adapters.git.refs import branches_with, is_here, value_of
 from greenroom.adapters.git.states import NOTHING, State
 from greenroom.adapters.git.trailers import message_of, trailers_of
+from greenroom.adapters.git.writing import untouched
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Committed, WorkspaceFault
 
@@ -43,10 +53,59 @@ async def commit(house: House, paper: Paper, message: str, *, hooks: bool = True
     await save(house, paper)
     mixed = await own_edits(house, head, _before(paper), paper.indexed)
     wanted = evolve(await _wanted(house, paper), message=_message(paper, message), hooks=hooks)
-    made = await (commit_apart if mixed else commit_paths)(house, wanted)
-    await save(house, evolve(paper, commit=made, changes=await _as_committed(house, paper.changes, made)))
-    await settle(house, wanted, made)
-    return Committed(commit=made, mixed=mixed, fresh=True)
+    async with held_back(house, hooks=hooks) as words:
+        made = await (commit_apart if mixed else commit_paths)(house, evolve(wanted, words=words))
+        if not made:
+            raise await _taken_away(house, paper)
+        try:
+            await settle(house, wanted, made)  # first of all: who commits before that takes the work back
+        finally:
+            paper = await _noted(house, paper, made)
+    return Committed(commit=await _afterwards(house, paper), mixed=mixed, fresh=True)
+
+
+async def _noted(house: House, paper: Paper, made: str) -> Paper:
+    """With its commit, as it is written down from now on."""
+    paper = evolve(paper, commit=made, changes=await _as_committed(house, paper.changes, made))
+    await save(house, paper)
+    return paper
+
+
+async def _afterwards(house: House, paper: Paper) -> str:
+    """Its commit now that all hooks are done: one of them may have amended it, or taken it away."""
+    if await is_here(house, paper.commit):
+        return paper.commit
+    found = await commit_saying(house, "applied", paper.id) or await _made_anew(house, paper)
+    if not found:
+        raise await _taken_away(house, paper)
+    return (await _noted(house, paper, found)).commit
+
+
+async def _made_anew(house: House, paper: Paper) -> str:
+    """A commit in its place that changes all that it changed, whatever its message says; empty for none."""
+    found = await first_after(house, paper.head)
+    if not found:
+        return ""
+    old = await states_in(house, paper.head) if paper.head else {}
+    made, new = await states_in(house, paper.commit), await states_in(house, found)
+    changed = [one for one in paper.paths if made.get(one) != old.get(one)]
+    return found if all(new.get(one) != old.get(one) for one in changed) else ""
+
+
+async def _taken_away(house: House, paper: Paper) -> WorkspaceFault:
+    """What is so when a commit that was made is not there any more; that is written down too."""
+    who, short = f"by your {AFTER} hook, or by somebody else at that moment", paper.commit[:10]
+    if paper.commit and (names := await branches_with(house, paper.commit)):
+        where = f"it is on {names[0]!r}, which is not checked out any more"
+        back = f"'git switch {names[0]}' goes back there."
+        return WorkspaceFault("hook", f"The commit {short} is made, but {where}: another was chosen {who}. {back}")
+    gone = await asyncio.to_thread(untouched, ground_of(house), paper.changes)
+    await save(house, evolve(paper, commit="", state="dropped" if gone else "applied"))
+    why = f"{f'The commit {short}' if short else 'The commit'} was made and then taken away {who}"
+    if gone:
+        return WorkspaceFault("hook", f"Nothing is applied. {why}, with its files. Apply it again when that is mended.")
+    now = "The files are applied: commit them yourself with 'git commit', or take them back with `greenroom undo`."
+    return WorkspaceFault("hook", f"{why}. {now}")
 
 
 async def commit_here(house: House, paper: Paper) -> str:

@@ -41,7 +41,7 @@ class Indexed:
 @record
 class Paper:
     """One thing that was applied. `head` and `indexed` are what there was before its commit, and the same with
-    `revert_` what there was before the one that takes it back."""
+    `revert_` what there was before the one that takes it back, `reverted`."""
 
     id: str
     run: str
@@ -58,6 +58,7 @@ class Paper:
     reverting: bool = False
     revert_head: str = ""
     revert_indexed: tuple[Indexed, ...] = ()
+    reverted: str = ""
 
     @property
     def moves(self) -> Moves:

@@ -62,6 +62,17 @@ def unquoted(name: str) -> str:
     return os.fsdecode(QUOTED.sub(_letter, os.fsencode(name[1:-1])))
 
 
+def quoted(name: str) -> str:
+    """The other way round, for what has to be written down as text, on one line."""
+    if name.isprintable() and name == name.strip() and not name.startswith('"'):
+        return name
+    return '"' + "".join(one if one.isprintable() and one not in '"\\' else _octal(one) for one in name) + '"'
+
+
+def _octal(one: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(one))
+
+
 def _letter(found: re.Match[bytes]) -> bytes:
     code: bytes = found[1]
     return bytes([int(code, 8)]) if len(code) == 3 else LETTERS.get(code, code)

@@ -67,7 +67,10 @@ async def open_worktree(house: House, run: str, thread: str, base: str) -> GitWo
             raise WorkspaceFault("state", why)
         if paper is None or not (place / "tree").is_dir():
             paper = await _made(house, place, run, thread, base)
-    return GitWorktree(house, place, run=run, thread=thread, base=base, sparse=paper.sparse)
+    worktree = GitWorktree(house, place, run=run, thread=thread, base=base, sparse=paper.sparse)
+    if worktree.paused:
+        await worktree.restore()
+    return worktree
 
 
 async def tip_of(house: House, run: str, thread: str) -> str:

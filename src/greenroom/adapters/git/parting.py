@@ -8,6 +8,7 @@ staged afterwards, with the work in it too.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -25,6 +26,7 @@ from greenroom.adapters.git.refs import tree_of, value_of
 from greenroom.adapters.git.running import Git
 from greenroom.adapters.git.seeding import copied, joined, listing, look_again
 from greenroom.adapters.git.states import NOTHING, State, same
+from greenroom.adapters.git.trailers import trailers_of
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Clashes, WorkspaceFault
 
@@ -35,7 +37,8 @@ class NothingToCommit(WorkspaceFault):
 
 @record
 class Wanted:
-    """A commit that is to be made on `head`: what changes, of which files, and what the person's index has of them."""
+    """A commit that is to be made on `head`: what changes, of which files, and what the person's index has of them. Git
+    is told these `words` first."""
 
     head: str
     message: str
@@ -43,6 +46,7 @@ class Wanted:
     deltas: tuple[Delta, ...]
     indexed: tuple[Indexed, ...]
     hooks: bool = True
+    words: tuple[str, ...] = ()
     refused: str = KEPT
 
 
@@ -59,18 +63,19 @@ async def own_edits(house: House, head: str, then: Mapping[str, State], indexed:
 
 
 async def commit_apart(house: House, wanted: Wanted) -> str:
-    """A new HEAD that has these changes and nothing else; nothing is done where they do not go on HEAD alone."""
+    """A commit on HEAD that has these changes and nothing else, as `_made` tells it; nothing is done where they do not
+    go on HEAD alone."""
     plan = await fitted(house, await states_in(house, wanted.head), wanted.deltas)
     staged = await _staged(house, wanted)
     if isinstance(plan, Clashes) or isinstance(staged, Clashes):
         raise _inseparable([one.path for both in (plan, staged) if isinstance(both, Clashes) for one in both.clashes])
     async with _index(house, wanted) as git:
         await put_back(house, entries_of(plan), git)
-    return await value_of(house, "HEAD")
+        return await _made(house, wanted, git)
 
 
 async def commit_paths(house: House, wanted: Wanted) -> str:
-    """A new HEAD with these files as they lie there."""
+    """A commit on HEAD with these files as they lie there."""
     with told(str(house.repository.root)):
         there = await asyncio.to_thread(_there, house, wanted.paths)
     gone = [Indexed(path=one) for one in wanted.paths if one not in there]
@@ -78,7 +83,7 @@ async def commit_paths(house: House, wanted: Wanted) -> str:
         await look_again(git, house.repository.root, [one for one in await listing(git) if one.path in there])
         await put_back(house, gone, git)
         await git.ask("update-index", "-z", "--add", "--replace", "--stdin", stdin=joined(there))
-    return await value_of(house, "HEAD")
+        return await _made(house, wanted, git)
 
 
 def _there(house: House, paths: Sequence[str]) -> dict[str, State]:
@@ -89,17 +94,37 @@ def _there(house: House, paths: Sequence[str]) -> dict[str, State]:
 
 @asynccontextmanager
 async def _index(house: House, wanted: Wanted) -> AsyncIterator[Git]:
-    """Git with an index that is HEAD; what is put into it becomes a commit."""
+    """Git with an index that is HEAD, for what is to become a commit."""
     await free_index(house)
     with house.temporary() as folder:
         index = folder / "index"
         await asyncio.to_thread(copied, house.repository.git / "index", index)
-        git = house.as_person(hooks=wanted.hooks).also(env={"GIT_INDEX_FILE": str(index)})
+        git = house.as_person(hooks=wanted.hooks).also(*wanted.words, env={"GIT_INDEX_FILE": str(index)})
         await git.ask("read-tree", *(("--reset", wanted.head) if wanted.head else ("--empty",)))
         yield git
-        if wanted.head and await git.text("write-tree") == await tree_of(house, wanted.head):
-            raise NothingToCommit("state", "There is nothing to commit: the files are as in the newest commit already.")
-        await committed(house, git, wanted.message, wanted.refused)
+
+
+async def _made(house: House, wanted: Wanted, git: Git) -> str:
+    """The commit of what this git has in its index. It is not whatever HEAD is by then: somebody may have built on it,
+    or may have taken it away; then it is empty."""
+    if wanted.head and await git.text("write-tree") == await tree_of(house, wanted.head):
+        raise NothingToCommit("state", "There is nothing to commit: the files are as in the newest commit already.")
+    await committed(house, git, wanted.message, wanted.refused)
+    found = await first_after(house, wanted.head)
+    if not found:
+        return ""
+    said = await house.refs.text("log", "-1", "--no-show-signature", "--format=%B", found)
+    if trailers_of(said) == trailers_of(wanted.message):
+        return found
+    old, new = await states_in(house, wanted.head) if wanted.head else {}, await states_in(house, found)
+    return found if any(old.get(one) != new.get(one) for one in wanted.paths) else ""
+
+
+async def first_after(house: House, head: str) -> str:
+    """The first commit that follows this one in what is checked out, without a name the very first; empty for none."""
+    said = await house.refs.tried("rev-list", "--first-parent", f"{head}..HEAD" if head else "HEAD")
+    found = os.fsdecode(said.out).split()[-1:] if said.code == 0 else []
+    return found[0] if found and await value_of(house, f"{found[0]}^") == head else ""
 
 
 async def settle(house: House, wanted: Wanted, made: str) -> None:

@@ -58,8 +58,8 @@ async def stage(
     """
     for last in range(1, TRIES + 1):
         try:
-            unknown = [one for one in await _unknown(git) if not ignored(one)]
-            staged = await _staged(git, root, untrue, unknown, largest=largest, secret=secret)
+            every = [one for one in await unknown(git) if not ignored(one)]
+            staged = await _staged(git, root, untrue, every, largest=largest, secret=secret)
             tree = await git.text("write-tree", *(() if whole else ("--missing-ok",)))
             return Looked(tree=tree, left_out=staged.left_out)
         except WorkspaceFault as fault:
@@ -73,10 +73,10 @@ async def _staged(
 ) -> Found:
     changed = await _changed(git)
     hidden = [one for one in every if secret(one)]
-    unknown = [one for one in every if one not in hidden] if hidden else every
+    shown = [one for one in every if one not in hidden] if hidden else every
     again = dict.fromkeys(untrue)
     changed = [one for one in changed if one[1] not in again] + [("T", path) for path in again]
-    found = await asyncio.to_thread(_sorted_out, root, changed, unknown, largest)
+    found = await asyncio.to_thread(_sorted_out, root, changed, shown, largest)
     found = evolve(found, left_out=(*found.left_out, *(LeftOut(path=one, why="secret") for one in hidden)))
     if found.gone:
         await git.ask("update-index", "-z", "--force-remove", "--stdin", stdin=joined(found.gone))
@@ -91,7 +91,7 @@ async def _changed(git: Git) -> list[tuple[str, str]]:
     return [(said[place].split(" ")[4], said[place + 1]) for place in range(0, len(said) - 1, 2)]
 
 
-async def _unknown(git: Git) -> list[str]:
+async def unknown(git: Git) -> list[str]:
     """Files that git does not know and is not told to ignore. Other repositories end with a slash."""
     found = split(await git.ask("ls-files", "-z", "--others", "--exclude-standard"))
     if len(found) > MOST:
@@ -100,10 +100,10 @@ async def _unknown(git: Git) -> list[str]:
     return found
 
 
-def _sorted_out(root: Path, changed: Sequence[tuple[str, str]], unknown: Sequence[str], largest: int) -> Found:
+def _sorted_out(root: Path, changed: Sequence[tuple[str, str]], new: Sequence[str], largest: int) -> Found:
     """What to do about each. What git knows already is never too large, but for what it keeps something shorter of."""
     gone, there, left_out = list[str](), list[str](), list[LeftOut]()
-    for letter, path in (*dict.fromkeys(changed), *(("A", one) for one in unknown)):
+    for letter, path in (*dict.fromkeys(changed), *(("A", one) for one in new)):
         said = "gone" if letter == "D" else _looked_at(root / path, path, None if letter in "MU" else largest)
         if isinstance(said, LeftOut):
             left_out.append(said)

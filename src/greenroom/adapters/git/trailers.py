@@ -26,13 +26,12 @@ def marked(mark: Mark) -> str:
 
 
 def trailers_of(message: str) -> dict[str, str]:
-    """The last lines of a message that are ours, by name in small letters; what a message says above is not read."""
-    last = message.rstrip("\n").rpartition("\n\n")[2]
-    found = {}
-    for line in last.splitlines():
-        if match := LINE.match(line):
-            found[match[1].lower()] = match[2]
-    return found
+    """Our lines in a message, by name in small letters: those of the last paragraph that has some. A hook may have put
+    others below."""
+    for part in reversed(message.split("\n\n")):
+        if found := {match[1].lower(): match[2] for match in map(LINE.match, part.splitlines()) if match}:
+            return found
+    return {}
 
 
 def mark_of(message: str) -> Mark | None:

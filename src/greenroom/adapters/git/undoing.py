@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from greenroom.adapters.git.applying import MEANWHILE, Halfway, finish, ground_of, halfway, moved, refused, some_of
 from greenroom.adapters.git.blobs import contents_of
 from greenroom.adapters.git.committing import commit_here, commit_saying
 from greenroom.adapters.git.comparing import delta
-from greenroom.adapters.git.hooked import free_index
+from greenroom.adapters.git.hooked import AFTER, free_index, held_back
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.indexing import indexed_of, put_back, states_in
 from greenroom.adapters.git.journal import Paper, load, save, unfinished
-from greenroom.adapters.git.parting import NothingToCommit, Wanted, commit_apart, commit_paths, own_edits, settle
+from greenroom.adapters.git.parting import (
+    NothingToCommit,
+    Wanted,
+    commit_apart,
+    commit_paths,
+    first_after,
+    own_edits,
+    settle,
+)
 from greenroom.adapters.git.readiness import expect_commit
 from greenroom.adapters.git.refs import branches_with, is_here, value_of
 from greenroom.adapters.git.since import what_changed
@@ -26,19 +34,24 @@ from greenroom.core.ports.workspace import Applied, Buried, Clash, Clashes, Undo
 PUSHED: Final = "It is on a remote branch already"
 COVERED: Final = "Other commits came after it"
 REFUSED: Final = "The commit that takes it back was refused, so nothing was undone: all is as it was."
+TAKEN_AWAY: Final = (
+    f"The commit that takes it back was made, and then taken away by your {AFTER} hook, or by somebody else at that "
+    "moment."
+)
 AMENDED: Final = "Its commit was amended, or made anew elsewhere"
 REBASED: Final = "Its commit was put on other commits since, as by a rebase"
 
 
 async def undo(house: House, paper: Paper, *, revert: bool) -> Undone | Clashes | Buried:
     """Make the tree what it was before this was applied."""
-    if paper.state in ("undone", "dropped"):
+    if paper.state == "dropped" or (paper.state == "undone" and not await _is_still_here(house, paper)):
         return Undone(paths=())
     made = paper.commit
     paper = await _as_it_stands(house, paper)
+    blocked = await asyncio.to_thread(edited, ground_of(house), paper.changes)
     if paper.commit and not revert and (why := await _why_not(house, paper, amended=made not in ("", paper.commit))):
-        return Buried(commit=paper.commit, why=f"{why}. It can be undone by a commit on top.")
-    if blocked := await asyncio.to_thread(edited, ground_of(house), paper.changes):
+        return _buried(paper, why, blocked)
+    if blocked:
         return Clashes(clashes=await _since(house, paper, blocked))
     if revert and paper.commit:
         await expect_commit(house)
@@ -47,6 +60,25 @@ async def undo(house: House, paper: Paper, *, revert: bool) -> Undone | Clashes 
     paper = evolve(paper, state="undoing", reverting=revert and bool(paper.commit))
     await save(house, paper)
     return await taken_back(house, paper)
+
+
+async def _is_still_here(house: House, paper: Paper) -> bool:
+    """Whether what was undone is in what is checked out all the same: it was undone on another branch than this."""
+    if not await commit_here(house, paper) or (paper.reverted and await is_here(house, paper.reverted)):
+        return False
+    if await commit_saying(house, "undone", paper.id):
+        return False
+    return not await asyncio.to_thread(untouched, ground_of(house), paper.changes)
+
+
+def _buried(paper: Paper, why: str, blocked: Sequence[str]) -> Buried:
+    """Why it is not just taken back, and what does that. We put back whole files, so none that are other ones by now;
+    git finds the lines of a commit in them."""
+    if not blocked:
+        return Buried(commit=paper.commit, why=f"{why}. It can be undone by a commit on top.")
+    since = f"{why}, and {some_of(blocked)} {'is' if len(blocked) == 1 else 'are'} not as the work left it"
+    how = f"'git revert {paper.commit[:10]}' takes back what it did and keeps the rest, once all else is committed."
+    raise WorkspaceFault("state", f"{since}. Nothing was undone: {how}")
 
 
 async def _since(house: House, paper: Paper, blocked: Collection[str]) -> tuple[Clash, ...]:
@@ -131,18 +163,25 @@ async def _commit_taken_back(house: House, paper: Paper) -> None:
 async def _reverted(house: House, paper: Paper) -> Undone:
     """A commit on top that takes it back; one that was made before a kill is found again. If a hook says no, all is
     made what it was, also what the hook has changed."""
-    made = await commit_saying(house, "undone", paper.id)
-    if not made:
-        indexed = await indexed_of(house, paper.paths)
-        paper = evolve(paper, revert_head=await value_of(house, "HEAD"), revert_indexed=indexed)
-        await save(house, paper)
-    wanted = await _wanted(house, paper)
+    if made := await commit_saying(house, "undone", paper.id):
+        return await _over(house, paper, made)
+    indexed = await indexed_of(house, paper.paths)
+    paper = evolve(paper, revert_head=await value_of(house, "HEAD"), revert_indexed=indexed)
+    await save(house, paper)
     try:
-        made = made or await _revert(house, paper, wanted)
-    except WorkspaceFault as fault:
-        raise await _applied_again(house, paper, fault) from fault
-    await settle(house, wanted, made)
-    await save(house, evolve(paper, state="undone"))
+        async with held_back(house) as words:
+            done = await _over(house, paper, await _revert(house, paper, words))
+    except NothingToCommit:  # somebody has taken it back already
+        return await _over(house, paper, paper.revert_head)
+    if not await first_after(house, paper.revert_head):
+        await save(house, evolve(paper, state="applied", reverting=False))
+        raise WorkspaceFault("hook", f"{TAKEN_AWAY} Look how it stands with 'git status', and undo it again.")
+    return done
+
+
+async def _over(house: House, paper: Paper, made: str) -> Undone:
+    await settle(house, await _wanted(house, paper), made)
+    await save(house, evolve(paper, state="undone", reverted=made))
     return Undone(paths=paper.paths, revert=made)
 
 
@@ -160,14 +199,18 @@ async def _wanted(house: House, paper: Paper) -> Wanted:
     )
 
 
-async def _revert(house: House, paper: Paper, wanted: Wanted) -> str:
-    """The commit that takes it back; the newest one, where somebody has taken it back already."""
-    after = {one.path: one.after for one in paper.changes}
-    mixed = await own_edits(house, wanted.head, after, wanted.indexed)
+async def _revert(house: House, paper: Paper, words: tuple[str, ...]) -> str:
+    """The commit that takes it back."""
+    wanted = evolve(await _wanted(house, paper), words=words)
+    mixed = await own_edits(house, wanted.head, {one.path: one.after for one in paper.changes}, wanted.indexed)
     try:
-        return await (commit_apart if mixed else commit_paths)(house, wanted)
+        if made := await (commit_apart if mixed else commit_paths)(house, wanted):
+            return made
+        raise WorkspaceFault("hook", TAKEN_AWAY)
     except NothingToCommit:
-        return wanted.head
+        raise
+    except WorkspaceFault as fault:
+        raise await _applied_again(house, paper, fault) from fault
 
 
 async def _applied_again(house: House, paper: Paper, why: WorkspaceFault) -> WorkspaceFault:

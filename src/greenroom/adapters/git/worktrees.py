@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.git import littering, viewing
+from greenroom.adapters.git.files import read_data, write_data
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.locks import alone
-from greenroom.adapters.git.names import thread_ref
+from greenroom.adapters.git.names import quoted, thread_ref, unquoted
 from greenroom.adapters.git.refs import move, tree_of, value_of
 from greenroom.adapters.git.running import Git
 from greenroom.adapters.git.seeding import listing, look_again
 from greenroom.adapters.git.snapshots import commit_tree
-from greenroom.adapters.git.staging import Named, stage
+from greenroom.adapters.git.staging import Named, stage, unknown
+from greenroom.adapters.git.states import Ground
 from greenroom.adapters.git.trailers import mark_of, marked
 from greenroom.core.base.records import record
 from greenroom.core.ports.sandbox import Shown
@@ -33,6 +35,15 @@ STAND_INS: Final = frozenset({".greenroom", ".claude", ".mcp.json"})
 
 RECENT: Final = 200
 """Commits among which that of a step is looked for: far more than can be going on at once, however long a run is."""
+
+PAUSED: Final = "paused"
+"""A file that says that nothing is work for now."""
+
+SPARED: Final = "spared"
+"""What lay there then and can be in no commit."""
+
+LOOKS: Final = 3
+"""How often one looks whether all is as it was: what is put back may have hidden something."""
 
 
 @record
@@ -145,22 +156,71 @@ class GitWorktree:
     async def settle(self) -> tuple[str, ...]:
         """Put back what is not as in its newest commit, and pass over what came."""
         async with self._looking() as git:
-            staged = await self._staged(git)
-            return littering.pass_over(
-                self._place, await littering.put_back(self._house, git, await self.tip(), staged.tree)
-            )
+            tip, names = await self.tip(), littering.pass_over(self._place, ())
+            for _ in range(LOOKS):
+                found = await littering.strayed(self._house, git, tip, await self._staged(git))
+                hiding = [one for one in found.came if posixpath.basename(one) == littering.HIDING]
+                await littering.put_back(git, self._ground, found, hiding)
+                came = [one for one in found.came if one not in hiding]
+                names = littering.pass_over(self._place, await littering.kept_names(self._house, tip, came))
+                if not found.names:
+                    break
+            return names
 
     async def pass_over(self, names: Iterable[str]) -> None:
         """Let these be nobody's work."""
-        littering.pass_over(self._place, names)
+        littering.pass_over(self._place, map(unquoted, names))
 
     async def passed_over(self) -> tuple[str, ...]:
         """What is nobody's work."""
-        return littering.litter(self._place)
+        return littering.pass_over(self._place, ())
+
+    async def littered(self) -> tuple[str, ...]:
+        """What of that lies there."""
+        litter = littering.litter(self._place)
+        if not litter.names:
+            return ()
+        async with self._looking() as git:
+            return tuple(quoted(one) for one in await unknown(git) if litter.has(one))
+
+    async def claim(self, paths: Iterable[str]) -> None:
+        """Let these be work."""
+        littering.claim(self._place, paths)
+
+    async def pause(self) -> None:
+        """Let nothing be work from now on."""
+        looked = await self.look()
+        write_data(self._place / PAUSED, {SPARED: [one.path for one in looked.left_out]})
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing is work for now."""
+        return (self._place / PAUSED).exists()
+
+    async def restore(self) -> tuple[str, ...]:
+        """Make everything as in its newest commit, if there was a pause."""
+        if not self.paused:
+            return ()
+        spared = (read_data(self._place / PAUSED) or {}).get(SPARED)
+        kept, names = frozenset(map(str, spared) if isinstance(spared, list) else ()), list[str]()
+        async with self._looking() as git:
+            tip = await self.tip()
+            for _ in range(LOOKS):
+                found = await littering.strayed(self._house, git, tip, await self._staged(git), kept)
+                if not found.names:
+                    break
+                names += found.names
+                await littering.put_back(git, self._ground, found, found.came)
+            (self._place / PAUSED).unlink(missing_ok=True)
+        return tuple(map(quoted, dict.fromkeys(names)))
+
+    @property
+    def _ground(self) -> Ground:
+        return Ground(Path(self.folder), self._house.habits.hashes)
 
     def _nobodys(self) -> Named:
-        litter = frozenset(littering.litter(self._place))
-        return lambda path: self._is_stand_in(path) or bool(litter and littering.is_litter(litter, path))
+        litter = littering.litter(self._place)
+        return lambda path: self._is_stand_in(path) or litter.has(path)
 
     def _is_stand_in(self, path: str) -> bool:
         """Whether it is what walls stand on while commands run, which a kill leaves there: it is nobody's work, and it

@@ -9,9 +9,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from greenroom.abilities.checks.claims import is_open, named_tests, sentences
+from greenroom.abilities.checks.claims import is_open, sentences
+from greenroom.abilities.checks.ids_of_tests import own_name
+from greenroom.abilities.checks.named_claims import clean_tools, named_tests, passing_tests
 from greenroom.app.checks.known_tests import known_tests
 from greenroom.app.checks.receipts import Receipt
+from greenroom.app.checks.standing import Tree, standing
 from greenroom.core.ports.checks import Check, Ran
 
 HOLDS_TESTS: Final = re.compile(r"test_\w+\.py|\w+_test\.py")
@@ -25,23 +28,60 @@ PASSING: Final = re.compile(
 )
 """What passes something on is no test: nothing may follow."""
 
+OPAQUE: Final = re.compile(
+    r"(?<![\w-])(?:make|gmake|just|task|sh|bash|zsh|tox|nox|npm|npx|pnpm|yarn|bun|rake|composer|deno|mix|inv|invoke|doit|"
+    r"hatch|poe|docker|podman|nix)(?![\w-])|\./|\.(?:sh|py|js|ts)\b"
+)
+"""Lines that may run anything."""
+
 Fetch: TypeAlias = Callable[[str], Awaitable[bytes]]
+Commit: TypeAlias = tuple[Tree, str]
+"""Whoever can show it, and its name."""
 
 
-async def never_ran(said: str, receipts: Sequence[Receipt], fetch: Fetch) -> tuple[str, ...]:
-    """What is said of tests that are in none of these reports. Where a runner has made no report of what it ran, nobody
-    knows all names, and nothing is said; where none of the checks runs tests, none ran."""
+async def not_so(
+    said: str,
+    checks: Sequence[Check],
+    receipts: Sequence[Receipt],
+    fetch: Fetch,
+    tree: tuple[Tree, str],
+    *,
+    unrun: bool,
+) -> tuple[str, ...]:
+    """What is said of tests, and of programs by their names, and that nothing proves. `tree` is what is delivered; that
+    something is `unrun` says that no check has run all tests that were written."""
+    never = await never_ran(said, receipts, fetch, tree)
+    return (*never, *never_checked(said, checks), *(says_they_pass(said) if unrun else ()))
+
+
+async def never_ran(said: str, receipts: Sequence[Receipt], fetch: Fetch, tree: Commit) -> tuple[str, ...]:
+    """What is said of tests that are in none of these reports. One that stands in a file of the `tree` may be spoken
+    of; that it passes is known only of those that ran. Where a runner has made no report of what it ran, nobody knows
+    all names, and a test may be one of them that stands in a file."""
     named = named_tests(said)
     if not named or not receipts:
         return ()
     ran = await _ran(receipts, fetch)
-    if not all(one.exact for one in ran):
-        return ()
-    known = [name for one in ran for name in one.tests]
+    known = {part for one in ran for test in one.tests for part in (own_name(test), *test.split("::")[1:-1])}
+    doubtful = [one for one in named if one not in known]
+    there = await standing(doubtful, *tree) if doubtful else frozenset[str]()
+    passing = passing_tests(said) if all(one.exact for one in ran) else ()
     return tuple(
         f"It speaks of the test {one!r}, and no such test ran."
-        for one in named
-        if not any(one in name for name in known)
+        for one in doubtful
+        if one not in there or one in passing
+    )
+
+
+def never_checked(said: str, checks: Sequence[Check]) -> tuple[str, ...]:
+    """Programs that are said to find nothing wrong, and that no check runs. What a script runs nobody knows."""
+    lines = [f"{one.name} {one.line} {one.means}" for one in checks]
+    if any(map(OPAQUE.search, lines)):
+        return ()
+    return tuple(
+        f"It says that {one} finds nothing wrong, and no check of this run is {one}."
+        for one in clean_tools(said)
+        if not any(re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", line) for line in lines)
     )
 
 

@@ -21,13 +21,14 @@ EDITED: Final = "You changed it."
 class Plan:
     """`run` are the checks of this run, `confirmed` the names of those that a person wanted; `open` are those that
     nobody was asked about, in the form that they have now. `left` says what is not run, and why; `declined` are the
-    digests of those that a person did not want."""
+    digests of those that a person did not want. `found` are the project's own, of which all this was chosen."""
 
     run: tuple[Check, ...] = ()
     confirmed: frozenset[str] = frozenset()
     open: tuple[Check, ...] = ()
     left: tuple[str, ...] = ()
     declined: frozenset[str] = frozenset()
+    found: tuple[Check, ...] = ()
 
 
 def planned(found: Sequence[Check], choice: Choice | None, trusted: Trusted, *, walls: bool) -> Plan:
@@ -43,7 +44,8 @@ def planned(found: Sequence[Check], choice: Choice | None, trusted: Trusted, *, 
     gone = tuple(_gone(found, choice))
     run = (*sure, *doubtful) if walls else tuple(sure)
     confirmed = frozenset(one.name for one in sure)
-    return Plan(run=run, confirmed=confirmed, open=doubtful, left=(*left, *gone), declined=declined)
+    own = tuple(one for one in found if not one.own)
+    return Plan(run=run, confirmed=confirmed, open=doubtful, left=(*left, *gone), declined=declined, found=own)
 
 
 def _wanted(found: Sequence[Check], choice: Choice | None) -> Iterator[Check]:

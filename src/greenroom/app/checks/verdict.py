@@ -8,12 +8,12 @@ from typing import Literal
 from greenroom.abilities.checks.claims import Facts, unproven
 from greenroom.abilities.checks.finding.python import is_pytest
 from greenroom.abilities.checks.ids_of_tests import is_named
-from greenroom.abilities.checks.meddling import Meddled
+from greenroom.abilities.checks.meddling import FEW, Meddled, may_be_work
 from greenroom.abilities.checks.syntax import SyntaxFault
 from greenroom.app.checks.planning import to_change
 from greenroom.app.checks.receipts import Receipt, base_report, receipts
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.checks import AS_A_WHOLE, Check, Checked, Compared, Report
+from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, UNCOVERED, Check, Checked, Compared, Report
 from greenroom.core.state.step import Step
 
 TOLD: int = 5
@@ -104,7 +104,7 @@ def verdict(
         state="verified" if good else "unproven",
         receipts=counting,
         missing=tuple(missing),
-        changed=() if cleared else tuple(dict.fromkeys((*lost, *changed))),
+        changed=() if cleared else tuple(dict.fromkeys((*lost, *changed, *_unsplit(changed, delivered)))),
         claims=claims,
         remarks=tuple(dict.fromkeys(remarks)),
         lost=bool(lost),
@@ -202,7 +202,7 @@ def _vouched(counting: Sequence[Receipt], restored: Report | None) -> Iterator[s
     for alone in restored.checks if restored is not None else ():
         if alone.kind != "test" or alone.check not in now:
             continue
-        told = _against(alone.compared or Compared(), alone)
+        told = _against(alone.compared or Compared())
         if told:
             yield (
                 f"{alone.check!r} passes only beside the test files of the work; with those put back as they were, it "
@@ -257,6 +257,16 @@ def _redefined(counting: Sequence[Receipt], base: Report | None) -> Iterator[str
             yield f"What {one.check!r} runs is not what it ran on the base."
 
 
+def _unsplit(changed: Sequence[str], delivered: Delivered) -> Iterator[str]:
+    """Why nobody has asked the old judges: it cannot be tried which files are the work and which judge it."""
+    doubtful = sorted(may_be_work(delivered.meddled))
+    if changed and delivered.restored is None and len(doubtful) > FEW:
+        yield (
+            f"{len(doubtful)} files that checks run may be judges or the work itself ({_names(doubtful)}); each way to "
+            f"put some of them back is tried for {FEW} at most. Change fewer of them in one run, or look at the diff."
+        )
+
+
 def _lost(counting: Sequence[Receipt]) -> Iterator[str]:
     """Tests that are not run any more. That the code passes them where they are put back makes no difference: what is
     delivered has them no more."""
@@ -289,25 +299,25 @@ def _as_before(counting: Sequence[Receipt], restored: Report | None) -> bool:
 def _holds(now: Checked, alone: Checked | None) -> bool:
     if alone is None or alone.compared is None or not alone.steady or alone.outcome == "could_not_run":
         return False
-    return not _against(alone.compared, alone) and not _only_the_test(now, alone)
+    return not _against(alone.compared) and not _only_the_test(now, alone)
 
 
-def _against(known: Compared, alone: Checked) -> tuple[str, ...]:
+def _against(known: Compared) -> tuple[str, ...]:
     """What the old judges say against the work."""
-    new = () if _uncovered(known, alone) else known.new
+    new = () if _uncovered(known) else known.new
     return new or known.gone or ((AS_A_WHOLE,) if known.fewer else ())
 
 
 def _only_the_test(now: Checked, alone: Checked) -> tuple[str, ...]:
-    """What failed on the base, passes now, and still fails with the old tests: no source was mended there."""
+    """What failed on the base, passes now, and does not with the old tests: no source was mended there."""
     known = alone.compared or Compared()
-    old = () if _uncovered(known, alone) else known.old
-    return tuple(name for name in (now.compared or Compared()).mended if name in old)
+    mended = (*known.mended, *((UNCOVERED,) if _uncovered(known) else ()))
+    return tuple(name for name in (now.compared or Compared()).mended if name not in mended)
 
 
-def _uncovered(known: Compared, alone: Checked) -> bool:
-    """Whether all old tests pass, and the check fails as a whole: they alone do not cover what is there."""
-    return alone.outcome == "failed" and alone.passed > 0 and {*known.new, *known.old} == {AS_A_WHOLE}
+def _uncovered(known: Compared) -> bool:
+    """Whether all old tests pass, and only do not cover what is there."""
+    return {*known.new, *known.old} == {UNCOVERED}
 
 
 def _lifted(said: str) -> str:
@@ -368,5 +378,6 @@ def _count(one: Checked) -> int:
 
 
 def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+    least = "at least " if len(names) >= NAMED else ""  # such a list may be cut
+    more = f" and {least}{len(names) - TOLD} more" if len(names) > TOLD else ""
     return ", ".join(names[:TOLD]) + more

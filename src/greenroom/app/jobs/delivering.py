@@ -26,7 +26,7 @@ from greenroom.app.checks.base_look import BaseLook
 from greenroom.app.checks.delivered_look import DeliveredLook
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.known_tests import known_tests
-from greenroom.app.checks.named_tests import left_alone, never_ran, says_they_pass
+from greenroom.app.checks.named_tests import left_alone, not_so
 from greenroom.app.checks.own_code import tests_own_code
 from greenroom.app.checks.planning import Plan
 from greenroom.app.checks.receipts import DELIVER, VERDICT, Receipt, base_report
@@ -35,6 +35,7 @@ from greenroom.app.checks.taken_places import taken_places
 from greenroom.app.checks.verdict import Delivered, Verdict, verdict
 from greenroom.app.hands.copied import Quiet
 from greenroom.app.jobs import first_checks
+from greenroom.app.jobs.baseline import unknown_base
 from greenroom.app.jobs.first_checks import FirstChecks
 from greenroom.app.jobs.following import as_it_was, as_kept, follows, spoken, with_remarks
 from greenroom.app.jobs.judging import Judges, judged_by, put_back
@@ -199,7 +200,7 @@ class Deliver(CardedTool):
         alone = await left_alone(there, *here)
         found = with_remarks(judged.found, stopped)
         found = evolve(found, remarks=(*found.remarks, *alone))
-        if never := (*await never_ran(said, found.receipts, self._blob), *(says_they_pass(said) if alone else ())):
+        if never := await not_so(said, *here[:3], (self._place.workspace, await worktree.tip()), unrun=bool(alone)):
             found = evolve(found, state="unproven", claims=(*found.claims, *never))
         if await worktree.tree() != tree:
             found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
@@ -248,7 +249,7 @@ class Deliver(CardedTool):
         """Look at what is delivered, and run all checks on it if they are to be run."""
         place = self._place
         contents = await place.contents([one for one in changes if _readable(one)])
-        before = frozenset(await place.workspace.paths(place.snapshot.commit))
+        before = frozenset(await place.before())
         async with self._judges((), bench) as checker:
             faults = await broken(contents, checker.commands)
             here = (self._plan.run, checker.commands, checker.look, place.at)
@@ -305,7 +306,8 @@ class Deliver(CardedTool):
         return [path for path in changes if is_test(path) or any(path in one.files for one in named)]
 
     def _verdict(self, steps: Sequence[Step], delivered: Delivered) -> Verdict:
-        return verdict(self._plan.run, steps, delivered, left=(*self._plan.left, *delivered.unfollowed))
+        left = (*self._plan.left, *delivered.unfollowed, *unknown_base(steps))
+        return verdict(self._plan.run, steps, delivered, left=left)
 
     async def ran(self, paths: Sequence[str], bench: Bench, *, only: Sequence[str] = ()) -> Report:
         """All checks, or these, on a fresh copy, with these files put back."""
@@ -328,7 +330,8 @@ class Deliver(CardedTool):
         within = self._place.snapshot.within
         now = FolderLook(Path(self._place.worktree.folder))
         if self._judging is None:  # it is of the base, and that stays as it is
-            self._judging = await asyncio.to_thread(closure, self._plan.run, BaseLook(now, every), within)
+            then = BaseLook(now, every, await self._place.before())
+            self._judging = await asyncio.to_thread(closure, self._plan.run, then, within)
         own = await asyncio.to_thread(closure, first.checks, now, within)  # on the base they were not there
         judging = (self._judging, own)
         known = await known_tests(self._plan.run, base.checks if base is not None else (), self._blob, within)

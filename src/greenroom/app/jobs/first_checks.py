@@ -96,15 +96,15 @@ def set_up_in(look: Look, tree: str, step: Step, history: Sequence[Step]) -> Fir
 
 
 def _said(step: Step, tree: str) -> bool | None:
-    """A no ends a step before it starts; a yes is one to what lay there when it ran."""
+    """A no ends a step before it starts; a yes is one to what lay there when it ran, unless it could not."""
     if step.state == "failed":
-        return False
+        return None if step.started_at is not None else False
     return True if step.state == "finished" and (step.result or {}).get(TREE) == tree else None
 
 
 def asked_in(step: Step) -> tuple[Check, ...]:
-    """The checks that a step asks about; of all other steps none."""
-    return asked_with(_given(step)) if step.work.executor == DELIVER else ()
+    """The checks that a step asks about; of all other steps none, and of what an agent has called itself either."""
+    return asked_with(_given(step)) if step.work.executor == DELIVER and step.work.call_id is None else ()
 
 
 def asked_with(given: Data) -> tuple[Check, ...]:

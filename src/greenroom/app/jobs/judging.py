@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from itertools import combinations
+from typing import TypeAlias
 
-from greenroom.abilities.checks.meddling import Meddled
+from greenroom.abilities.checks.meddling import FEW, Meddled, may_be_work
 from greenroom.app.checks.checker import ProjectChecks, Tree
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.hands.copied import Copied, Quiet
@@ -25,9 +26,6 @@ from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import SCRATCH, Worktree
 
-ALONE: Final = 3
-"""Files that may be the work itself and are put back each on its own."""
-
 Judges: TypeAlias = Callable[[Sequence[str], Witness], AbstractAsyncContextManager[ProjectChecks]]
 """The same checks on a fresh copy of what is delivered, with these files put back as they were."""
 
@@ -36,16 +34,17 @@ def put_back(changes: Sequence[str], tests: Collection[str], meddled: Sequence[M
     """The files that have to be as they were: all tests, also new ones, and whatever else sets up checks or is run.
     What stands in one file with the work is left: it cannot be told apart.
 
-    What may be the work itself is put back too, all of it, none of it, and each on its own: who broke the work and the
-    judge beside it would else get both back, and nothing would be judged.
+    What may be the work itself is put back too, all of it, none of it, and each part of it: who broke the work and the
+    judges beside it would else get all of them back, or one judge that another has to call, and nothing would be
+    judged. Of more than a few not every part can be tried: then there is no way, and the old judges say nothing.
     """
-    apart = [one for one in meddled if one.apart]
-    named = {one.path for one in apart if not one.doubtful}
-    doubtful = [one for one in changes if one in {each.path for each in apart} - named and one not in tests]
-    sure = [one for one in changes if one in tests or one in named]
-    alone = [[*sure, one] for one in doubtful[:ALONE]] if len(doubtful) > 1 else []
-    every = [[*sure, *doubtful], *([sure] if doubtful else []), *alone]
-    return [one for one in every if one]
+    unsure = may_be_work(meddled)
+    doubtful = [one for one in changes if one in unsure and one not in tests]
+    sure = [one for one in changes if one in tests or one in {each.path for each in meddled if each.apart} - unsure]
+    if len(doubtful) > FEW:
+        return []
+    parts = [part for size in range(len(doubtful)) for part in combinations(doubtful, size)]
+    return [way for part in (doubtful, *parts) if (way := [*sure, *part])]
 
 
 def judges(place: Place, checker: ProjectChecks, setup: Setup, hands: Callable[[Copied], Hands]) -> Judges:

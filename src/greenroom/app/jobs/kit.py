@@ -18,17 +18,18 @@ from greenroom.app.checks.receipts import base_report
 from greenroom.app.hands.copied import Copied, Quiet
 from greenroom.app.hands.hands import Hands
 from greenroom.app.jobs import baseline, delivering, preparing
-from greenroom.app.jobs.baseline import Baseline, litter_in
+from greenroom.app.jobs.baseline import Baseline, found_in, litter_in
 from greenroom.app.jobs.delivering import Deliver
 from greenroom.app.jobs.judging import judges
 from greenroom.app.jobs.place import History, Place, opened
-from greenroom.app.jobs.planning import without_own
+from greenroom.app.jobs.planning import checks_then
 from greenroom.app.jobs.preparing import Prepare, Setup
 from greenroom.app.jobs.recording import recorded
 from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader
 from greenroom.app.talks.kits import MANY
 from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.checks import Check
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import Models
@@ -45,7 +46,7 @@ class Supplies:
     models: Models
     notes: Callable[[], str]
     hands: Callable[[Copied], Hands]
-    plan: Callable[[Path], Plan]
+    plan: Callable[[Path, Sequence[Check]], Plan]
     setup: Callable[[Path], Setup]
     history: History
     blob: Callable[[TeamId, str], Awaitable[bytes]]
@@ -81,9 +82,8 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
 
 async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> Hands:
     setup, steps = supplies.setup(root), await supplies.history(team)
-    plan = supplies.plan(root)
-    if steps:
-        plan = without_own(plan, root, await place.began())
+    then = found_in(steps)
+    plan = supplies.plan(root, checks_then(root, await place.began(), begun=bool(steps)) if then is None else then)
     base = base_report(steps)
     await place.worktree.pass_over(litter_in(steps))  # the copy may be a new one
     turn, blob = asyncio.Lock(), partial(supplies.blob, team)
@@ -96,7 +96,7 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
         judged = judges(place, checker, setup, supplies.hands)
         return (
             RunChecks(checker),
-            Baseline(checker, place.worktree),
+            Baseline(checker, place.worktree, plan.found),
             Prepare(setup, commands),
             ProposePlan(supplies.guess, alone=supplies.alone()),
             Deliver(place, plan, supplies.history, judges=judged, quiet=quiet, blob=blob, prepares=setup.runs),
@@ -107,7 +107,9 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
             folder=place.folder,
             at=root,
             lent=place.shown,
-            wrap=lambda tool: recorded(tool, place.worktree, turn, by_itself=(delivering.NAME,)),
+            wrap=lambda tool: recorded(
+                tool, place.worktree, turn, within=place.snapshot.within, by_itself=(delivering.NAME,)
+            ),
             more=more,
             known=(preparing.NAME, baseline.NAME, delivering.NAME),
         )

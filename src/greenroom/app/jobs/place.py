@@ -110,11 +110,15 @@ class Place:
 
     async def began(self) -> Look:
         """The folder that is worked in as it was at the beginning; what git ignores there is seen as it is now."""
-        within = PurePosixPath(self.snapshot.within)
+        begin = f"{self.snapshot.within}/" if self.snapshot.within else ""
         every = await self.contents(await self.changes())
-        inside = [one for one in every if PurePosixPath(one.path).is_relative_to(within)]
-        below = [evolve(one, path=str(PurePosixPath(one.path).relative_to(within))) for one in inside]
-        return BaseLook(FolderLook(self.folder), below)
+        below = [evolve(one, path=one.path.removeprefix(begin)) for one in every if one.path.startswith(begin)]
+        before = [one.removeprefix(begin) for one in await self.before() if one.startswith(begin)]
+        return BaseLook(FolderLook(self.folder), below, before)
+
+    async def before(self) -> Sequence[str]:
+        """The names of all files that there were at the beginning."""
+        return tuple(await self.workspace.paths(self.snapshot.commit))
 
     async def contents(self, paths: Sequence[str]) -> list[Changed]:
         """What was in these files, and is now."""

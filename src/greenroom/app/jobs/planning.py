@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from greenroom.abilities.checks.finding.below import projects_below
@@ -14,41 +15,49 @@ from greenroom.app.checks.planning import Plan, planned, proposed, together
 from greenroom.app.jobs.preparing import Setup
 from greenroom.app.settings.layers import load
 from greenroom.app.trust.ledger import own_ledger
-from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
 
 
-def plan_of(root: Path, *, walls: bool) -> Plan:
-    """The plan; `walls` say that commands run behind some that hold."""
+def plan_of(root: Path, *, walls: bool, then: Sequence[Check] | None = None) -> Plan:
+    """The plan; `walls` say that commands run behind some that hold. `then` are the checks that the project had when
+    the work began: they are its judges, whatever lies in the folder now. A person's own are those that they want now.
+    """
     loaded = load({}, os.environ, root)
-    every = _every(proposed(loaded.settings.checks, loaded), FolderLook(root))
+    proposals = proposed(loaded.settings.checks, loaded)
+    own = tuple(one for one in proposals if one.own)
+    every = _every(proposals, FolderLook(root)) if then is None else together(own, then)
     return planned(every, own_choices().of(root), own_ledger().trusted(root), walls=walls)
 
 
-def without_own(plan: Plan, root: Path, began: Look) -> Plan:
-    """The plan without what the work itself has brought into the folder, which is there once it is applied: that is no
-    judge of it. `began` sees the folder as it was when the work began."""
-    came = _names(FolderLook(root)) - _names(began)
-    own = [one for one in plan.run if not one.own and (one.name, one.folder) in came]
-    return evolve(
-        plan,
-        run=tuple(one for one in plan.run if one not in own),
-        open=tuple(one for one in plan.open if one not in own),
-        left=(*plan.left, *(f"{one.name!r} was not run: it came with the work, which it cannot prove." for one in own)),
-    )
+def checks_then(root: Path, began: Look, *, begun: bool) -> tuple[Check, ...]:
+    """The checks that a project had when the work began, where nobody has written them down. `began` sees the folder as
+    it was; what has come into it since, with the work or otherwise, is no judge of work that had `begun`.
+
+    A check that is still there is the one of now: its line may name packages, which are in no copy.
+    """
+    loaded = load({}, os.environ, root)
+    now, there = FolderLook(root), {_key(one): one for one in _all(began)}
+    here = {_key(one) for one in _all(now)}
+    came = here - there.keys() if begun else set()
+    kept = [one for one in _every(proposed(loaded.settings.checks, loaded), now) if one.own or _key(one) not in came]
+    gone = [one for one in _every((), began) if _key(one) not in here]
+    return tuple(one for one in together(kept, gone) if not one.own)
 
 
-def _names(look: Look) -> set[tuple[str, str]]:
-    """By name: the lines may differ where packages are lent to a copy."""
-    return {(one.name, one.folder) for one in found(look, (".", *projects_below(look)))}
+def _key(one: Check) -> tuple[str, str]:
+    return (one.name, one.folder)
 
 
-def _every(proposals: tuple[Check, ...], look: FolderLook) -> tuple[Check, ...]:
+def _all(look: Look) -> tuple[Check, ...]:
+    return found(look, (".", *projects_below(look)))
+
+
+def _every(proposals: Sequence[Check], look: Look) -> tuple[Check, ...]:
     """What is proposed and what the root has; where no test is among that, what the projects below it have too."""
     above = together(proposals, found(look))
     if any(one.kind == "test" for one in above):
         return above
-    return together(proposals, found(look, (".", *projects_below(look))))
+    return together(proposals, _all(look))
 
 
 def setup_of(root: Path, *, walls: bool) -> Setup:

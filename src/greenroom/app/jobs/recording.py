@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+import posixpath
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from greenroom.abilities.tools.checks.run_checks import NAME as RUN_CHECKS
 from greenroom.abilities.tools.wrapped import WrappedTool
-from greenroom.core.base.records import evolve
+from greenroom.app.checks.receipts import BASELINE
+from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.tool import ToolExecutor
-from greenroom.core.ports.workspace import Mark, Worktree
+from greenroom.core.ports.workspace import Mark, Recorded, Worktree
 from greenroom.core.state.step import SIDE_EFFECTS, Step
 
 TREE: Final = "tree"
@@ -19,17 +22,49 @@ TREE: Final = "tree"
 COMMIT: Final = "commit"
 """The commit with what it has changed, if it has."""
 
+PASSED_OVER: Final = "passed_over"
+"""Files that it has made where the checks make theirs: they are in no commit."""
+
 GROUPS: Final = frozenset({"edit", "command"})
 SUMMARY: Final = 72
+FEW: Final = 5
+"""Files in a sentence."""
+
+KEPT: Final = 20
+"""Files that are named in a result."""
 
 
 def recorded(
-    tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, by_itself: Collection[str] = ()
+    tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, within: str = "", by_itself: Collection[str] = ()
 ) -> ToolExecutor:
     """The tool, recorded if it can change files. All tools of one worktree share the `turn`. Those that record
-    `by_itself` what there is are named: after them nothing is recorded that they have not seen."""
+    `by_itself` what there is are named: after them nothing is recorded that they have not seen. They work `within` a
+    folder of the worktree."""
+    if tool.name == RUN_CHECKS:
+        return Checking(tool, worktree, turn)
     changes = tool.card.group in GROUPS or tool.card.effect in SIDE_EFFECTS
-    return Recording(tool, worktree, turn, keeps=tool.name not in by_itself) if changes else tool
+    return Recording(tool, worktree, turn, within=within, keeps=tool.name not in by_itself) if changes else tool
+
+
+class Checking(WrappedTool):
+    """A tool that runs checks: what they change is put back and what they make is taken away, so that to run them is
+    never work. What lay there before is."""
+
+    def __init__(self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock) -> None:
+        super().__init__(tool)
+        self._worktree = worktree
+        self._turn = turn
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Call it between two looks at the files."""
+        async with self._turn:
+            made = await self._worktree.commit(mark(bench))
+            await self._worktree.pause()
+            try:
+                outcome = await super().run(bench)
+            finally:
+                names = await self._worktree.restore()
+            return with_words(evolve(outcome, result={**(outcome.result or {}), **_facts(made)}), _restored(names))
 
 
 class Recording(WrappedTool):
@@ -39,12 +74,16 @@ class Recording(WrappedTool):
     it, and a check would run on a tree that nobody has named.
     """
 
-    def __init__(self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, keeps: bool = True) -> None:
+    def __init__(
+        self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, within: str = "", keeps: bool = True
+    ) -> None:
         super().__init__(tool)
         self._worktree = worktree
         self._turn = turn
+        self._within = within
         self._keeps = keeps
         self._writes = tool.card.group in GROUPS
+        self._tells = keeps and tool.name != BASELINE  # which says by itself what the checks make
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it, and make what it changed a commit. That is found again by its key, if we are killed in between."""
@@ -53,14 +92,69 @@ class Recording(WrappedTool):
             async with self._turn:
                 return await self._kept(bench, outcome)
         async with self._turn:
-            return await self._kept(bench, await super().run(bench))
+            before = await self._worktree.littered() if self._tells else ()
+            outcome = await super().run(bench)
+            if self.card.group == "edit" and outcome.state == "finished":
+                await self._worktree.claim(self._written(bench))
+            kept = await self._kept(bench, outcome)
+            return await self._told(kept, before) if self._tells else kept
 
     async def _kept(self, bench: Bench, outcome: Outcome) -> Outcome:
         if not self._keeps:
             return outcome
         made = await self._worktree.commit(mark(bench))
-        facts = {TREE: made.tree, **({COMMIT: made.commit} if made.commit else {})}
-        return evolve(outcome, result={**(outcome.result or {}), **facts})
+        return evolve(outcome, result={**(outcome.result or {}), **_facts(made)})
+
+    def _written(self, bench: Bench) -> list[str]:
+        """The files that a tool has written that does nothing else: they are work, wherever they lie."""
+        touched = self.targets(bench.step.work.instruction_content or {})
+        return [posixpath.join(self._within, one.value) for one in touched if one.kind == "path" and one.writes]
+
+    async def _told(self, outcome: Outcome, before: Collection[str]) -> Outcome:
+        """With what it has made where all is passed over: nobody can tell that from what checks make there."""
+        known = frozenset(before)
+        new = [one for one in await self._worktree.littered() if one not in known]
+        if not new:
+            return outcome
+        result = {**(outcome.result or {}), PASSED_OVER: new[:KEPT]}
+        return with_words(evolve(outcome, result=result), _passed_over(new))
+
+
+def passed_over_in(steps: Iterable[Step]) -> tuple[str, ...]:
+    """What was made where the checks make their files, and is not delivered."""
+    held = [(one.result or {}).get(PASSED_OVER) for one in steps]
+    return tuple(dict.fromkeys(str(name) for one in held if isinstance(one, list) for name in one))
+
+
+def with_words(outcome: Outcome, said: str) -> Outcome:
+    """An outcome that says one thing more to the agent."""
+    if not said or outcome.result is None:
+        return outcome
+    return evolve(outcome, result={**outcome.result, "output": f"{outcome.result.get('output', '')}\n{said}".lstrip()})
+
+
+def _restored(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return (
+        f"What the checks have changed or made is no part of the work, and is put back or taken away: {_few(names)}. "
+        "What should be part of it, make with execute_script, or write it."
+    )
+
+
+def _passed_over(names: Sequence[str]) -> str:
+    return (
+        f"Not delivered, because it lies where the checks make files: {_few(names)}. What is part of the work there, "
+        "write it with rewrite."
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:FEW]) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")
+
+
+def _facts(made: Recorded) -> Data:
+    return {TREE: made.tree, **({COMMIT: made.commit} if made.commit else {})}
 
 
 def mark(bench: Bench) -> Mark:

@@ -10,7 +10,7 @@ from greenroom.abilities.checks.judge_names import is_test
 from greenroom.app.checks.receipts import ASKING, DELIVER, VERDICT
 from greenroom.app.jobs.following import STANDS
 from greenroom.app.jobs.outcome import Outcome
-from greenroom.app.jobs.recording import TREE
+from greenroom.app.jobs.recording import TREE, passed_over_in
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
 from greenroom.core.state.step import Step
@@ -44,7 +44,8 @@ LATER: Final = "files were changed after the last check"
 @record
 class JobReport:
     """`base` and `tip` are the commits between which the work lies. `verdict` is the last one in the log. Files that
-    were `conflicted` when it began were in the middle of a merge. `root` is the person's folder."""
+    were `conflicted` when it began were in the middle of a merge. What was `passed_over` lies where the checks make
+    files. `root` is the person's folder."""
 
     base: str
     tip: str
@@ -52,6 +53,7 @@ class JobReport:
     verdict: Data
     conflicted: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    passed_over: tuple[str, ...] = ()
     root: str = ""
 
     @property
@@ -79,6 +81,7 @@ class JobReport:
             *_unread(self.diff.changes, self.verdict),
             *_noted("in a merge when it began, and taken as they lay there", self.conflicted),
             *_noted("a link that leads out of the repository", _leading_out(self.diff.changes, self.root)),
+            *_noted("not delivered, made where the checks make files", self.passed_over),
             *_noted("not in the copy", [f"{one_line(one.path)} ({WHY[one.why]})" for one in self.left_out]),
             *_open(self.verdict),
             *(((CHANGED_TESTS if self.diff.changes else ASKING),) if self.stands else ()),
@@ -87,13 +90,16 @@ class JobReport:
 
 async def report_of(came: Outcome, steps: Iterable[Step]) -> JobReport:
     """What came of a job, by what its log says."""
+    diff, every = await came.diff(), tuple(steps)
+    there = {one.path for one in diff.changes}
     return JobReport(
         base=came.snapshot.commit,
         tip=came.tip,
-        diff=await came.diff(),
-        verdict=verdict_in(steps),
+        diff=diff,
+        verdict=verdict_in(every),
         conflicted=came.snapshot.conflicted,
         left_out=came.snapshot.left_out,
+        passed_over=tuple(one for one in passed_over_in(every) if one not in there),
         root=came.workspace.root,
     )
 

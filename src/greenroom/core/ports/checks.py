@@ -22,11 +22,15 @@ Ending = Literal["passed", "failed", "could_not_run"]
 AS_A_WHOLE: Final = "the check as a whole"
 """What fails when a check fails and names nothing that does."""
 
+UNCOVERED: Final = "the floor of coverage"
+"""What fails when a check runs nothing but tests, all of them pass, and it says that they do not cover enough."""
+
 REPORT: Final = "report"
 """Where a step's result has the report of the checks that it ran."""
 
 NAMED: Final = 300
-"""Names of tests that one entry of a report holds at most, of each sort; the rest is counted."""
+"""Names of what fails, or is not run any more, that one entry of a report holds at most, of each sort. A list of so
+many may be cut: who is not in it may fail all the same."""
 
 
 @record

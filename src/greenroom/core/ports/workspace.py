@@ -7,11 +7,12 @@ Commits are named by their hash. Paths have slashes and are seen from the `root`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
+from greenroom.core.ports.litter import Littered
 from greenroom.core.ports.sandbox import Shown
 
 WorkspaceReason = Literal[
@@ -225,7 +226,7 @@ class Kept:
     applied: tuple[str, ...] = ()
 
 
-class Worktree(Protocol):
+class Worktree(Littered, Protocol):
     """A copy of a person's tree, in which one thread writes."""
 
     @property
@@ -257,19 +258,6 @@ class Worktree(Protocol):
     async def commit(self, mark: Mark) -> Recorded:
         """Make all that changed a commit; none is made if nothing did. Asked again with the same key, it is found
         again."""
-        ...
-
-    async def settle(self) -> tuple[str, ...]:
-        """Put files back that are not as in its newest commit. What came since stays, and has no part in anything from
-        now on: files and folders, by name, with those of earlier times."""
-        ...
-
-    async def pass_over(self, names: Iterable[str]) -> None:
-        """Let these, by that name, have no part in anything either."""
-        ...
-
-    async def passed_over(self) -> tuple[str, ...]:
-        """All that has no part in anything."""
         ...
 
 

@@ -201,7 +201,8 @@ def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
         return None
     spec, cause = agent.spec, draft.cause
     if work.type == "tool":
-        if work.executor in (*spec.tools, spec.proof) or (work.executor == CALLS and spec.calls):
+        proves = work.executor == spec.proof and work.call_id is None  # the house does that, in the place of the end
+        if proves or work.executor in spec.tools or (work.executor == CALLS and spec.calls):
             return None
         known = ", ".join(spec.tools) or "none"
         return Rejected(

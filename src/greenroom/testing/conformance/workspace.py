@@ -81,6 +81,33 @@ class WorktreeConformance(WorkspaceCase):
         (Path(other.folder) / "made").write_text("1")
         assert (await other.tree(), await other.passed_over()) == (before, ("made",))
 
+    async def test_what_is_claimed_is_work_though_it_is_passed_over(self, worktree: Worktree) -> None:
+        folder, before = Path(worktree.folder), await worktree.tree()
+        await worktree.pass_over(("made", "out/"))
+        (folder / "out").mkdir()
+        for name in ("made", "out/made", "out/mine"):
+            (folder / name).write_text("1")
+        assert (await worktree.tree(), set(await worktree.littered())) == (before, {"made", "out/made", "out/mine"})
+        await worktree.claim(("out/mine",))
+        assert (await worktree.tree() != before, set(await worktree.littered())) == (True, {"made", "out/made"})
+
+    @pytest.mark.parametrize("killed", [False, True])
+    async def test_what_changes_during_a_pause_is_as_it_was_before(
+        self, workspace: Workspace, worktree: Worktree, killed: bool
+    ) -> None:
+        folder = Path(worktree.folder)
+        (folder / "mine").write_text("work")
+        made = await worktree.commit(Mark(run="r1", key="k1"))
+        await worktree.pause()
+        assert made.commit == await worktree.tip()
+        (folder / "a.txt").write_text("other")
+        (folder / "came").write_text("1")
+        if killed:
+            worktree = await workspace.open("r1", "ann@t1", worktree.base)
+        assert set(await worktree.restore()) == (set() if killed else {"a.txt", "came"})
+        assert await worktree.commit(Mark(run="r1", key="k2")) == Recorded(commit="", tree=made.tree)
+        assert (is_there(str(folder / "came")), (folder / "mine").read_text()) == (False, "work")
+
     async def test_what_changed_is_a_commit_once(self, worktree: Worktree) -> None:
         nothing = Recorded(commit="", tree=await worktree.tree())
         assert await worktree.commit(Mark(run="r1", key="k0")) == nothing, "nothing has changed"

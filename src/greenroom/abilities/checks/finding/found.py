@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
 from greenroom.abilities.checks.finding.javascript import javascript, scripts_in
+from greenroom.abilities.checks.finding.known_lines import only_runs
 from greenroom.abilities.checks.finding.others import others
 from greenroom.abilities.checks.finding.python import python
 from greenroom.abilities.checks.finding.recipes import recipes
@@ -25,7 +26,7 @@ def found(look: Look, folders: Sequence[str] = (".",)) -> tuple[Check, ...]:
     for folder in dict.fromkeys(folders):
         place = Place(look, folder)
         direct = [one for find in FINDERS for one in find(place)]
-        wrapped = [one for one in recipes(place) if not any(_runs(one, other) for other in direct)]
+        wrapped = [one.check for one in recipes(place) if not only_runs(one.lines, direct)]
         named = {one.name for one in every}
         for one in (*direct, *wrapped):
             placed = evolve(one, folder=folder)
@@ -38,16 +39,3 @@ def meant(check: Check, look: Look) -> str:
     scripts that it calls."""
     same = next((one for one in found(look, (check.folder,)) if one.line == check.line), None)
     return same.means if same is not None else scripts_in(check.line, Place(look, check.folder))
-
-
-def _runs(wrapper: Check, direct: Check) -> bool:
-    """Whether a recipe only runs what is known better by its own name."""
-    if wrapper.kind != direct.kind:
-        return False
-    words = [one.rpartition("/")[2] for one in direct.line.split() if not one.startswith("-")]
-    telling = [one for one in words if one not in ("run", "m", "exec", "python", "python3", "uv", "poetry", "bundle")]
-    return bool(telling) and " ".join(telling[:2] if telling[0] in PAIRS else telling[:1]) in wrapper.means
-
-
-PAIRS: Final = frozenset({"npm", "yarn", "pnpm", "bun", "cargo", "go", "mvn", "deno", "mix", "swift", "dotnet"})
-"""Programs of which the next word says what they do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.checks.looking import Place, json_object, table
@@ -51,7 +51,13 @@ def javascript(place: Place) -> Iterator[Check]:
 
 def scripts_in(line: str, place: Place) -> str:
     """The scripts that a command line calls, with all that they call; empty where it calls none."""
-    return _told(_scripts(json_object(place.text("package.json"))), list(_called(line)))
+    return told_scripts(place, list(_called(line)))
+
+
+def told_scripts(place: Place, names: Sequence[str], *, every: bool = False) -> str:
+    """The scripts of these names, or all of them, with all that they call."""
+    scripts = _scripts(json_object(place.text("package.json")))
+    return _told(scripts, list(scripts if every else names))
 
 
 def _scripts(package: Data) -> dict[str, str]:

@@ -11,7 +11,7 @@ from greenroom.abilities.checks.reading.findings import findings
 from greenroom.abilities.checks.reading.junit import junit
 from greenroom.abilities.checks.reading.lines import counted, named
 from greenroom.core.base.records import record
-from greenroom.core.ports.checks import AS_A_WHOLE, Check, Ending, Word
+from greenroom.core.ports.checks import AS_A_WHOLE, UNCOVERED, Check, Ending, Word
 from greenroom.core.ports.commands import Ended
 
 NO_PROGRAM: Final = re.compile(
@@ -21,6 +21,18 @@ NO_PROGRAM: Final = re.compile(
 NO_TESTS: Final = re.compile(
     r"no tests (?:ran|found|were found)|collected 0 items|Ran 0 tests|No test files found", re.IGNORECASE
 )
+ONLY_PYTEST: Final = re.compile(
+    r"(?:(?:(?:uv|poetry|pdm|pipenv) run (?:--offline )?)?python3?|\.?venv/bin/python3?) -m pytest(?: [\w./=:,-]+)*"
+    r"|(?:uv run (?:--offline )?|\.?venv/bin/)?pytest(?: [\w./=:,-]+)*"
+)
+"""A line that runs pytest and nothing else: no other command, and no script that could."""
+
+LOW_COVERAGE: Final = re.compile(
+    r"^FAIL Required test coverage of [\d.]+% not reached\. Total coverage: [\d.]+%\s*$", re.MULTILINE
+)
+"""What pytest-cov says when all tests pass and it fails them."""
+
+PYTEST_FAILED: Final = 1
 PYTEST_EMPTY: Final = 5
 MISSING: Final = (126, 127)
 TAIL: Final = 4_000
@@ -53,8 +65,16 @@ def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
         # A line that looks like a failure is none where the runner ends well; one in a report is, whatever hides it.
         tests = {name: word for name, word in tests.items() if word != "failed"}
         return Read(outcome="passed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
-    tests = tests if failing else {**tests, AS_A_WHOLE: "failed"}
+    if not failing:
+        low = bool(exact) and passed > 0 and _covers_too_little(check, ended.code, text)
+        tests = {**tests, (UNCOVERED if low else AS_A_WHOLE): "failed"}
     return Read(outcome="failed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
+
+
+def _covers_too_little(check: Check, code: int, text: str) -> bool:
+    """Whether a floor of coverage is why it fails. Where anything else is run, that may have failed as well."""
+    only = ONLY_PYTEST.fullmatch(check.line) is not None
+    return only and code == PYTEST_FAILED and LOW_COVERAGE.search(text) is not None
 
 
 def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, Word], int, int]:

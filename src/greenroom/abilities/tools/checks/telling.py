@@ -41,7 +41,7 @@ def _about(one: Checked) -> Iterator[str]:
     if known.fewer:
         yield f"  {known.fewer} fewer tests ran than before the work. The person will see that."
     if not one.steady:
-        yield "  It changed files of the workspace itself: run it again."
+        yield "  It changed files of the workspace itself: so it proves nothing."
 
 
 def _verdict(one: Checked) -> str:

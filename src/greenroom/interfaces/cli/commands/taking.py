@@ -166,7 +166,10 @@ def _applied(door: Door, report: JobReport, done: Applied, made: Committed | Non
 async def _not_committed(door: Door, came: Outcome, done: Applied, fault: WorkspaceFault) -> Exit:
     """The files are there, and the commit is not, or git's index does not know of it: that is said, and how to go
     back."""
-    commit = next((one.commit for one in await came.workspace.applied(came.run) if one.id == done.id), "")
+    now = next((one for one in await came.workspace.applied(came.run) if one.id == done.id), done)
+    if now.state == "dropped":  # and neither are they
+        raise fault
+    commit = now.commit
     what = f"Applied, commit {commit[:10]}, but not to its end" if commit else "Applied, not committed"
     door.out.show(f"{what}: {_files(len(done.paths))}. {fault}")
     door.progress.note(f"Take it back with: {command(door, 'undo', came.run)}")
@@ -191,8 +194,8 @@ async def undo(door: Door, order: taking.Undo) -> Exit:
     """Make the files what they were."""
     found, came = await _job(door, order.name)
     every = await came.workspace.applied(found.team)
-    some = [one for one in every if one.state in BEGUN]
-    if not some:
+    some = [one for one in every if one.state in BEGUN] or [one for one in every if one.state == "undone"]
+    if not some:  # what is undone may be on this branch still
         raise _not_applied(found, every)
     return await _undone(door, found, came, some[-1], order)
 

@@ -151,13 +151,22 @@ def answer(door: Door, team: TeamId, ending: Ending) -> str:
     return "\n".join(standing.why for _, standing in ending.standings if standing.word in told)
 
 
+def _to_say(door: Door, team: str, ending: Ending) -> str:
+    """How the first open question is answered."""
+    questions = (one for one in ending.teller.world.approvals.values() if one.state == "pending")
+    first = min(questions, key=lambda one: (one.asked_at, one.approval_id), default=None)
+    if first is not None and first.words:
+        return f'{command(door, "answer", team)} "what you say"'
+    return f"{command(door, 'answer', team, 'yes')}   (or no)"
+
+
 def hint(door: Door, team: str, ending: Ending) -> str:
     """What to type next."""
     match ending.code:
         case Exit.DONE:
             return f"Try next: {command(door, 'show', team)}"
         case Exit.WAITING if ending.status == "waiting":
-            return f"Your turn: {command(door, 'answer', team, 'yes')}   (or no)"
+            return f"Your turn: {_to_say(door, team, ending)}"
         case Exit.LIMIT:
             more = [found for _, one in ending.standings if (found := more_of(one.why))]
             return f"{'Allow more' if more else 'Go on with'}: {command(door, 'resume', team, *dict.fromkeys(more))}"

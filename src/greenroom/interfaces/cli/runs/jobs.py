@@ -52,7 +52,7 @@ def kit_of(means: Means) -> Callable[[Team], Awaitable[Kit]]:
             models=means,
             notes=means.notes,
             hands=lambda copied: means.hands(copied.at, copied),
-            plan=lambda root: plan_of(root, walls=walled(means)),
+            plan=lambda root, then: plan_of(root, walls=walled(means), then=then),
             setup=lambda root: setup_of(root, walls=walled(means)),
             history=means.steps,
             blob=blob,
