@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from greenroom.app.checks import standing as looking
+from greenroom.app.checks import delivered_names as looking
 from greenroom.app.checks.named_tests import left_alone, never_checked, never_ran, not_so, says_they_pass
 from greenroom.app.checks.receipts import receipts
 from greenroom.core.base.records import encode, evolve
@@ -98,9 +98,9 @@ async def test_a_test_that_stands_in_a_file_may_be_spoken_of_and_that_it_passes_
 async def test_in_more_files_than_are_read_any_name_may_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Delivered(a_py="", b_py="", c_py="test_c")
     monkeypatch.setattr(looking, "AT_ONCE", 2)
-    assert await looking.standing(["test_c", "test_d"], tree, "tip") == {"test_c"}
+    assert await looking.delivered_names(["test_c", "test_d"], tree, "tip") == {"test_c"}
     monkeypatch.setattr(looking, "MOST", 2)
-    assert await looking.standing(["test_c", "test_d"], tree, "tip") == {"test_c", "test_d"}
+    assert await looking.delivered_names(["test_c", "test_d"], tree, "tip") == {"test_c", "test_d"}
 
 
 MYPY = ("It says that mypy finds nothing wrong, and no check of this run is mypy.",)

@@ -12,9 +12,9 @@ import msgspec
 from greenroom.abilities.checks.claims import is_open, sentences
 from greenroom.abilities.checks.ids_of_tests import own_name
 from greenroom.abilities.checks.named_claims import clean_tools, named_tests, passing_tests
+from greenroom.app.checks.delivered_names import Tree, delivered_names
 from greenroom.app.checks.known_tests import known_tests
 from greenroom.app.checks.receipts import Receipt
-from greenroom.app.checks.standing import Tree, standing
 from greenroom.core.ports.checks import Check, Ran
 
 HOLDS_TESTS: Final = re.compile(r"test_\w+\.py|\w+_test\.py")
@@ -64,7 +64,7 @@ async def never_ran(said: str, receipts: Sequence[Receipt], fetch: Fetch, tree: 
     ran = await _ran(receipts, fetch)
     known = {part for one in ran for test in one.tests for part in (own_name(test), *test.split("::")[1:-1])}
     doubtful = [one for one in named if one not in known]
-    there = await standing(doubtful, *tree) if doubtful else frozenset[str]()
+    there = await delivered_names(doubtful, *tree) if doubtful else frozenset[str]()
     passing = passing_tests(said) if all(one.exact for one in ran) else ()
     return tuple(
         f"It speaks of the test {one!r}, and no such test ran."

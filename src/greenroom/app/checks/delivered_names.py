@@ -31,7 +31,7 @@ class Tree(Protocol):
         ...
 
 
-async def standing(names: Collection[str], tree: Tree, commit: str) -> frozenset[str]:
+async def delivered_names(names: Collection[str], tree: Tree, commit: str) -> frozenset[str]:
     """Those of these names that a file or a folder of it has, or that stand in one as a word."""
     left = set(names)
     paths = await tree.paths(commit) if left else ()
