@@ -186,7 +186,7 @@ def _applied_in_their_name(desk: Desk) -> None:
     assert "json.dump(rows, out)" in told
     assert re.search(r"step coder#\d+ of coder: patch export.py", told)
     assert "why: A letter is missing." in told
-    assert "✓ pytest: clean" in told
+    assert "✓ pytest: no new failure" in told
 
 
 @pytest.mark.prove
