@@ -130,7 +130,7 @@ check() {
 # Containers often forbid Python to keep what it compiled: then hundreds of processes compile everything anew.
 keep_bytecode() { unset PYTHONDONTWRITEBYTECODE; }
 
-# Tests wait for disks and other processes for nearly half of their time: four of them keep two processors busy.
+# Tests wait for disks and other processes too: with four of them two processors are hardly ever idle.
 workers() { python -c 'import os; print(min((os.cpu_count() or 1) * 2, 8))'; }
 
 all_tests() {

@@ -96,3 +96,8 @@ def put(worktree: Worktree, name: str, text: str) -> None:
 def got(worktree: Worktree) -> dict[str, str]:
     """The texts that lie in a worktree's own folder, by name."""
     return {one.name: one.read_text() for one in Path(worktree.folder).iterdir() if one.name != ".git"}
+
+
+def status(person: Person) -> str:
+    """What git says has changed there, a line each."""
+    return person.git("status", "--porcelain", "--untracked-files=all")

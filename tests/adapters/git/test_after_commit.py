@@ -12,7 +12,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Applied, Buried, Undone, WorkspaceFault
 from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.killed import copied, live
-from tests.adapters.git.person import Person
+from tests.adapters.git.person import Person, status
 from tests.adapters.git.shapes import TEXT, dirty, plain
 from tests.adapters.git.test_committing import brought, hook
 from tests.adapters.git.test_parting import MINE, applied_to, texts, with_work
@@ -32,10 +32,6 @@ def person(tmp_path: Path) -> Person:
     person = Person(tmp_path / "tree")
     plain(person)
     return person
-
-
-def status(person: Person) -> str:
-    return person.git("status", "--porcelain", "--untracked-files=all")
 
 
 def subjects(person: Person) -> list[str]:

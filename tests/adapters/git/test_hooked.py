@@ -16,7 +16,7 @@ from greenroom.adapters.git.journal import Paper
 from greenroom.core.ports.workspace import Applied, Clash, Clashes, Undone, WorkspaceFault
 from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.killed import copied, live
-from tests.adapters.git.person import Person, opened, worked
+from tests.adapters.git.person import Person, opened, status, worked
 from tests.adapters.git.shapes import edit, plain
 from tests.adapters.git.test_committing import brought, hook
 from tests.adapters.git.test_halfway import Closed
@@ -30,10 +30,6 @@ def person(tmp_path: Path) -> Person:
     person = Person(tmp_path / "tree")
     plain(person)
     return person
-
-
-def status(person: Person) -> str:
-    return person.git("status", "--porcelain", "--untracked-files=all")
 
 
 async def test_their_index_is_free_while_hooks_run(person: Person) -> None:

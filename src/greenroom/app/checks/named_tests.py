@@ -44,7 +44,7 @@ async def not_so(
     checks: Sequence[Check],
     receipts: Sequence[Receipt],
     fetch: Fetch,
-    tree: tuple[Tree, str],
+    tree: Commit,
     *,
     unrun: bool,
 ) -> tuple[str, ...]:

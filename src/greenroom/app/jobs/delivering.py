@@ -41,7 +41,7 @@ from greenroom.app.jobs.following import as_it_was, as_kept, follows, spoken, wi
 from greenroom.app.jobs.judging import Judges, judged_by, put_back
 from greenroom.app.jobs.left_behind import left_behind
 from greenroom.app.jobs.place import History, Place
-from greenroom.app.jobs.recording import COMMIT, TREE, mark
+from greenroom.app.jobs.recording import TREE, facts, mark
 from greenroom.app.talks.wanted import wanted_in
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.checks import REPORT, Check, Report, as_data, from_data
@@ -154,9 +154,9 @@ class Deliver(CardedTool):
         """A person has said yes. This is the one step in which checks of the work are run: the policy has ruled on it,
         and it is about this tree."""
         if not first.are_asked_in(bench.step):
-            return Outcome(result={"output": first_checks.OTHER, **_recorded(made)})
+            return Outcome(result={"output": first_checks.OTHER, **facts(made)})
         report = await self._by(first.checks).ran((), bench)
-        result = {"output": first_checks.COUNTS, REPORT: as_data(report), **_recorded(made)}
+        result = {"output": first_checks.COUNTS, REPORT: as_data(report), **facts(made)}
         return Outcome(result=result, blobs=report.blobs)
 
     async def _first(self, step: Step, steps: Sequence[Step], tree: str) -> FirstChecks:
@@ -206,7 +206,7 @@ class Deliver(CardedTool):
             found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
         after = self._after(bench.step, judged, found, steps, first)
         return Outcome(
-            result={**_result(found, judged), **_recorded(made)},
+            result={**_result(found, judged), **facts(made)},
             intents=() if told_meanwhile(bench.world, bench.step) else (after,),
             blobs=tuple(blob for one in (judged.report, judged.restored) if one is not None for blob in one.blobs),
         )
@@ -383,10 +383,6 @@ def _same_commands(restored: Report, base: Report | None) -> bool:
         return False
     meant = {one.check: one.digest for one in base.checks}
     return all(meant.get(one.check) == one.digest for one in restored.checks)
-
-
-def _recorded(made: Recorded) -> Data:
-    return {TREE: made.tree, **({COMMIT: made.commit} if made.commit else {})}
 
 
 def _result(found: Verdict, judged: Judged) -> Data:

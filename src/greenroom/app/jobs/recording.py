@@ -64,7 +64,7 @@ class Checking(WrappedTool):
                 outcome = await super().run(bench)
             finally:
                 names = await self._worktree.restore()
-            return with_words(evolve(outcome, result={**(outcome.result or {}), **_facts(made)}), _restored(names))
+            return with_words(evolve(outcome, result={**(outcome.result or {}), **facts(made)}), _restored(names))
 
 
 class Recording(WrappedTool):
@@ -103,7 +103,7 @@ class Recording(WrappedTool):
         if not self._keeps:
             return outcome
         made = await self._worktree.commit(mark(bench))
-        return evolve(outcome, result={**(outcome.result or {}), **_facts(made)})
+        return evolve(outcome, result={**(outcome.result or {}), **facts(made)})
 
     def _written(self, bench: Bench) -> list[str]:
         """The files that a tool has written that does nothing else: they are work, wherever they lie."""
@@ -153,7 +153,8 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:FEW]) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")
 
 
-def _facts(made: Recorded) -> Data:
+def facts(made: Recorded) -> Data:
+    """What a step's result says of the files that lay there after it."""
     return {TREE: made.tree, **({COMMIT: made.commit} if made.commit else {})}
 
 
