@@ -156,7 +156,7 @@ check) sync && check ;;
 prove)
     keep_bytecode && sync && system_programs &&
         exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;
-bench) sync && exec python -m bench "$@" ;;
+bench) keep_bytecode && sync && exec python -m bench "$@" ;;
 fmt) sync && ruff check --fix --exit-zero --quiet && ruff format ;;
 requirements) sync && exec python tools/requirements.py "$@" ;;
 uv) find_python && { find_uv || get_uv; } && exec "$UV" "$@" ;;

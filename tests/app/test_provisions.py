@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.provisions import Provisions, here
+from greenroom.app.provisions import Provisions
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.founding import ASSISTANT, cast_of, found_alone
 from greenroom.app.talks.kits import talk_kits
@@ -100,9 +100,10 @@ def test_flags_count_more_than_all_else(tmp_path: Path) -> None:
     assert one.loaded.settings.limits.cost is None
 
 
-def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
-    def gone() -> Path:
-        raise FileNotFoundError
-
+def test_a_folder_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
     with pytest.raises(WorldFault, match="current folder is gone"):
-        here(gone)
+        _ = Provisions().loaded

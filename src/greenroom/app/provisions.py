@@ -19,6 +19,7 @@ from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.layers import Loaded, load
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.supply import Supply
+from greenroom.app.workspace import current_folder
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 from greenroom.core.ports.model import Model, ModelCard, Models
@@ -47,7 +48,7 @@ class One:
 class Provisions:
     """Also the models themselves, by name: a team that runs here asks these."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ, cwd: Callable[[], Path] = Path.cwd) -> None:
+    def __init__(self, environ: Mapping[str, str] = os.environ, cwd: Callable[[], Path] = current_folder) -> None:
         self._environ = environ
         self._cwd = cwd
         self._loaded: Loaded | None = None
@@ -68,7 +69,7 @@ class Provisions:
     def loaded(self) -> Loaded:
         """The settings, and where they come from; `WorldFault` for a file that cannot be used."""
         if self._loaded is None:
-            self._loaded = load(self._flags, self._environ, here(self._cwd))
+            self._loaded = load(self._flags, self._environ, self._cwd())
         return self._loaded
 
     # ------------------------------------------------------------------------------------------------ recordings
@@ -160,14 +161,6 @@ class Provisions:
 def _card(name: str) -> ModelCard:
     """What is known of a model, whether or not it can be asked from here."""
     return card_of(name.partition(":")[2])
-
-
-def here(cwd: Callable[[], Path]) -> Path:
-    """The current folder, if there still is one."""
-    try:
-        return cwd()
-    except FileNotFoundError:
-        raise WorldFault("The current folder is gone. Go to another one.") from None
 
 
 def refuse_old(path: Path) -> None:

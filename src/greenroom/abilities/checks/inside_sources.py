@@ -7,7 +7,6 @@ changed none.
 from __future__ import annotations
 
 import ast
-import doctest
 import re
 import warnings
 from collections.abc import Iterator
@@ -131,6 +130,10 @@ def _inside(
 
 
 def _read(words: str) -> list[Example]:
+    if ">>>" not in words:
+        return []
+    import doctest
+
     try:
         return [(one.source, one.want) for one in doctest.DocTestParser().get_examples(words)]
     except ValueError:  # what doctest itself cannot read fails by itself

@@ -42,17 +42,18 @@ async def delta(house: House, base: str, tip: str) -> list[Delta]:
 
 
 async def diff(house: House, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
-    """What changed from one commit to another, with files that got another name."""
+    """What changed from one commit to another, with files that got another name. The text is only made for who wants
+    some of it."""
     pair = (await commit_of(house, base), await commit_of(house, tip))
-    changes, links = _changes(
-        split(await house.plain.ask("diff-tree", *QUIET, "--raw", "-z", "-M", "--no-abbrev", *pair))
-    )
+    said = split(await house.plain.ask("diff-tree", *QUIET, "--raw", "--numstat", "-z", "-M", "--no-abbrev", *pair))
+    changes, links, end = _changes(said)
+    counts = _counts(said[end:])
     targets = await contents_of(house, links.values())
-    counts = _counts(split(await house.plain.ask("diff-tree", *QUIET, "--numstat", "-z", "-M", *pair)))
-    text = await house.plain.ask("diff-tree", *QUIET, "-p", "-M", *pair)
+    text = await house.plain.ask("diff-tree", *QUIET, "-p", "-M", *pair) if limit else b""
     leads = {path: os.fsdecode(targets[blob]) for path, blob in links.items()}
     told = tuple(_counted(one, counts.get(one.path, (0, 0, False)), leads.get(one.path, "")) for one in changes)
-    return Diff(changes=told, text=text[:limit].decode(errors="replace"), cut=len(text) > limit)
+    cut = len(text) > limit if limit else bool(told)
+    return Diff(changes=told, text=text[:limit].decode(errors="replace"), cut=cut)
 
 
 async def patch(house: House, base: str, tip: str) -> bytes:
@@ -61,10 +62,11 @@ async def patch(house: House, base: str, tip: str) -> bytes:
     return await house.plain.ask("diff-tree", *QUIET, "-p", "-M", "--binary", "--full-index", *pair)
 
 
-def _changes(said: list[str]) -> tuple[list[Change], dict[str, str]]:
-    """What happened to each file; and of those that are links now the blob that says where they lead."""
+def _changes(said: list[str]) -> tuple[list[Change], dict[str, str], int]:
+    """What happened to each file; of those that are links now the blob that says where they lead; and where that ends:
+    no count begins with a colon."""
     found, links, place = list[Change](), dict[str, str](), 0
-    while place < len(said) - 1:
+    while place < len(said) and said[place].startswith(":"):
         old_mode, new_mode, old, new, letter = said[place].lstrip(":").split(" ")
         names = said[place + 1 : place + (3 if letter[0] in "RC" else 2)]
         same = old == new and letter[0] == "M"
@@ -74,7 +76,7 @@ def _changes(said: list[str]) -> tuple[list[Change], dict[str, str]]:
         if new_mode == LINK:
             links[names[-1]] = new
         place += 1 + len(names)
-    return found, links
+    return found, links, place
 
 
 def _counts(said: list[str]) -> dict[str, tuple[int, int, bool]]:

@@ -62,6 +62,15 @@ async def tree_of(house: House, commit: str) -> str:
     return found
 
 
+def learn(house: House, commit: str, tree: str, parent: str) -> None:
+    """What is known of a commit without asking: who has made it, or read it, knows where it leads."""
+    house.settled |= {
+        f"{commit}^{{commit}}": commit,
+        f"{commit}^{{tree}}": tree,
+        f"{commit}^^{{commit}}": parent,
+    }
+
+
 async def is_here(house: House, commit: str) -> bool:
     """Whether what is checked out has this commit in its history."""
     return (await house.refs.tried("merge-base", "--is-ancestor", commit, "HEAD")).code == 0
@@ -75,8 +84,8 @@ async def branches_with(house: House, commit: str) -> list[str]:
 
 
 async def _leads(house: House, name: str) -> str:
-    if found := house.settled.get(name):
-        return found
+    if name in house.settled:
+        return house.settled[name]
     said = await house.refs.tried("rev-parse", "--verify", "--quiet", name)
     found = said.out.decode().strip() if said.code == 0 else ""
     if found and SETTLED.fullmatch(name):

@@ -10,7 +10,7 @@ from typing import Final
 
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.names import base_ref
-from greenroom.adapters.git.refs import move, tree_of, value_of
+from greenroom.adapters.git.refs import learn, move, value_of
 from greenroom.adapters.git.seeding import seed
 from greenroom.adapters.git.staging import LARGEST, Named, nothing, stage
 from greenroom.adapters.git.trailers import message_of, trailers_of
@@ -32,11 +32,14 @@ async def snapshot(house: House, run: str, *, largest: int = LARGEST, secret: Na
     """What is there now; what was there, if this run has looked before."""
     ref = base_ref(run)
     if found := await value_of(house, ref):
-        told = trailers_of(await house.plain.text("show", "--no-patch", "--format=%B", found))
+        about, _, said = (await house.plain.text("show", "--no-patch", "--format=%T %P%n%B", found)).partition("\n")
+        tree, _, parent = about.partition(" ")
+        learn(house, found, tree, parent)
+        told = trailers_of(said)
         return Snapshot(
             commit=found,
-            tree=await tree_of(house, found),
-            head=await value_of(house, f"{found}^"),
+            tree=tree,
+            head=parent,
             within=house.repository.within,
             conflicted=tuple(json.loads(told.get(MERGING, "[]"))),
             left_out=tuple(
@@ -64,7 +67,9 @@ async def commit_tree(house: House, tree: str, parent: str, message: str, *, nam
     """A commit that nothing leads to yet."""
     who = {f"GIT_{part}_NAME": f"{name} (Greenroom)" for part in ("AUTHOR", "COMMITTER")} if name else {}
     parents = ("-p", parent) if parent else ()
-    return await house.plain.also(env=who).text("commit-tree", tree, *parents, "-F", "-", stdin=message.encode())
+    made = await house.plain.also(env=who).text("commit-tree", tree, *parents, "-F", "-", stdin=message.encode())
+    learn(house, made, tree, parent)
+    return made
 
 
 def _written(rows: Sequence[object]) -> str:

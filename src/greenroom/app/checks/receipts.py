@@ -27,6 +27,9 @@ FIRST_CHECKS: Final = "first_checks"
 VERDICT: Final = "verdict"
 """Where the result of `deliver` says what was proven."""
 
+STANDS: Final = "stands"
+"""Where a verdict in the log says that what was said may stand."""
+
 ASKING: Final = (
     'If an answer is all that you want, say so: `greenroom run --question "…"`; or ask a model: `greenroom ask "…"`.'
 )

@@ -9,7 +9,7 @@ from greenroom.abilities.checks.undone import undone
 from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.propose_plan import NAME as PLANS
 from greenroom.app.checks.idle import UNASKED, acted_elsewhere
-from greenroom.app.checks.receipts import DELIVER, EDITS, VERDICT
+from greenroom.app.checks.receipts import DELIVER, EDITS, STANDS, VERDICT
 from greenroom.app.checks.verdict import Delivered, Verdict
 from greenroom.app.talks.wanted import wanted_in
 from greenroom.core.base.records import Data, evolve
@@ -20,9 +20,6 @@ UNCHANGED: Final = "It set out to change files, and none is different."
 
 TRIES: Final = 3
 """How often an agent hears what is missing."""
-
-STANDS: Final = "stands"
-"""Where a verdict in the log says that what was said may stand."""
 
 
 def with_remarks(found: Verdict, stopped: Sequence[str]) -> Verdict:

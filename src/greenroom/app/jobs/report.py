@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.checks.judge_names import is_test
-from greenroom.app.checks.receipts import ASKING, DELIVER, VERDICT
-from greenroom.app.jobs.following import STANDS
+from greenroom.app.checks.receipts import ASKING, DELIVER, STANDS, VERDICT
 from greenroom.app.jobs.outcome import Outcome
 from greenroom.app.jobs.recording import TREE, passed_over_in
 from greenroom.core.base.records import Data, record

@@ -26,7 +26,7 @@ UNTOUCHED = "your files stay untouched"
 async def job(door: Door, order: Run, beginning: Begun) -> Exit:
     """Found the team, follow it, and hand over what came of it; if that was ordered, take it over at once."""
     if isinstance(order.take, Branch):
-        await (await workspace(door.means.surroundings.root)).expect(branch=order.take.branch)
+        await (await workspace(door.means.root)).expect(branch=order.take.branch)
     talk, cast = Work(door.setup, door.out), beginning.cast
     whole = with_context(order.question, order.context, beginning.language)
     wanted = Wanted(question=order.wants_answer, tests_may_change=order.tests_may_change)
@@ -37,7 +37,7 @@ async def job(door: Door, order: Run, beginning: Begun) -> Exit:
     for note in filter(None, (*beginning.notes, beginning.outside)):
         talk.note(note, style="dim")
     told = replace(door, progress=talk)
-    if not sure_of_checks(told, door.means.surroundings.root):
+    if not sure_of_checks(told, door.means.root):
         return not_begun(told, team)
     ending = await attended(told, team, new=True, ear=Hearing(told, team, talk).open)
     return await handed_over(told, team, ending, name="last", spoken=talk.spoken, take=order.take)

@@ -225,7 +225,7 @@ async def blame(door: Door, order: taking.Blame) -> Exit:
     if not path or not number.isdecimal() or not int(number):
         why = f"{order.place!r} names no line."
         raise Refused(Rejected(code="no_line", why=why, hint="Say FILE:LINE, as cli.py:40."))
-    theirs = await workspace(door.means.surroundings.root)
+    theirs = await workspace(door.means.root)
     found = await theirs.blame(_inside(path, Path(theirs.root)), int(number))
     if found is None:
         why = f"Line {number} of {path!r} is in no commit yet, and no job wrote it: somebody has changed it here."

@@ -59,7 +59,7 @@ async def team_new(door: Door, order: TeamNew) -> Exit:
     others = tuple(door.means.surroundings.agents().specs)
     no_model = bad_model(door, order.model, language)
     wish = Wish(name=order.name, people=people, language=language, model=order.model, others=others, no_model=no_model)
-    root = door.means.surroundings.root
+    root = door.means.root
     path = write_charter(root, wish)
     door.out.begin(command="team new")
     door.out.show(harmless(str(path)))
@@ -239,7 +239,7 @@ def _short(value: object) -> str:
 
 async def team_list(door: Door, _: TeamList) -> Exit:
     """A row for each: what is written here, also with mistakes, and what was founded anywhere."""
-    root, language = door.means.surroundings.root, door.means.provisions.loaded.settings.language
+    root, language = door.means.root, door.means.provisions.loaded.settings.language
     found = [(team, world) async for team, world in organisations(door.runtime)]
     begun = {world.team.name for _, world in found if world.team.workspace == str(root)}
     broken = {name: fault for name in charters(root) if (fault := mistakes(door, name))}
@@ -260,7 +260,7 @@ async def team_list(door: Door, _: TeamList) -> Exit:
 
 async def _unbegun(door: Door, name: str, fault: str) -> list[Text]:
     """One that is only written, or that was and is over."""
-    language, root = door.means.provisions.loaded.settings.language, door.means.surroundings.root
+    language, root = door.means.provisions.loaded.settings.language, door.means.root
     stands = "broken" if fault else "gone" if await over(door.runtime, root, name) else "new"
     fields = {"name": name, "team": None, "stands": stands, "workspace": str(root)}
     door.out.item("team", {**fields, "fault": fault or None})
@@ -315,7 +315,7 @@ async def team_dismiss(door: Door, order: TeamDismiss) -> Exit:
 def _refuse_written(door: Door, one: Meant, who: AgentId, language: str) -> None:
     """Whom the charter names comes back with each start, and cannot: a name is used once."""
     if one.chartered:
-        charter = find_charter(door.means.surroundings.root, one.name, language)
+        charter = find_charter(door.means.root, one.name, language)
         if who in (*charter.managers, *(it.name for it in charter.people)):
             raise refused("in_charter", "take_out", language, name=who, path=charter.path)
 

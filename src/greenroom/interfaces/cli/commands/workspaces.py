@@ -30,7 +30,7 @@ async def workspaces_list(desk: Desk, _: WorkspacesList) -> Exit:
     every = await copies().list()
     for one in every:
         desk.out.show(f"{one.name}  run {one.run or '?'} of {one.root or '?'}: {told(one)}")
-    left, said = await _kept_here(desk.means.surroundings.root, every)
+    left, said = await _kept_here(desk.means.root, every)
     if not every:
         said = f"{NO_COPIES}. {said}" if said else f"{NO_COPIES}, and nothing is kept here that is not applied."
     if said:
@@ -89,7 +89,7 @@ async def _wiped(door: Door, order: WorkspacesClean, roots: Iterable[str]) -> li
     """Delete what is kept of runs in which nobody can want anything any more; with --refs also of those that were
     applied. Says what goes, and what stays although it was named."""
     known = {info.stream for info in await door.runtime.log.streams()}
-    gone, here = list[str](), str(door.means.surroundings.root)
+    gone, here = list[str](), str(door.means.root)
     for one in await traces([*filter(None, roots), here], await copies().list()):
         run = one.kept.run
         if (order.names and run not in order.names) or not _may_go(one, order, run in known):

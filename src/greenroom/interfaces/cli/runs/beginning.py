@@ -76,7 +76,7 @@ async def begun(door: Door, wish: Wish) -> Begun:
     door.means.tape(wish.tape)
     provisions = door.means.provisions
     if wish.agent or wish.tools:
-        see_what_is_brought(door, door.means.surroundings.root)
+        see_what_is_brought(door, door.means.root)
     agents = door.means.surroundings.agents() if wish.agent else None
     spec = agents.get(wish.agent).spec if agents is not None else _usual(door, job=wish.job)
     others = agents.specs if agents is not None else {}
@@ -85,7 +85,7 @@ async def begun(door: Door, wish: Wish) -> Begun:
     cast = cast_of(spec, others, provisions.settled, model=wish.model, tools=wish.tools, language=settings.language)
     tools = await toolbox(door, cast) if wish.tools else None
     if tools is not None:
-        cast = equipped(cast, tools, door.means.surroundings.root)
+        cast = equipped(cast, tools, door.means.root)
     for name in cast.models:
         refuse_unpriced(provisions.named(name), settings.limits)
     return Begun(
@@ -124,7 +124,7 @@ async def meet_servers(door: Door, cast: Cast) -> None:
     """See what new MCP servers have, if somebody is to use their tools."""
     if any(_wants_servers(spec) for _, spec in cast.members):
         meet = typing.cast("Callable[[Path], Awaitable[tuple[str, ...]]]", load("runs.hands", "meet_servers"))
-        for said in await meet(door.means.surroundings.root):
+        for said in await meet(door.means.root):
             door.progress.note(said, style="yellow")
 
 
@@ -138,7 +138,7 @@ async def toolbox(door: Door, cast: Cast) -> Toolbox | None:
     if not any(spec.tools or spec.groups or spec.name == ASSISTANT.name for _, spec in cast.members):
         return None
     await meet_servers(door, cast)
-    return door.means.toolbox(door.means.surroundings.root)
+    return door.means.toolbox(door.means.root)
 
 
 def equipped(cast: Cast, tools: Toolbox, root: Path) -> Cast:

@@ -91,13 +91,13 @@ def tier(means: Means) -> str:
 
 async def founded(door: Door, begun: Begun, question: str, typed: str, wanted: Wanted) -> TeamId:
     """The team of a job, which does not work yet."""
-    await refuse_too_wide(door.means.surroundings.root)
-    theirs = await workspace(door.means.surroundings.root)
+    await refuse_too_wide(door.means.root)
+    theirs = await workspace(door.means.root)
     await theirs.recover()
     say_recovered(door, theirs)
-    plan = plan_of(door.means.surroundings.root, walls=walled(door.means))
+    plan = plan_of(door.means.root, walls=walled(door.means))
     checks, limits = bool(plan.run or plan.open), begun.caps.limits
-    setup = bool(setup_of(door.means.surroundings.root, walls=walled(door.means)).line)
+    setup = bool(setup_of(door.means.root, walls=walled(door.means)).line)
     return await found_job(
         door.runtime, begun.cast, question, typed=typed, limits=limits, checks=checks, setup=setup, wanted=wanted
     )

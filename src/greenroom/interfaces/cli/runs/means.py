@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from greenroom.app.hands.ended import ended_step
+from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.model import Model, Models
 from greenroom.core.state.step import Step
@@ -46,11 +47,16 @@ class Means:
 
     @property
     def surroundings(self) -> Surroundings:
-        """The folder in which this was typed, with its agents and notes."""
+        """The workspace with its agents and notes: reading those takes its time."""
         if self._around is None:
             make = cast("Callable[[], Surroundings]", load("runs.surroundings", "surroundings"))
             self._around = make()
         return self._around
+
+    @property
+    def root(self) -> Path:
+        """Where the workspace begins in which this was typed."""
+        return workspace_root(current_folder())
 
     def notes(self) -> str:
         """What the workspace says to whoever works there."""

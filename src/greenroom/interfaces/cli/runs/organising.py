@@ -57,7 +57,7 @@ class Meant:
 
 async def meant(door: Door, name: str) -> Meant:
     """Which one is meant; `Refused` says which there are."""
-    root = door.means.surroundings.root
+    root = door.means.root
     known = charters(root)
     name = name or _only(door, known)
     if name in known:
@@ -98,7 +98,7 @@ async def brought_up(door: Door, one: Meant, tape: Tape) -> TeamId:
     if one.team is not None and not one.chartered:
         _ask_all(door, (await door.runtime.world(one.team)).agents[AgentId(await _manager(door, one.team))].spec)
         return one.team
-    charter = find_charter(door.means.surroundings.root, one.name, _spoken(door))
+    charter = find_charter(door.means.root, one.name, _spoken(door))
     see_what_is_brought(door, charter.path.parent.parent.parent)
     founders = await _founders(door, charter)
     _ask_all(door, *founders.managers)
@@ -112,7 +112,7 @@ async def brought_up(door: Door, one: Meant, tape: Tape) -> TeamId:
 
 async def _name_others(door: Door, name: str, language: str) -> None:
     """A folder that was moved has left its organisation behind: what is founded in it now is another one."""
-    for team, place in await elsewhere(door.runtime, door.means.surroundings.root, name):
+    for team, place in await elsewhere(door.runtime, door.means.root, name):
         gone = not path_of(place, name).exists()
         told = {"name": name, "team": team, "place": place, "show": command(door, "show", team)}
         door.progress.note(harmless(team_word("moved" if gone else "another", language, **told)), style="yellow")
@@ -136,7 +136,7 @@ async def _founders(door: Door, charter: Charter) -> Founders:
         door.progress.note(trouble.text, style="yellow")
     staff = all_staff(spoken.language, agents.specs)
     await meet_servers(door, Cast(members=tuple((AgentId(name), spec) for name, spec in staff.items())))
-    tools: Toolbox = door.means.toolbox(door.means.surroundings.root)
+    tools: Toolbox = door.means.toolbox(door.means.root)
     founders = founders_of(spoken, staff, tools, settled=provisions.settled, caps=settings.limits)
     for one in misfits(spoken, staff, tools, spoken.language):
         door.progress.note(harmless(one), style="yellow")
@@ -145,7 +145,7 @@ async def _founders(door: Door, charter: Charter) -> Founders:
 
 def mistakes(door: Door, name: str) -> str:
     """What is wrong with a charter of this workspace, a line for each mistake; nothing when all of it can be used."""
-    root, agents = door.means.surroundings.root, door.means.surroundings.agents()
+    root, agents = door.means.root, door.means.surroundings.agents()
     try:
         charter = read_charter(root, path_of(root, name), _spoken(door))
     except WorldFault as fault:
@@ -179,7 +179,7 @@ def way_on(door: Door, world: World) -> Way:
     """What lets it go on from here: from elsewhere it is known by its id, and a charter with mistakes holds nothing."""
     root, name, budget = root_of(world), world.team.name, world.budgets[TEAM_BUDGET]
     limits = budget.limits
-    here = root == door.means.surroundings.root and path_of(root, name).exists()
+    here = root == door.means.root and path_of(root, name).exists()
     try:
         held = read_charter(root, path_of(root, name)).caps.limits
     except WorldFault:

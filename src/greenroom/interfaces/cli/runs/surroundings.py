@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.app.agents import Agents, find_agents
-from greenroom.app.provisions import here
 from greenroom.app.trust.agents import agreed
 from greenroom.app.trust.ledger import own_ledger
 from greenroom.app.trust.notes import agreed_notes
-from greenroom.app.workspace import workspace_root
+from greenroom.app.workspace import current_folder, workspace_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +34,4 @@ class Surroundings:
 
 def surroundings() -> Surroundings:
     """Those of this process."""
-    return Surroundings(here(Path.cwd))
+    return Surroundings(current_folder())
