@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.git.comparing import diff
 from greenroom.adapters.git.finding import repository_of
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.names import OURS
 from greenroom.adapters.git.refs import commit_of, move, tree_of, value_of
 from greenroom.adapters.git.running import Git
+from greenroom.adapters.git.snapshots import commit_tree
 from greenroom.core.ports.workspace import WorkspaceFault
 from tests.adapters.git.person import Person
 
@@ -49,6 +51,34 @@ async def test_what_a_hash_leads_to_is_asked_once(tmp_path: Path, monkeypatch: p
         assert await value_of(house, f"{second}^") == first
         assert await tree_of(house, second) == person.git("rev-parse", f"{second}^{{tree}}").strip()
     assert len(asked) == 3, asked
+
+
+@pytest.mark.parametrize("follows", [True, False])
+async def test_where_a_commit_leads_that_was_made_here_is_known_without_asking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, follows: bool
+) -> None:
+    person, house, _, second = await opened(tmp_path)
+    parent = second if follows else ""
+    made = await commit_tree(house, await tree_of(house, second), parent, "made")
+    asked = counted(monkeypatch)
+    assert [await commit_of(house, made), await value_of(house, f"{made}^")] == [made, parent]
+    assert await tree_of(house, made) == person.git("log", "-1", "--format=%T", made).strip()
+    assert person.git("log", "-1", "--format=%P", made).strip() == parent
+    assert not asked
+
+
+async def test_the_text_of_a_difference_is_only_made_for_who_wants_some_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person, house, _, second = await opened(tmp_path)
+    person.write(":a.txt", "1\n2\n")
+    third = person.commit_all("third")
+    asked = counted(monkeypatch)
+    short, whole = await diff(house, second, third, limit=0), await diff(house, second, third)
+    assert [(one.path, one.kind, one.added) for one in short.changes] == [(":a.txt", "added", 2)]
+    assert (short.changes, short.text, short.cut, whole.cut) == (whole.changes, "", True, False)
+    assert "+2" in whole.text
+    assert len([one for one in asked if " -p " in one]) == 1
 
 
 async def test_one_of_our_refs_is_read_where_git_keeps_it_and_wherever_it_moves(
