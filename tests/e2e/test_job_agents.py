@@ -48,6 +48,8 @@ def test_an_agent_that_writes_works_in_a_copy_is_judged_and_its_work_is_taken_ov
     assert shop.reads() == "good, red\n"
     blamed = shop.types("blame", "app.txt:1").out
     assert "of painter: patch app.txt" in blamed
+    dropped = shop.types("discard", "last")
+    assert (dropped.code, "Dropped." in dropped.out) == (0, True), "it is applied: nobody is asked whether it may go"
     assert shop.types("undo", "last").code == 0
     assert shop.reads() == "good\n"
 

@@ -176,7 +176,8 @@ def test_without_a_terminal_and_without_the_option_a_plan_waits_and_is_answered_
         for words in (("apply", "last"), ("branch", "last", "red")):
             early = shop.types(*words)
             assert (early.code, asked in early.err) == (2, True), early.err
-            assert f"Answer with: greenroom answer {told['team']} yes, or no." in early.err
+            assert f"Answer with: greenroom answer {told['team']} yes, or no, or " in early.err
+        assert 'yes   (or no, or "what to do differently")' in shop.types("approvals", "list").err
         assert shop.types("answer", "last", "yes").code == 0
         left = shop.types("apply", "last").err
         assert f"nothing yet: nobody works on it now. Go on with: greenroom resume {told['team']}." in left

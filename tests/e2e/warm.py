@@ -129,9 +129,14 @@ def run(order: Order, stdin: str | None, timeout: float) -> tuple[int, str, str]
     until = time.monotonic() + timeout
     for thread in threads:
         thread.join(max(until - time.monotonic(), 0))
-    if any(thread.is_alive() for thread in threads):
-        raise subprocess.TimeoutExpired(list(order.words), timeout)
-    return process.wait(max(until - time.monotonic(), 0)), said[out].decode(), said[err].decode()
+    try:
+        code = process.wait(max(until - time.monotonic(), 0))
+        if any(thread.is_alive() for thread in threads):  # what it began still holds its streams
+            raise subprocess.TimeoutExpired(list(order.words), timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return code, said[out].decode(), said[err].decode()
 
 
 def _read(number: int, said: dict[int, bytes]) -> None:

@@ -116,6 +116,39 @@ async def test_who_goes_in_circles_is_told_and_then_stopped_with_a_report(langua
     assert told == [SAME, 2 * SAME]
 
 
+@pytest.mark.parametrize("varies", [False, True])
+async def test_calls_that_are_answered_at_once_are_circles_too(*, varies: bool) -> None:
+    numbers = count()
+
+    def finishes(asked: ModelRequest) -> Answer:
+        return (
+            says("I wanted to finish.")
+            if asked.tool_choice == "none"
+            else calls("finish", summary=str(next(numbers)) if varies else "x")
+        )
+
+    model = Played(finishes)
+    async with team(model, AgentSpec(name="Ann", tools=("echo",))) as here:
+        assert await here.ask() == "failed"
+        assert "It went in circles, and was stopped." in await here.summary()
+    assert len(model.asked) == 2 * SAME + 1
+    assert "again" in model.asked[SAME].messages[-1].content, "it is told once"
+
+
+async def test_who_does_something_beside_what_is_answered_at_once_gets_on() -> None:
+    numbers = count(1)
+
+    def acts(_: ModelRequest) -> Answer:
+        if (number := next(numbers)) > 2 * RECENT:
+            return says("Done.")
+        return (*calls("echo", text=str(number)), *calls("finish", summary="x"))
+
+    model = Played(acts)
+    async with team(model, AgentSpec(name="Ann", tools=("echo",))) as here:
+        assert await here.ask() == "finished"
+        assert await here.summary() == "Done."
+
+
 async def test_who_does_something_else_when_told_goes_on() -> None:
     numbers = count()
 

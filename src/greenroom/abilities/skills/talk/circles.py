@@ -88,9 +88,7 @@ class Circles:
     def take(self, step: Step) -> None:
         """A call has ended."""
         result = step.result or {}
-        made = encode([step.work.executor, step.work.instruction_content or {}, str(result.get("output")), step.error])
-        self._calls.append(hashlib.sha256(made).digest())
-        self._failures.append(step.error)
+        self._made(step.work.executor, step.work.instruction_content or {}, str(result.get("output")), step.error)
         if REPORT in result:
             self._checks.append(_faults(result[REPORT]))
         tree = str(result.get("tree", ""))
@@ -99,6 +97,18 @@ class Circles:
         self._since = self._since + 1 if unchanged else 0
         self._idle = self._idle + 1 if unchanged and not new else 0
         self._tree = tree or self._tree
+        self._went()
+
+    def refuse(self, name: str, arguments: object, why: str) -> None:
+        """A call was answered at once, and nothing was done."""
+        self._made(name, arguments, "", why)
+        self._went()
+
+    def _made(self, name: str, arguments: object, output: str, error: str) -> None:
+        self._calls.append(hashlib.sha256(encode([name, arguments, output, error])).digest())
+        self._failures.append(error)
+
+    def _went(self) -> None:
         self._well = 0 if self.found is not None else self._well + 1
         if self._well >= SETTLED:
             self.told = 0

@@ -126,6 +126,7 @@ class Transcript:
         self.at(step)
         if "circles" in result:
             self.circles.tell()
+        self._refused(_items(result, "calls"))
         acted, said = bool(result.get("calls")), bool(result.get("text"))
         self.misread = self.misread + 1 if "misread" in result else 0
         self.rounds += acted
@@ -134,6 +135,12 @@ class Transcript:
         usage = result.get("usage")
         if isinstance(usage, dict):
             self._counted, self._uncounted = int(usage.get("input", 0)) + int(usage.get("output", 0)), 0
+
+    def _refused(self, calls: Sequence[Data]) -> None:
+        """Calls that were all answered at once, with nothing done: no step of theirs tells of them."""
+        if all("told" in one for one in calls):
+            for one in calls:
+                self.circles.refuse(str(one["name"]), one.get("arguments"), str(one["told"]))
 
 
 class Transcripts:

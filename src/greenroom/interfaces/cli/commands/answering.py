@@ -18,7 +18,7 @@ from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.deciding import asked_by, is_plan, kept, waiting
+from greenroom.interfaces.cli.runs.deciding import asked_by, is_plan, kept, to_type, waiting
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -35,7 +35,8 @@ async def approvals_list(door: Door, _: ApprovalsList) -> Exit:
     infos = [info for info in await door.runtime.log.streams() if info.head.version]
     teams = [TeamId(info.stream) for info in infos]
     asking = [TeamId(info.stream) for info in infos if info.questions != 0]  # a team in which nothing waits is not read
-    found = [(team, one) for team in asking for one in await _asked(door, team)]
+    worlds = {team: world for team in asking if (world := await _read(door, team)) is not None}
+    found = [(team, one) for team, world in worlds.items() for one in waiting(world)]
     door.out.begin(command="approvals list", home=str(door.home))
     door.out.expect("approvals")
     for team, one in found:
@@ -47,8 +48,9 @@ async def approvals_list(door: Door, _: ApprovalsList) -> Exit:
         short = shortest(teams)
         door.out.show(Fitted(COLUMNS, [_row(short[team], team, one) for team, one in found]))
     team, one = found[0]
-    said = ('"what you say"',) if one.words else ("yes",)
-    door.progress.note(f"\nAnswer one: {command(door, 'answer', team, *said)}{_which(found, team, one)}")
+    said, other = to_type(worlds[team], one)
+    which = _which(found, team, one) + (f"   ({other})" if other else "")
+    door.progress.note(f"\nAnswer one: {command(door, 'answer', team, said)}{which}")
     return door.out.result("ok", Exit.DONE)
 
 
@@ -69,13 +71,13 @@ async def answer(door: Door, order: Answer) -> Exit:
 approvals_answer = answer
 
 
-async def _asked(door: Door, team: TeamId) -> list[Approval]:
+async def _read(door: Door, team: TeamId) -> World | None:
     try:
-        return waiting(await door.runtime.world(team))
+        return await door.runtime.world(team)
     except StoreFault as error:
         # One log that cannot be read does not hide the others.
         door.progress.note(str(error), style="red")
-        return []
+        return None
 
 
 def _row(head: str, team: TeamId, one: Approval) -> list[Text]:

@@ -282,7 +282,8 @@ async def discard(door: Door, order: taking.Discard) -> Exit:
         raise Refused(
             Rejected(code="works", why=f"{found.team} works, in {holder.owner}.", hint=f"Stop it first: {stop}")
         )
-    changes = (await came.diff()).changes
+    applied = any(one.state == "applied" for one in await came.workspace.applied(found.team))
+    changes = () if applied else (await came.diff()).changes
     lost = [text for one in await of_run(found.team) for text in nowhere(one)]
     if (changes or lost) and not order.yes and not _sure(found, len(changes), lost):
         raise Refused(Rejected(code="not_sure", why="Nothing was dropped.", hint="--yes drops it without asking."))

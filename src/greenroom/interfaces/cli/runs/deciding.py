@@ -44,6 +44,13 @@ def is_plan(world: World, approval: Approval) -> bool:
     return step is not None and step.work.executor == PLANS
 
 
+def to_type(world: World, approval: Approval) -> tuple[str, str]:
+    """What a person types behind `greenroom answer`, and what else they may."""
+    if is_plan(world, approval):
+        return "yes", 'or no, or "what to do differently"'
+    return ('"what you say"', "") if approval.words else ("yes", "or no")
+
+
 def asked_by(approval: Approval) -> str:
     """A question as a person reads it. What an agent says itself is marked as its words, line by line: no model can
     make them look like a question of the house."""

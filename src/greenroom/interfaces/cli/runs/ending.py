@@ -12,6 +12,7 @@ from greenroom.core.base.records import Data
 from greenroom.interfaces.cli.display.rows import dollars, seconds
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
+from greenroom.interfaces.cli.runs.deciding import to_type, waiting
 from greenroom.interfaces.cli.runs.running import Ending, command
 from greenroom.interfaces.cli.runs.session import Door
 from greenroom.testing.demo import ANSWER, ASKING_KIT, KIT, folder
@@ -153,11 +154,10 @@ def answer(door: Door, team: TeamId, ending: Ending) -> str:
 
 def _to_say(door: Door, team: str, ending: Ending) -> str:
     """How the first open question is answered."""
-    questions = (one for one in ending.teller.world.approvals.values() if one.state == "pending")
-    first = min(questions, key=lambda one: (one.asked_at, one.approval_id), default=None)
-    if first is not None and first.words:
-        return f'{command(door, "answer", team)} "what you say"'
-    return f"{command(door, 'answer', team, 'yes')}   (or no)"
+    world = ending.teller.world
+    asked = waiting(world)
+    said, other = to_type(world, asked[0]) if asked else ("yes", "or no")
+    return command(door, "answer", team, said) + (f"   ({other})" if other else "")
 
 
 def hint(door: Door, team: str, ending: Ending) -> str:

@@ -16,7 +16,7 @@ from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.runs.attending import somebody
-from greenroom.interfaces.cli.runs.deciding import asked_by, is_plan, waiting
+from greenroom.interfaces.cli.runs.deciding import asked_by, is_plan, to_type, waiting
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -64,9 +64,8 @@ def _asked(world: World, one: Approval) -> str:
 
 
 def _answer(door: Door, team: TeamId, world: World, one: Approval) -> str:
-    if one.words and not is_plan(world, one):
-        return f"Say it with: {command(door, 'answer', team, 'TEXT')}"
-    return f"Answer with: {command(door, 'answer', team, 'yes')}, or no"
+    said, other = to_type(world, one)
+    return ", ".join(part for part in (f"Answer with: {command(door, 'answer', team, said)}", other) if part)
 
 
 def say_recovered(door: Door, theirs: Workspace) -> None:
