@@ -7,7 +7,9 @@ import pytest
 
 from greenroom.testing.fake_openai import Answer
 from tests.e2e.jobs import Desk, call, founded
+from tests.e2e.provider import provider, reached
 from tests.e2e.typing import ENTER, Typing
+from tests.e2e.workshop import Workshop, git, turns
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -52,3 +54,26 @@ def test_who_drops_a_copy_hears_what_goes_for_good(desk: Desk) -> None:
         assert person.ends() == 2
     dropped = desk.types("discard", "last", "--yes")
     assert f"Gone for good, for no commit can have it: {SUB}." in dropped.out
+
+
+@pytest.mark.req("G-1")
+def test_work_in_a_submodule_is_said_to_be_left_behind(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    library = Workshop(tmp_path / "library").repo
+    git(shop.repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "sm")
+    git(shop.repo, "commit", "--quiet", "--message=second")
+    plan = call("propose_plan", 9, steps=["Do it"], files=["app.txt", "sm/app.txt"])
+    into = call("rewrite", 2, file="sm/app.txt", content="bad\n")
+    says = [Answer(text="Changed `app.txt` and `sm/app.txt`.")] * 4
+    with provider([plan, turns("good, red"), into, *says]) as model:
+        ended = shop.types("run", "Paint it.", "--non-interactive", "--output-format", "json", **reached(model))
+        heard = str(model.requests[-1].body)
+    why = "'sm/app.txt' is in a submodule, which is another repository, so it is not delivered."
+    assert (ended.code, ended.json["verified"], why in heard) == (1, False, True)
+    report = ended.json["report"]
+    assert isinstance(report, list)
+    assert report[0].startswith("1 file changed")
+    assert "Note: not in the copy: sm (submodule, another repository)" in report
+    assert [one for one in report if one.startswith(f"NOT verified: {why}")]
+    nothing = shop.runs([plan, into, *says], "Paint it.", "--non-interactive", "--output-format", "json")
+    assert (nothing.code, nothing.json["changes"], str(nothing.json["report"]).count(why)) == (1, [], 1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.checks.named_claims import clean_tools, named_tests, passing_tests
+from greenroom.abilities.checks.named_claims import clean_tools, named_tests, passing_tests, run_tools
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,37 @@ def test_a_program_is_said_to_find_nothing_wrong_or_not(text: str, tools: tuple[
     assert clean_tools(text) == tools
 
 
+@pytest.mark.parametrize(
+    ("text", "tools"),
+    [
+        ("I ran mypy, ruff and the whole suite, no problems.", ("mypy", "ruff")),
+        ("I've run the tests, `mypy --strict` and `ruff check`.", ("mypy", "ruff")),
+        ("Ran ESLint with no problems.", ("eslint",)),
+        ("运行了 mypy 和 ruff，没有问题。", ("mypy", "ruff")),
+        ("I ran the tests.", ()),
+        ("I ran into a mypy error.", ()),
+        ("I ran a script that mypy and ruff would like.", ()),
+        ("I have not run mypy.", ()),
+        ("If I had run mypy, it would have told.", ()),
+        ("You can run mypy and ruff.", ()),
+        ("Install it and run mypy. Run ruff to see more.", ()),
+        ("What I did:\n\n- Ran mypy.", ("mypy",)),
+        ("I ran mypy-upgrade.", ()),
+    ],
+)
+def test_a_program_is_said_to_have_been_run_or_not(text: str, tools: tuple[str, ...]) -> None:
+    assert run_tools(text) == tools
+
+
 @given(st.text(max_size=500))
 def test_any_text_can_be_read(text: str) -> None:
-    assert isinstance((*named_tests(text), *clean_tools(text)), tuple)
+    assert isinstance((*named_tests(text), *clean_tools(text), *run_tools(text)), tuple)
 
 
 @pytest.mark.parametrize(
-    "word", ["test_a.", "a::", "a/", "`test_a ", "mypy, ", "test_a, ", "测试 test_a", "a" * 99 + "."]
+    "word", ["test_a.", "a::", "a/", "`test_a ", "mypy, ", "test_a, ", "测试 test_a", "a" * 99 + ".", " , "]
 )
 def test_a_long_text_is_read_quickly(word: str) -> None:
     assert len(named_tests("added " + word * 10_000)) <= 1
-    assert clean_tools(word * 10_000) == ()
+    assert clean_tools(f"mypy{word * 10_000}") == ()
+    assert run_tools(f"mypy and ran {word * 10_000}") in ((), ("mypy",))

@@ -151,17 +151,6 @@ async def test_hooks_see_themselves_where_they_lie_and_run_once(person: Person) 
     assert not (workspace._house.folder / hooked.PAPER).exists()
 
 
-async def test_where_nothing_can_be_run_from_our_folder_git_runs_all_hooks_itself(
-    person: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("pre-commit", "post-commit"):
-        hook(person, name, f"echo {name} >>.git/ran")
-    monkeypatch.setattr(hooked, "_passed_on", lambda hooks, folder: False)
-    workspace, applied = await applied_to(person)
-    await workspace.commit(applied.id, "Do it")
-    assert (person.root / ".git/ran").read_text() == "pre-commit\npost-commit\n"
-
-
 async def test_a_hook_after_a_commit_that_fails_or_is_gone_by_then_changes_nothing_about_it(person: Person) -> None:
     hook(person, "pre-commit", "rm .git/hooks/post-commit")
     hook(person, "post-commit", "exit 1")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import SCRATCH, Mark, Recorded, Worktree
+from greenroom.core.ports.workspace import SCRATCH, Mark, Recorded, WorkspaceFault, Worktree
 from tests.adapters.git.person import Person
 
 MARK = Mark(run="r1", key="k1")
@@ -59,8 +59,10 @@ async def test_of_a_folder_that_they_make_all_is_passed_over_and_of_a_few_files_
         place.parent.mkdir(parents=True)
         place.write_text("x")
     (folder / "tests").mkdir()
-    (folder / "tests/report.xml").write_text("x")
-    assert await worktree.settle() == ("target/", "tests/report.xml")
+    few = ("tests/1.xml", "tests/2.xml", "tests/3.xml")
+    for name in few:
+        (folder / name).write_text("x")
+    assert await worktree.settle() == ("target/", *few)
     before = await worktree.tree()
     (folder / "target/debug/0/another.o").write_text("x")
     assert await worktree.tree() == before
@@ -112,6 +114,66 @@ async def test_what_is_claimed_is_work_wherever_it_lies_and_nothing_beside_it(tm
     made = await worktree.commit(MARK)
     assert files_of(person, worktree, made.commit) == ["out/mine.py", "report.json"]
     assert await worktree.passed_over() == ("out/", "report.json"), "where checks run, it is still made"
+
+
+async def moved_there(tmp_path: Path) -> tuple[Worktree, Path]:
+    """A copy whose file `a.txt` somebody has moved into a folder that is passed over as a whole."""
+    _, worktree = await copied(tmp_path)
+    folder = await littered_folder(worktree)
+    (folder / "a.txt").rename(folder / "out/caf\udce9")
+    await worktree.commit(MARK)
+    return worktree, folder
+
+
+MOVED = '"out/caf\\351"'
+
+
+async def test_a_file_that_went_where_all_is_passed_over_is_found_there(tmp_path: Path) -> None:
+    worktree, folder = await moved_there(tmp_path)
+    before = await worktree.look()
+    assert await worktree.moved(("out/1", MOVED)) == {"a.txt": MOVED}
+    assert (await worktree.moved(()), await worktree.moved(("out/1",))) == ({}, {}), "the checks made it"
+    assert await worktree.look() == before
+    (folder / "out/caf\udce9").rename(folder / "sub/b.txt")
+    assert await worktree.moved((MOVED,)) == {}, "that will be in a commit"
+    (folder / "sub/b.txt").unlink()
+    assert await worktree.moved((MOVED,)) == {}, "it is to go"
+    assert await worktree.moved((), {"a.txt": MOVED, "b.sh": "out/b.sh"}) == {"a.txt": MOVED}, "as it was before"
+
+
+@pytest.mark.parametrize("way", ["written there", "put elsewhere", "put back"])
+async def test_what_is_delivered_after_all_is_not_looked_for(tmp_path: Path, way: str) -> None:
+    worktree, folder = await moved_there(tmp_path)
+    if way == "written there":
+        await worktree.claim(("out/caf\udce9",))
+        (folder / "out/caf\udce9").write_text("another one")
+    else:
+        (folder / ("a.txt" if way == "put back" else "sub/b.txt")).write_text("a.txt\n")
+    await worktree.commit(Mark(run="r1", key="k2"))
+    assert await worktree.moved((MOVED,), {"a.txt": MOVED}) == {}
+
+
+async def test_it_is_known_again_though_it_was_changed_and_an_empty_one_is_not(tmp_path: Path) -> None:
+    person = Person(tmp_path / "repo")
+    person.root.mkdir()
+    person.git("init", "--quiet", "--initial-branch=main")
+    person.write("guide.md", "".join(f"line {number}\n" for number in range(20)))
+    person.write("empty", "")
+    person.commit_all("first")
+    workspace = await person.workspace()
+    worktree = await workspace.open("r1", "main", (await workspace.snapshot("r1")).commit)
+    folder = await littered_folder(worktree)
+    (folder / "out/guide.md").write_text((folder / "guide.md").read_text().replace("line 3", "another line"))
+    (folder / "out/nothing").touch()
+    (folder / "empty").unlink()
+    await worktree.commit(MARK)
+    assert await worktree.moved(("out/guide.md", "out/nothing")) == {}, "it is still there"
+    (folder / "guide.md").unlink()
+    await worktree.commit(Mark(run="r1", key="k2"))
+    assert await worktree.moved(("out/guide.md", "out/nothing")) == {"guide.md": "out/guide.md"}
+    (folder / "manual.md").write_text((folder / "out/guide.md").read_text().replace("line 4", "a line more"))
+    await worktree.commit(Mark(run="r1", key="k3"))
+    assert await worktree.moved(("out/guide.md",)) == {}, "it has another name, whatever else is like it"
 
 
 async def test_of_a_folder_that_they_made_a_file_of_and_that_was_put_back_nothing_is_passed_over(
@@ -214,6 +276,41 @@ async def test_nothing_is_taken_away_behind_a_link(tmp_path: Path) -> None:
     (folder / "sub").symlink_to(outside)
     await worktree.restore()
     assert ((outside / "c.txt").read_text(), (folder / "sub/c.txt").read_text()) == ("mine", "sub/c.txt\n")
+
+
+async def test_folders_that_were_closed_meanwhile_are_opened(tmp_path: Path) -> None:
+    _, worktree = await copied(tmp_path)
+    folder, before = Path(worktree.folder), await worktree.tree()
+    await worktree.pause()
+    (folder / "sub/c.txt").unlink()
+    (folder / "new/deep").mkdir(parents=True)
+    (folder / "new/deep/x").write_text("x")
+    shut = [folder / one for one in ("sub", "new/deep", "new")]
+    for one in shut:
+        one.chmod(0o555)
+    assert await worktree.restore() == ("new/deep/x", "sub/c.txt")
+    assert (await worktree.tree(), worktree.folder) == (before, str(folder))
+    assert [one.stat().st_mode & 0o700 for one in shut] == [0o700] * 3
+
+
+async def test_a_pause_that_cannot_be_ended_says_what_keeps_it_and_is_ended_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, worktree = await copied(tmp_path)
+    await worktree.pause()
+    place, unlinks = Path(worktree.folder) / "new.txt", os.unlink
+    place.write_text("x")
+
+    def refused(name: str, *, dir_fd: int | None = None) -> None:
+        if name == place.name:
+            raise PermissionError(1, "Operation not permitted")
+        unlinks(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", refused)
+    with pytest.raises(WorkspaceFault, match=r"new.txt' cannot be written: .* look who owns it, make it writable"):
+        await worktree.restore()
+    monkeypatch.undo()
+    assert (await worktree.restore(), place.exists()) == (("new.txt",), False)
 
 
 async def test_a_pause_that_a_kill_has_cut_short_ends_when_the_copy_is_opened_again(tmp_path: Path) -> None:

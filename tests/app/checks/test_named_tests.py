@@ -5,8 +5,17 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from greenroom.app.checks import delivered_names as looking
-from greenroom.app.checks.named_tests import left_alone, never_checked, never_ran, not_so, says_they_pass
+from greenroom.app.checks.named_tests import (
+    Here,
+    beside_names,
+    left_alone,
+    never_checked,
+    never_ran,
+    never_run,
+    says_they_pass,
+)
 from greenroom.app.checks.receipts import receipts
+from greenroom.app.checks.verdict import Verdict
 from greenroom.core.base.records import encode, evolve
 from greenroom.core.ports.checks import Check, Checked, Ran
 from tests.app.checks.log import CLEAN, LINTED, PYTEST, RUFF, Story
@@ -104,6 +113,7 @@ async def test_in_more_files_than_are_read_any_name_may_stand(monkeypatch: pytes
 
 
 MYPY = ("It says that mypy finds nothing wrong, and no check of this run is mypy.",)
+MYPY_RAN = ("It says that it ran mypy, and nothing in this run did.",)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +132,42 @@ def test_a_program_that_finds_nothing_is_one_that_a_check_runs(check: Check, tol
     assert never_checked("mypy and ruff are clean.", [check, RUFF]) == told
 
 
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("ls", MYPY_RAN),
+        ("mypy .", ()),
+        ("python -m mypy .", ()),
+        ("make check", ()),
+        ("./ci.sh", ()),
+    ],
+)
+def test_a_program_that_was_run_is_one_that_a_check_or_a_command_is(script: str, told: tuple[str, ...]) -> None:
+    story = Story().step("execute_script")
+    ran = evolve(story.steps[0], work=evolve(story.steps[0].work, instruction_content={"script": script}))
+    assert never_run("I ran mypy, ruff and the whole suite, no problems.", [PYTEST, RUFF], [ran]) == told
+    assert never_run("I did not run mypy.", [PYTEST], [ran]) == ()
+
+
+def test_what_other_tools_have_run_nobody_knows() -> None:
+    assert never_run("I ran mypy.", [PYTEST], Story().step("read_code").steps) == MYPY_RAN
+    assert never_run("I ran mypy.", [PYTEST], Story().step("lint_it").steps) == ()
+
+
 async def test_all_that_is_said_of_names_is_held_against_what_ran() -> None:
     async def fetch(_: str) -> bytes:
         return report(["a.py::test_json"])
 
-    said = "Added `test_yaml`; mypy is clean. They pass."
-    here = ([PYTEST], receipts(Story().checked(TESTED).steps), fetch, EMPTY)
-    assert await not_so(said, *here, unrun=False) == (*NEVER, *MYPY)
-    assert await not_so(said, *here, unrun=True) == (*NEVER, *MYPY, *PASS)
+    said = "Added `test_yaml`; mypy is clean. They pass. I ran mypy."
+    steps = Story().checked(TESTED).steps
+    found = Verdict(state="verified", receipts=receipts(steps))
+    tree = (Delivered(tests__test_a_py="", test_b_py=""), "tip")
+    here = Here(checks=[PYTEST], steps=steps, fetch=fetch, tree=tree)
+    told = await beside_names(found, said, ["test_a.py", "a.py"], here)
+    assert (told.state, told.claims, told.remarks) == ("unproven", (*NEVER, *MYPY, *MYPY_RAN), ())
+    told = await beside_names(found, said, ["test_b.py"], here)
+    assert (told.claims, told.remarks) == ((*NEVER, *MYPY, *MYPY_RAN, *PASS), (ONLY.format("test_b.py"),))
+    assert await beside_names(found, "Done.", ["test_a.py"], here) == found, "a file that was moved away"
 
 
 ONLY = "No check has run {}: whether those tests pass nobody knows."

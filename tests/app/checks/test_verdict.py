@@ -160,6 +160,8 @@ def test_changed_tests_count_unless_the_old_ones_pass_too() -> None:
     assert not judged(story, restored(new=("b",))).verified
     assert not judged(story, restored(gone=("b",))).verified
     assert not judged(story, evolve(changed, restored=Report(tree="other"))).verified
+    unsteady = evolve(compared(mended=("a",)), steady=False)  # it has rewritten what it was to judge
+    assert not judged(story, evolve(changed, restored=Report(tree="other", checks=(unsteady,)))).verified
 
 
 @pytest.mark.parametrize("loss", [{"gone": ("b",)}, {"skipped": ("b",)}, {"fewer": 1}], ids=str)

@@ -155,6 +155,18 @@ async def test_a_file_that_is_ignored_was_not_written_for_anybody(tmp_path: Path
         assert verdict_of(await work.delivers("I wrote docs/usage.md.")).state == "verified"
 
 
+async def test_what_is_said_to_be_updated_is_held_against_what_is_different(tmp_path: Path) -> None:
+    async with job(tmp_path, GOOD, {"README.md": "Read me.\n", "docs/old.md": "Long words of old.\n" * 9}) as work:
+        work.writes("app.py", "good, red\n")
+        (work.place.folder / "docs/old.md").rename(work.place.folder / "docs/new.md")
+        lie = verdict_of(await work.delivers("Updated `README.md` and `app.py`."))
+        assert lie.claims == ["It says that 'README.md' was updated, and it is as it was."]
+        passive = verdict_of(await work.delivers("I changed app.py, and USAGE.md was updated."))
+        assert passive.claims == ["It speaks of 'USAGE.md' as done, and there is no such file."]
+        honest = "Updated `app.py` as `README.md` says, moved `docs/old.md` to `docs/new.md` and updated that."
+        assert verdict_of(await work.delivers(honest)).state == "verified"
+
+
 async def test_what_nobody_followed_is_not_forgotten_when_the_old_judges_are_asked(tmp_path: Path) -> None:
     async with job(tmp_path, GOOD) as work:
         work.writes("app.py", "good, red\n")

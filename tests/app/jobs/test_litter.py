@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -17,7 +17,7 @@ from greenroom.app.checks.receipts import BASELINE
 from greenroom.app.jobs.baseline import Baseline, litter_in
 from greenroom.app.jobs.outcome import Outcome as Came
 from greenroom.app.jobs.place import THREAD
-from greenroom.app.jobs.recording import COMMIT, recorded
+from greenroom.app.jobs.recording import COMMIT, passed_over_in, recorded
 from greenroom.app.jobs.report import report_of
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data, encode, evolve
@@ -57,9 +57,9 @@ class Writes(CardedTool):
 
 
 @asynccontextmanager
-async def begun(tmp_path: Path, line: str = MAKES) -> AsyncIterator[Job]:
+async def begun(tmp_path: Path, line: str = MAKES, files: Mapping[str, str] = FILES) -> AsyncIterator[Job]:
     """A job whose checks have run on the base, which the house does as a step."""
-    async with job(tmp_path, line, FILES) as made:
+    async with job(tmp_path, line, files) as made:
         made.story.steps.clear()
         await does(made, Baseline(made.checks, made.place.worktree))
         yield made
@@ -126,6 +126,77 @@ async def test_what_a_command_makes_where_the_checks_do_is_named(tmp_path: Path)
         came = Came(run=place.run, workspace=place.workspace, snapshot=place.snapshot, tip=await place.worktree.tip())
         assert note not in (await report_of(came, made.story.steps)).lines, "it is, by now"
         assert await place.changes() == ["new.txt", "out/mine.py"]
+
+
+class Runs(CardedTool):
+    """Runs scripts in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        spec = ToolSpec(name="execute_script", description="", parameters={})
+        self.card = ToolCard(spec=spec, group="command", effect="effectful")
+        self._root = root
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Run one."""
+        script = str((bench.step.work.instruction_content or {})["script"])
+        done = await asyncio.create_subprocess_shell(script, cwd=self._root)
+        return Outcome(result={"output": f"exit code {await done.wait()}"})
+
+
+async def runs(made: Job, script: str) -> Data:
+    """What a step has in its result in which the agent runs this."""
+    return await does(made, Runs(made.place.folder), script=script)
+
+
+FILLS = "mkdir -p out && touch out/1 out/2 out/3 out/4 && grep -q good app.py"
+MOVES = "mv guide.md out/guide.md"
+GUIDE = {"guide.md": "How to use it.\n"}
+
+
+@pytest.mark.parametrize("lines", [(MOVES,), ("cp guide.md out/guide.md", "rm guide.md")])
+async def test_a_file_that_a_command_moves_where_the_checks_make_files_is_no_deletion_that_is_proven(
+    tmp_path: Path, lines: tuple[str, ...]
+) -> None:
+    async with begun(tmp_path, FILLS, GUIDE) as made:
+        for line in lines:
+            await runs(made, line)
+        told = verdict_of(await made.delivers("It lies in out now."))
+        assert (told.state, told.claims, told.changed) == ("unproven", [], [])
+        (missing,) = told.missing
+        assert missing.startswith("'guide.md' was moved to 'out/guide.md', where the checks make files, and nothing ")
+        await does(made, Writes("edit", made.place.folder, "out/guide.md"))
+        assert verdict_of(await made.delivers()).state == "verified", "it is written there"
+
+
+@pytest.mark.parametrize("how", ["run_checks", "execute_script"])
+async def test_what_was_moved_there_is_not_forgotten_when_the_checks_take_it_away(tmp_path: Path, how: str) -> None:
+    clears = f"rm -rf out && {FILLS}"
+    async with begun(tmp_path, clears, GUIDE) as made:
+        await runs(made, MOVES)
+        await (runs(made, clears) if how == "execute_script" else does(made, RunChecks(made.checks)))
+        assert not (made.place.folder / "out/guide.md").exists()
+        (missing,) = verdict_of(await made.delivers("It lies in out now.")).missing
+        assert missing.startswith("'guide.md' was moved to 'out/guide.md', ")
+        await runs(made, "echo 'How to use it.' > manual.md")
+        assert verdict_of(await made.delivers()).state == "verified", "it lies elsewhere"
+
+
+async def test_a_file_that_is_deleted_is_deleted_whatever_the_checks_have_made_of_it(tmp_path: Path) -> None:
+    async with begun(tmp_path, f"{FILLS} && cp *.py *.md out || true", GUIDE) as made:
+        await runs(made, "rm guide.md && touch out/5")
+        assert "out/5" in str(made.story.steps[-1].result)
+        told = verdict_of(await made.delivers("It is gone."))
+        assert (told.state, await made.place.changes()) == ("verified", ["guide.md"])
+
+
+async def test_what_was_moved_there_and_then_deleted_there_too_was_to_go(tmp_path: Path) -> None:
+    async with begun(tmp_path, FILLS, GUIDE) as made:
+        await runs(made, MOVES)
+        assert verdict_of(await made.delivers()).state == "unproven"
+        assert passed_over_in(made.story.steps) == ("out/guide.md",)
+        await runs(made, "rm out/guide.md")
+        assert passed_over_in(made.story.steps) == ()
+        assert verdict_of(await made.delivers()).state == "verified"
 
 
 async def test_a_name_that_is_no_text_is_in_the_log_and_found_again(tmp_path: Path) -> None:

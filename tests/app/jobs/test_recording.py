@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import cast
+from typing import Literal, TypeAlias, cast
+
+import pytest
 
 from greenroom.abilities.tools.carded import CardedTool
+from greenroom.abilities.tools.checks.run_checks import NAME as RUN_CHECKS
 from greenroom.app.jobs.recording import COMMIT, TREE, recorded
 from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import ToolCard
-from greenroom.core.ports.workspace import Mark, Recorded, Worktree
+from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.workspace import Mark, Recorded, WorkspaceFault, Worktree
 from greenroom.core.state.spec import Group
 from greenroom.core.state.step import Effect, Step
 from greenroom.core.state.team import Team
 from greenroom.core.state.world import World
 from tests.app.checks.log import Story
+
+Ended: TypeAlias = Literal["finished", "failed"]
 
 
 class Copy:
@@ -26,6 +32,10 @@ class Copy:
     def __init__(self) -> None:
         self.written: set[str] = set()
         self.commits: list[tuple[str, set[str]]] = []
+        self.claimed: list[str] = []
+        self.left: list[str] = []
+        self.stuck = False
+        self.looked = 0
 
     async def commit(self, mark: Mark) -> Recorded:
         """All that is new."""
@@ -38,11 +48,27 @@ class Copy:
 
     async def littered(self) -> tuple[str, ...]:
         """Nothing is passed over."""
+        self.looked += 1
         return ()
 
     async def claim(self, paths: Iterable[str]) -> None:
-        """All that is written is work anyway."""
-        assert not list(paths)
+        """These are work."""
+        self.claimed += paths
+
+    async def pause(self) -> None:
+        """What comes is left by checks."""
+        assert not self.written, "it is in a commit"
+        self.left.append("pause")
+
+    async def restore(self) -> tuple[str, ...]:
+        """Take away what they left, if that can be done."""
+        await asyncio.sleep(0)
+        if self.left and self.stuck:
+            raise WorkspaceFault("disk", "It cannot be taken away.")
+        if self.left:
+            self.written.clear()
+            self.left.clear()
+        return ()
 
     def _tree(self) -> str:  # who has asked for a commit knows it, and does not look again
         return f"t{len(self.commits)}"
@@ -51,17 +77,24 @@ class Copy:
 class Writes(CardedTool):
     """Writes in two goes, and lets others in between if they may."""
 
-    def __init__(self, name: str, copy: Copy, group: Group = "edit", effect: Effect = "keyed") -> None:
+    def __init__(
+        self, name: str, copy: Copy, group: Group = "edit", effect: Effect = "keyed", state: Ended = "finished"
+    ) -> None:
         spec = ToolSpec(name=name, description="", parameters={})
         self.card = ToolCard(spec=spec, group=group, effect=effect)
-        self._copy = copy
+        self._copy, self._state = copy, state
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """What it writes, what it reads, and what it runs."""
+        written = Target(kind="path", value=f"{self.name}1", writes=True)
+        return (written, Target(kind="path", value="read"), Target(kind="command", value="make", writes=True))
 
     async def run(self, _: Bench) -> Outcome:
         """Write."""
         for part in ("1", "2"):
             self._copy.written.add(f"{self.name}{part}")
             await asyncio.sleep(0)
-        return Outcome(result={"output": "written"})
+        return Outcome(state=self._state, result={"output": "written"})
 
 
 class AtWork:
@@ -108,3 +141,44 @@ async def test_who_records_by_itself_is_waited_for_and_nothing_is_recorded_after
     tool = recorded(Writes("deliver", copy), cast("Worktree", copy), turn, by_itself=("deliver",))
     done = await tool.run(bench("deliver"))
     assert (done.result, copy.commits, copy.written) == ({"output": "written"}, [], {"deliver1", "deliver2"})
+
+
+async def test_while_checks_run_nobody_changes_what_they_check() -> None:
+    copy, turn = Copy(), asyncio.Lock()
+    tools = [Writes(RUN_CHECKS, copy, group="command"), Writes("ann", copy)]
+    await asyncio.gather(*(recorded(one, cast("Worktree", copy), turn).run(bench(one.name)) for one in tools))
+    assert copy.commits == [("ann", {"ann1", "ann2"})], "and what the checks have made is no work"
+
+
+async def test_what_checks_left_and_nobody_could_take_away_is_no_work_and_no_work_goes_with_it() -> None:
+    copy, turn = Copy(), asyncio.Lock()
+    checks, ann, far = [
+        recorded(one, cast("Worktree", copy), turn)
+        for one in (
+            Writes(RUN_CHECKS, copy, group="command"),
+            Writes("ann", copy),
+            Writes("far", Copy(), group="mcp", effect="effectful"),
+        )
+    ]
+    copy.stuck = True
+    for tool in (checks, checks, ann, far):
+        with pytest.raises(WorkspaceFault, match="cannot be taken away"):
+            await tool.run(bench(tool.name))
+    assert (copy.commits, copy.written) == ([], {f"{RUN_CHECKS}1", f"{RUN_CHECKS}2"}), "nobody has worked beside it"
+    copy.stuck = False
+    await ann.run(bench("ann"))
+    assert copy.commits == [("ann", {"ann1", "ann2"})]
+
+
+@pytest.mark.parametrize(
+    ("group", "state", "claimed"),
+    [("edit", "finished", ["part/ann1"]), ("edit", "failed", []), ("command", "finished", [])],
+)
+async def test_what_a_tool_that_edits_has_written_is_claimed_and_nothing_that_it_reads(
+    group: Group, state: Ended, claimed: list[str]
+) -> None:
+    copy = Copy()
+    tool = Writes("ann", copy, group, state=state)
+    await recorded(tool, cast("Worktree", copy), asyncio.Lock(), within="part").run(bench("ann"))
+    assert copy.claimed == claimed
+    assert copy.looked == (2 if group == "command" else 0), "who edits makes nothing beside"

@@ -7,10 +7,14 @@ What ran is known.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from greenroom.abilities.checks.command_lines import placed
+from greenroom.core.ports.checks import NAMED
+
+TOLD: Final = 5
+"""Names of tests in a sentence."""
 
 PYTHON: Final = ".py"
 UNNAMED: Final = "a test that it does not name"
@@ -41,3 +45,10 @@ def unnamed(number: int) -> Iterator[str]:
 def is_named(test: str) -> bool:
     """Whether it is known which test this is."""
     return not test.startswith(UNNAMED)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of these, for a sentence, and how many more there are."""
+    least = "at least " if len(names) >= NAMED else ""  # such a list may be cut
+    more = f" and {least}{len(names) - TOLD} more" if len(names) > TOLD else ""
+    return ", ".join(names[:TOLD]) + more

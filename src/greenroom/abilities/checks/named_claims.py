@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from greenroom.abilities.checks.claims import DONE, LONGEST, QUOTED, REMOVED, is_open, sentences
+from greenroom.abilities.checks.file_claims import DONE, REMOVED
+from greenroom.abilities.checks.prose import QUOTED, is_open, is_open_before, sentences, unquoted
 
 LETTER: Final = r"(?-i:[^\W\u4e00-\u9fff])"
 """Of a name: Chinese words stand beside it without a space. They have no small letters: looking for some takes long."""
@@ -44,8 +45,8 @@ TOOL: Final = (
     r"(mypy|ruff|pyright|basedpyright|flake8|pylint|black|isort|bandit|eslint|prettier|tsc|biome|stylelint|clippy|"
     r"rubocop|shellcheck|golangci-lint|hadolint|yamllint|markdownlint)"
 )
-WITH_IT: Final = r"(?: (?:check|format|lint|--[\w-]+))*`?"
-AND: Final = r"(?:\s*(?:,|、|/|&|\+|and\b|和|与|及|以及)\s*)+"
+WITH_IT: Final = r"(?: (?:check|format|lint|--[\w-]+))*+`?"
+AND: Final = r"\s*+(?:(?:,|、|/|&|\+|and\b|和|与|及|以及)\s*+)++"
 CLEAN: Final = re.compile(
     rf"(?<![\w./-])`?{TOOL}{WITH_IT}(?:{AND}`?{TOOL}{WITH_IT}){{0,6}}"
     r"(?:\s+(?:(?:is|are|both|all|now|also|still|run|runs|come|comes|came|back|report|reports|find|finds|checks?)\s+){1,4}"
@@ -54,8 +55,17 @@ CLEAN: Final = re.compile(
     r"|\s*(?:检查|均|都|已|也|全部|全)*(?:通过|无错误|无警告|没有(?:报错|错误|问题)))",
     re.IGNORECASE,
 )
-SENTENCE: Final = 2000
-"""Characters of a sentence that are read: nobody writes longer ones."""
+SOMETHING: Final = (
+    r"(?:the |all |our |your )?(?:whole |full |entire |complete )?"
+    r"(?:test suite|suite|(?:unit )?tests?|checks?|linters?|type checkers?|pytest|全部测试|所有测试|测试)"
+)
+RAN: Final = re.compile(
+    r"(?:(?:^|[*•-]\s|\b(?:I|we|and|also|then)\s)(?:ran|executed)\s+|(?:\bI have|\bwe have|'ve)\s+run\s+"
+    r"|(?:运行|执行|跑)(?:了|过)\s*)"
+    rf"`?(?:{SOMETHING}|{TOOL}{WITH_IT})`?(?:{AND}`?(?:{SOMETHING}|{TOOL}{WITH_IT})`?){{0,7}}(?![\w/-])",
+    re.IGNORECASE,
+)
+"""Programs that somebody says to have run."""
 
 NAME: Final = re.compile(rf"(?<![\w./-]){TOOL}(?![\w-])", re.IGNORECASE)
 
@@ -78,7 +88,7 @@ def clean_tools(text: str) -> tuple[str, ...]:
     """The programs of which this text says that they find nothing wrong, in small letters."""
     every = (
         name[1].lower()
-        for said in _sentences(text)
+        for said in sentences(text)
         for match in CLEAN.finditer(said)
         if not is_open(said, match.start(), match.end())
         for name in NAME.finditer(match[0])
@@ -86,12 +96,20 @@ def clean_tools(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(every))
 
 
+def run_tools(text: str) -> tuple[str, ...]:
+    """The programs of which this text says that they were run, in small letters."""
+    every = (
+        name[1].lower()
+        for said in sentences(text)
+        for match in RAN.finditer(said)
+        if not is_open_before(said, match.start())  # that they find no problem makes no difference
+        for name in NAME.finditer(match[0])
+    )
+    return tuple(dict.fromkeys(every))
+
+
 def _told(text: str) -> Iterator[str]:
-    return (one for one in _sentences(text) if not REMOVED.search(one))
-
-
-def _sentences(text: str) -> Iterator[str]:
-    return (one[:SENTENCE] for one in sentences(text[:LONGEST]))
+    return (one for one in sentences(text) if not REMOVED.search(one))
 
 
 def _matched(pattern: re.Pattern[str], said: str) -> Iterator[str]:
@@ -101,10 +119,10 @@ def _matched(pattern: re.Pattern[str], said: str) -> Iterator[str]:
 
 
 def _there(said: str) -> Iterator[str]:
-    if not THERE.search(QUOTED.sub("", said)) or ELSEWISE.search(said):
+    if not THERE.search(unquoted(said)) or ELSEWISE.search(said):
         return
     for quoted in QUOTED.finditer(said):
         name = IN_QUOTES.fullmatch(quoted[1])
         if name is not None and not is_open(said, quoted.start(), quoted.end()):
             yield name[1]
-    yield from _matched(BARE, QUOTED.sub(lambda match: " " * len(match[0]), said))
+    yield from _matched(BARE, unquoted(said))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from greenroom.abilities.checks.claims import LONGEST, QUOTED, is_open, sentences
+from greenroom.abilities.checks.prose import LONGEST, QUOTED, is_open, sentences
 
 DEED: Final = (
     r"(?:added|created|wrote|written|rewrote|rewritten|implemented|updated|changed|modified|edited|fixed|extended|"
@@ -25,7 +25,8 @@ FIRST: Final = re.compile(
 """*Added JSON*: nobody is named, so it is whoever speaks."""
 
 BY_ME: Final = re.compile(
-    r"\b(?:I|we)(?:['’]ve)?\b(?:(?!\b(?:was|were|is|are|be|being|been|which|that|what|who|how|it|they)\b)[^.;:]){0,80}?"
+    r"\b(?:I|we)(?:['’]ve)?\b"
+    r"(?:(?!\b(?:was|were|is|are|be|being|been|which|that|what|who|how|it|they|I|we)\b)[^.;:]){0,80}?"
     rf"\s{DEED}\b",
     re.IGNORECASE,
 )
@@ -65,7 +66,7 @@ def undone(text: str, *, elsewhere: bool = False) -> tuple[str, ...]:
     may say that it is done."""
     alone = text[:LONGEST].strip(" \n\t.!。！*_✓✅")
     bare = [alone] if not elsewhere and ALONE.fullmatch(alone) else []
-    words = [*bare, *(word for said in sentences(text[:LONGEST]) for word in _deeds(said))]
+    words = [*bare, *(word for said in sentences(text) for word in _deeds(said))]
     return tuple(dict.fromkeys(f"It says {word!r}, and nothing was changed." for word in words))
 
 

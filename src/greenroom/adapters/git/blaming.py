@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,6 +20,9 @@ from greenroom.adapters.git.states import State
 from greenroom.adapters.git.trailers import mark_of, trailers_of
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Blamed, WorkspaceFault
+
+IDENT: Final = re.compile(rb"\$Id(?:: [0-9a-f]{40,64} )?\$")
+"""What git makes of `$Id$` in a file with the attribute *ident*, and that itself."""
 
 BINARY: Final = 8000
 """Bytes at the beginning of a file in which git looks for a zero: a text has none."""
@@ -115,10 +119,9 @@ async def _followed(house: House, commit: str, spot: Spot, since: str = "") -> O
 
 
 async def _on_top(house: House, commit: str, spot: Spot) -> str:
-    """A commit that follows this one with the file as it is now, but for how its lines end: that git may have changed
-    on the way."""
+    """A commit that follows this one with the file as it is now, but for what git may have changed on the way."""
     last = await house.plain.tried("cat-file", "blob", f"{commit}:{spot.path}")
-    (blob,) = await keep(house, [spot.content if last.code else _ending_like(last.out, spot.content)])
+    (blob,) = await keep(house, [spot.content if last.code else _kept_like(last.out, spot.content)])
     with house.temporary() as folder:
         git = house.on(house.repository.root, folder / "index")
         await git.ask("read-tree", commit)
@@ -127,7 +130,10 @@ async def _on_top(house: House, commit: str, spot: Spot) -> str:
     return await commit_tree(house, tree, commit, "now")
 
 
-def _ending_like(other: bytes, content: bytes) -> bytes:
+def _kept_like(other: bytes, content: bytes) -> bytes:
+    """With the names of itself and the line ends of another: git has both in files and not in its commits."""
+    if name := IDENT.search(other):
+        content = IDENT.sub(name[0], content)
     if b"\r\n" in other:
         return content if b"\r\n" in content else content.replace(b"\n", b"\r\n")
     return content.replace(b"\r\n", b"\n")

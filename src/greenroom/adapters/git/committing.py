@@ -11,7 +11,7 @@ from greenroom.adapters.git.applying import ground_of
 from greenroom.adapters.git.blobs import keep
 from greenroom.adapters.git.comparing import delta
 from greenroom.adapters.git.hook_files import filter_files
-from greenroom.adapters.git.hooked import AFTER, held_back
+from greenroom.adapters.git.hooked import AFTER, held_back, run_owed
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.indexing import indexed_of, states_in
 from greenroom.adapters.git.journal import Paper, save
@@ -42,7 +42,7 @@ async def commit(house: House, paper: Paper, message: str, *, hooks: bool = True
         why = f"{str(house.repository.root)!r} is in no git repository, so nothing can be committed."
         raise WorkspaceFault("state", f"{why} The files are applied.")
     if found := await commit_here(house, paper):
-        return await _again(house, paper, found)
+        return await _again(house, paper, found, hooks=hooks)
     if paper.state != "applied":
         raise WorkspaceFault("state", f"{paper.id!r} is {paper.state}, so there is nothing to commit.")
     refuse_in_between(house)
@@ -53,15 +53,16 @@ async def commit(house: House, paper: Paper, message: str, *, hooks: bool = True
     await save(house, paper)
     mixed = await own_edits(house, head, _before(paper), paper.indexed)
     wanted = evolve(await _wanted(house, paper), message=_message(paper, message), hooks=hooks)
-    async with held_back(house, hooks=hooks) as words:
-        made = await (commit_apart if mixed else commit_paths)(house, evolve(wanted, words=words))
-        if not made:
-            raise await _taken_away(house, paper)
-        try:
-            await settle(house, wanted, made)  # first of all: who commits before that takes the work back
-        finally:
-            paper = await _noted(house, paper, made)
-    return Committed(commit=await _afterwards(house, paper), mixed=mixed, fresh=True)
+    async with held_back(house, paper.id, hooks=hooks) as folder:
+        made = await (commit_apart if mixed else commit_paths)(house, evolve(wanted, hooks_in=folder))
+    if not made:
+        raise await _taken_away(house, paper)
+    try:
+        await settle(house, wanted, made)  # first of all: who commits before that takes the work back
+    finally:
+        paper = await _noted(house, paper, made)
+    remark = await run_owed(house, paper.id)
+    return Committed(commit=await _afterwards(house, paper), mixed=mixed, fresh=True, remark=remark)
 
 
 async def _noted(house: House, paper: Paper, made: str) -> Paper:
@@ -116,13 +117,16 @@ async def commit_here(house: House, paper: Paper) -> str:
     return await commit_saying(house, "applied", paper.id)
 
 
-async def _again(house: House, paper: Paper, found: str) -> Committed:
+async def _again(house: House, paper: Paper, found: str, *, hooks: bool) -> Committed:
     """A commit that is there: whatever a kill has left to be done about it is done. Of one that was amended it stays
     written down what it was: what a person has put into it is theirs."""
     if not paper.commit:
-        await save(house, evolve(paper, commit=found))
+        paper = evolve(paper, commit=found)
+        await save(house, paper)
     await settle(house, await _wanted(house, paper), found)
-    return Committed(commit=found, mixed=await own_edits(house, paper.head, _before(paper), paper.indexed))
+    mixed = await own_edits(house, paper.head, _before(paper), paper.indexed)
+    remark = await run_owed(house, paper.id) if hooks else ""
+    return Committed(commit=await _afterwards(house, evolve(paper, commit=found)), mixed=mixed, remark=remark)
 
 
 async def _wanted(house: House, paper: Paper) -> Wanted:

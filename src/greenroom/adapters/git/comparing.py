@@ -9,11 +9,10 @@ from typing import Final, Literal
 from greenroom.adapters.git.blobs import contents_of
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.refs import commit_of
-from greenroom.adapters.git.seeding import split
+from greenroom.adapters.git.seeding import SUBMODULE, split
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.workspace import UNIFIED, Change, Diff
 
-SUBMODULE: Final = "160000"
 LINK: Final = "120000"
 Kind = Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
 KINDS: Final[Mapping[str, Kind]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}

@@ -60,6 +60,9 @@ def told(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        why = "the disk is full; make room and try again" if full else (error.strerror or str(error))
+        why = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            why = "the disk is full; make room and try again"
+        elif error.errno in (errno.EACCES, errno.EPERM):
+            why = f"{why}; look who owns it, make it writable and try again"
         raise WorkspaceFault("disk", f"{what!r} cannot be written: {why}.") from error

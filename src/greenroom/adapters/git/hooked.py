@@ -4,7 +4,8 @@ Hooks may take minutes, and who waits for them may be killed. Git goes on then, 
 is: whoever comes next must not move files below it.
 
 The commit is made from another index than the person's, so theirs knows nothing of it at first, and who commits from
-that takes the work back. The hook that comes after a commit is a long time for it: it runs when theirs is set.
+that takes the work back. The hook that comes after a commit is a long time for it: it runs when theirs is set. Until it
+has begun it is owed, which is written down too: whoever was killed in between has not run it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import asyncio
 import os
 import shlex
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -42,6 +43,15 @@ AFTER: Final = "post-commit"
 CALLED: Final = f"{AFTER}-hook"
 """What git is told to call that one: under its own name it may know another program."""
 
+OWED: Final = "owed.json"
+SETTING: Final = ("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0")
+"""How git hears where hooks lie. None of its hooks may: a commit that one makes elsewhere would run them there."""
+
+STOPPED: Final = (
+    f"The commit is made, but your {AFTER} hook had not ended after {{minutes:.0f}} minutes and was stopped: look what "
+    "keeps it."
+)
+
 
 async def committed(house: House, git: Git, message: str, refused: str = KEPT) -> None:
     """Make it, after another git that is at work has had a little time; a `WorkspaceFault` when it is `refused`."""
@@ -56,40 +66,77 @@ async def committed(house: House, git: Git, message: str, refused: str = KEPT) -
         await asyncio.sleep(0.1)
 
 
-async def _written_down(house: House, git: Git, *words: str, stdin: bytes = b"") -> Answer:
+async def _written_down(
+    house: House, git: Git, *words: str, stdin: bytes = b"", begun: Callable[[], None] = lambda: None
+) -> Answer:
     """What git answers; which process it is stands in a paper as long as hooks of it run."""
     paper = house.folder / PAPER
+
+    def written(pid: int) -> None:
+        begun()
+        write_data(paper, {"pid": pid})
+
     try:
-        return await git.tried(*words, stdin=stdin, seconds=HOOKS, begun=lambda pid: write_data(paper, {"pid": pid}))
+        return await git.tried(*words, stdin=stdin, seconds=HOOKS, begun=written)
     finally:
         paper.unlink(missing_ok=True)
 
 
 @asynccontextmanager
-async def held_back(house: House, *, hooks: bool = True) -> AsyncIterator[tuple[str, ...]]:
-    """Words for a git that does not run the hook that comes after a commit. That runs at the end of this, and has to
-    find the commit in the person's own index: it may commit from there, as may they in another window meanwhile."""
+async def held_back(house: House, whose: str, *, hooks: bool = True) -> AsyncIterator[str]:
+    """A folder of hooks for git, without the one that comes after a commit: that is owed then. It has to find the
+    commit in the person's own index: it may commit from there, as may they in another window meanwhile. Empty where
+    there is none to be held back, or none can be."""
+    owed = house.folder / OWED
+    owed.unlink(missing_ok=True)
     folder = await hooks_folder(house) if hooks else None
     if folder is None or not _runs(folder / AFTER):
-        yield ()
+        yield ""
         return
     with house.temporary() as temporary:
         with told(str(house.folder)):
             held = await asyncio.to_thread(_passed_on, folder, temporary)
-        yield ("-c", f"core.hooksPath={temporary}") if held else ()
-    if held:
-        index = {"GIT_INDEX_FILE": str(house.repository.git / "index")}
-        git = house.as_person().also("-c", f"alias.{CALLED}=!{shlex.quote(str(folder / AFTER))}", env=index)
-        await _written_down(house, git, CALLED)  # whatever it says: git itself does not ask it either
+        if held:
+            write_data(owed, {"whose": whose})
+        try:
+            yield str(temporary) if held else ""
+        except WorkspaceFault:
+            owed.unlink(missing_ok=True)  # there is no commit that it would come after
+            raise
+
+
+def looking_in(folder: str) -> dict[str, str]:
+    """What tells git, and nobody that it runs, to look for hooks in a folder that `_passed_on` has filled."""
+    return dict(zip(SETTING, ("1", "core.hooksPath", folder), strict=True)) if folder else {}
+
+
+async def run_owed(house: House, whose: str) -> str:
+    """Run the hook that comes after a commit, if it was held back from this one and has not begun since. What there is
+    to tell of it: that it fails is nothing, for git itself does not ask it either."""
+    owed = house.folder / OWED
+    if (read_data(owed) or {}).get("whose") != whose:
+        return ""
+    place = shlex.quote(str(await hooks_folder(house) / AFTER))
+    index = {"GIT_INDEX_FILE": str(house.repository.git / "index")}
+    alias = f"alias.{CALLED}=!unset GIT_CONFIG_PARAMETERS; exec {place}"
+    git = house.as_person().also("-c", alias, env=index)
+    try:
+        await _written_down(house, git, CALLED, begun=lambda: owed.unlink(missing_ok=True))
+    except WorkspaceFault as fault:
+        if fault.reason != "slow":
+            raise
+        return STOPPED.format(minutes=HOOKS / 60)
+    return ""
 
 
 def _passed_on(hooks: Path, folder: Path) -> bool:
     """Fill a folder with what runs each of the other hooks, from where it lies: many look beside themselves. Whether
     that can be run at all: there are disks that nothing can be run from, and git passes over such hooks silently."""
+    unset = " ".join(SETTING).encode()
     for one in hooks.iterdir():
         if one.name != AFTER and _runs(one):
             place = folder / one.name
-            place.write_bytes(b'#!/bin/sh\nexec %s "$@"\n' % os.fsencode(shlex.quote(str(one))))
+            place.write_bytes(b'#!/bin/sh\nunset %s\nexec %s "$@"\n' % (unset, os.fsencode(shlex.quote(str(one)))))
             place.chmod(0o700)
             if not _runs(place):
                 return False

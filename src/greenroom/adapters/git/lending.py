@@ -10,6 +10,7 @@ from typing import Final
 
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.seeding import Listed, listing, split
+from greenroom.adapters.git.submodules import has_something
 from greenroom.core.ports.workspace import Lent
 
 PACKAGES: Final = frozenset({".venv", "venv", "node_modules"})
@@ -45,7 +46,7 @@ def _packages(root: Path, ignored: Iterable[str], names: set[str]) -> Iterator[L
 
 def _repositories(listed: Iterable[Listed], others: Iterable[str]) -> Iterator[Lent]:
     for one in listed:
-        if one.mode == "160000":
+        if one.is_submodule:
             yield Lent(path=one.path, source="", kind="submodule")
     for path in others:
         if path.endswith("/"):
@@ -53,8 +54,8 @@ def _repositories(listed: Iterable[Listed], others: Iterable[str]) -> Iterator[L
 
 
 def _there(root: Path, found: Iterable[Lent]) -> Iterator[Lent]:
-    """Those that have something in them. What is a link is not followed: nobody has said where to."""
+    """Those that have something in them."""
     for one in found:
         place = root / one.path
-        if place.is_dir() and not place.is_symlink() and any(place.iterdir()):
+        if has_something(place):
             yield Lent(path=one.path, source=str(place), kind=one.kind)

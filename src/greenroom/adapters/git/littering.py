@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import stat
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
+from greenroom.adapters.git.closed_folders import folders_above, open_above, remove_tree
 from greenroom.adapters.git.files import read_data, told, write_data
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.names import quoted
@@ -52,7 +51,7 @@ class Litter:
 
     def covers(self, path: str) -> bool:
         """Whether it is one of these, or in one of them."""
-        return path in self.names or any(f"{one}/" in self.names for one in PurePosixPath(path).parents)
+        return path in self.names or any(above in self.names for above in folders_above(path))
 
 
 def litter(place: Path) -> Litter:
@@ -120,8 +119,10 @@ def _named(one: LeftOut) -> str:
 
 async def put_back(git: Git, ground: Ground, found: Strayed, gone: Collection[str]) -> None:
     """Make files those of the index again, and take others away."""
+    there = (*found.changed, *found.spoilt)
+    await asyncio.to_thread(open_above, ground, (*gone, *there))
     await asyncio.to_thread(_taken_away, ground, (*gone, *found.spoilt))
-    if there := (*found.changed, *found.spoilt):
+    if there:
         await git.ask("checkout-index", "-z", "--force", "--index", "--stdin", stdin=joined(there))
 
 
@@ -135,9 +136,8 @@ def _removed(ground: Ground, path: str) -> None:
     """No link is followed on the way: what lies behind one is not ours."""
     try:
         with ground.folder_of(path.rstrip("/")) as (folder, name):
-            os.fchmod(folder, os.fstat(folder).st_mode | stat.S_IRWXU)  # else nothing can be taken out of it
             if path.endswith("/"):
-                shutil.rmtree(name, dir_fd=folder)
+                remove_tree(name, dir_fd=folder)
             else:
                 os.unlink(name, dir_fd=folder)
     except OSError as error:
@@ -145,17 +145,20 @@ def _removed(ground: Ground, path: str) -> None:
             raise
 
 
+async def renamed(house: House, base: str, tree: str, empty: str) -> list[tuple[str, str]]:
+    """Files of `base` that a tree has under another name: both. In an `empty` one is nothing that could be known
+    again."""
+    raw = split(await house.plain.ask("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--no-abbrev", base, tree))
+    every = ((raw[at].split(" ")[3], raw[at + 1], raw[at + 2]) for at in range(0, len(raw) - 2, 3))
+    return [(old, new) for blob, old, new in every if blob != empty]
+
+
 async def kept_names(house: House, tip: str, came: Sequence[str]) -> tuple[str, ...]:
     """What came, by name: one by one, or as the folder that has many of it."""
     if not came:
         return ()
     folders = split(await house.plain.ask("ls-tree", "-r", "-d", "-z", "--name-only", "--full-tree", tip))
-    new = {path: _highest(path, frozenset(folders)) for path in came}
-    often = Counter(filter(None, new.values()))
-    return tuple(sorted({f"{folder}/" if often[folder] > FEW else path for path, folder in new.items()}))
-
-
-def _highest(path: str, known: Collection[str]) -> str:
-    """The highest folder above a file that nobody had before; empty if there is none."""
-    above = [str(one) for one in PurePosixPath(path).parents][:-1]
-    return next((one for one in reversed(above) if one not in known), "")
+    known = frozenset(f"{one}/" for one in folders)
+    new = {path: next((above for above in folders_above(path) if above not in known), "") for path in came}
+    often = Counter(new.values())
+    return tuple(sorted({folder if folder and often[folder] > FEW else path for path, folder in new.items()}))

@@ -15,12 +15,13 @@ from typing import Final
 
 import msgspec
 
+from greenroom.adapters.git.closed_folders import remove_tree
 from greenroom.adapters.git.files import read_data, told, write_data
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.locks import alone
 from greenroom.adapters.git.names import base_ref, part, thread_ref
 from greenroom.adapters.git.refs import commit_of, value_of
-from greenroom.adapters.git.seeding import absent, listing, skip
+from greenroom.adapters.git.seeding import Listed, absent, listing, skip
 from greenroom.adapters.git.worktrees import GitWorktree
 from greenroom.core.base.records import record, whole
 from greenroom.core.ports.workspace import WorkspaceFault
@@ -33,7 +34,8 @@ LINK: Final = "gitdir: "
 
 @record
 class Paper:
-    """What is written down about a worktree. `admin` is the folder that git keeps about it."""
+    """What is written down about a worktree. `admin` is the folder that git keeps about it, `submodules` are those that
+    are empty in it."""
 
     run: str
     thread: str
@@ -43,6 +45,19 @@ class Paper:
     admin: str = ""
     sparse: bool = False
     within: str = ""
+    submodules: tuple[str, ...] = ()
+
+    def opened(self, house: House, place: Path) -> GitWorktree:
+        """The worktree that it is about."""
+        return GitWorktree(
+            house,
+            place,
+            run=self.run,
+            thread=self.thread,
+            base=self.base,
+            sparse=self.sparse,
+            submodules=self.submodules,
+        )
 
 
 def paper_of(place: Path) -> Paper | None:
@@ -67,7 +82,7 @@ async def open_worktree(house: House, run: str, thread: str, base: str) -> GitWo
             raise WorkspaceFault("state", why)
         if paper is None or not (place / "tree").is_dir():
             paper = await _made(house, place, run, thread, base)
-    worktree = GitWorktree(house, place, run=run, thread=thread, base=base, sparse=paper.sparse)
+    worktree = paper.opened(house, place)
     if worktree.paused:
         await worktree.restore()
     return worktree
@@ -95,7 +110,7 @@ async def _made(house: House, place: Path, run: str, thread: str, base: str) -> 
         "worktree", "add", "--detach", "--no-checkout", "--lock", "--reason", reason, str(tree), begin
     )
     admin = await asyncio.to_thread(_admin, tree)
-    skipped = await _filled(house, place, begin)
+    skipped, submodules = await _filled(house, place, begin)
     await asyncio.to_thread(shutil.copy2, place / "index", Path(admin) / "index")
     paper = Paper(
         run=run,
@@ -106,24 +121,26 @@ async def _made(house: House, place: Path, run: str, thread: str, base: str) -> 
         admin=admin,
         sparse=skipped,
         within=house.repository.within,
+        submodules=submodules,
     )
     await asyncio.to_thread(write_data, place / PAPER, whole(paper))
     return paper
 
 
-async def _filled(house: House, place: Path, commit: str) -> bool:
-    """Put the files there, but for those that the person's own checkout leaves out; whether there are such."""
-    git = house.on(place / "tree", place / "index")
+async def _filled(house: House, place: Path, commit: str) -> tuple[bool, tuple[str, ...]]:
+    """Put the files there, but for those that the person's own checkout leaves out; whether there are such, and the
+    submodules. Few have any, so they are looked for where the person has some, or where files say that there are."""
+    git, theirs = house.on(place / "tree", place / "index"), list[Listed]()
     await git.ask("read-tree", commit)
-    skipped: list[str] = []
     if not house.repository.own and (house.repository.git / "index").exists():
-        skipped = absent(house.repository.root, await listing(house.refs))
-    if skipped:
+        theirs = await listing(house.refs)
+    if skipped := absent(house.repository.root, theirs):
         known = {one.path for one in await listing(git)}
         await skip(git, [one for one in skipped if one in known])
     quick = git.also("-c", f"checkout.workers={WORKERS}", "-c", "checkout.thresholdForParallelism=200")
     await quick.ask("checkout-index", "--all", "--force", "--index", seconds=600)
-    return bool(skipped)
+    some = any(one.is_submodule for one in theirs) or (place / "tree" / ".gitmodules").exists()
+    return bool(skipped), tuple(one.path for one in await listing(git) if one.is_submodule) if some else ()
 
 
 def _cleared(place: Path, house: House) -> None:
@@ -152,7 +169,7 @@ def take_down(place: Path, git: Path) -> None:
         return
     with told(str(place)), suppress(FileNotFoundError):
         (place / PAPER).unlink(missing_ok=True)
-        shutil.rmtree(place)
+        remove_tree(place)
 
 
 def _known(git: Path) -> list[tuple[Path, Path]]:

@@ -17,7 +17,7 @@ from greenroom.adapters.git.blobs import contents_of
 from greenroom.adapters.git.comparing import Delta
 from greenroom.adapters.git.files import told
 from greenroom.adapters.git.fitting import clean, entries_of, entry_of, fitted
-from greenroom.adapters.git.hooked import KEPT, committed, free_index
+from greenroom.adapters.git.hooked import KEPT, committed, free_index, looking_in
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.indexing import indexed_of, put_back, state_of, states_in
 from greenroom.adapters.git.journal import Indexed
@@ -37,8 +37,8 @@ class NothingToCommit(WorkspaceFault):
 
 @record
 class Wanted:
-    """A commit that is to be made on `head`: what changes, of which files, and what the person's index has of them. Git
-    is told these `words` first."""
+    """A commit that is to be made on `head`: what changes, of which files, and what the person's index has of them.
+    Hooks lie where the person has them, or in the folder `hooks_in`."""
 
     head: str
     message: str
@@ -46,7 +46,7 @@ class Wanted:
     deltas: tuple[Delta, ...]
     indexed: tuple[Indexed, ...]
     hooks: bool = True
-    words: tuple[str, ...] = ()
+    hooks_in: str = ""
     refused: str = KEPT
 
 
@@ -99,7 +99,7 @@ async def _index(house: House, wanted: Wanted) -> AsyncIterator[Git]:
     with house.temporary() as folder:
         index = folder / "index"
         await asyncio.to_thread(copied, house.repository.git / "index", index)
-        git = house.as_person(hooks=wanted.hooks).also(*wanted.words, env={"GIT_INDEX_FILE": str(index)})
+        git = house.as_person(hooks=wanted.hooks).also(env={"GIT_INDEX_FILE": str(index)})
         await git.ask("read-tree", *(("--reset", wanted.head) if wanted.head else ("--empty",)))
         yield git
 
@@ -109,7 +109,7 @@ async def _made(house: House, wanted: Wanted, git: Git) -> str:
     or may have taken it away; then it is empty."""
     if wanted.head and await git.text("write-tree") == await tree_of(house, wanted.head):
         raise NothingToCommit("state", "There is nothing to commit: the files are as in the newest commit already.")
-    await committed(house, git, wanted.message, wanted.refused)
+    await committed(house, git.also(env=looking_in(wanted.hooks_in)), wanted.message, wanted.refused)
     found = await first_after(house, wanted.head)
     if not found:
         return ""

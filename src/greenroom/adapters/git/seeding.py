@@ -18,6 +18,7 @@ from greenroom.adapters.git.running import Git
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import WorkspaceFault
 
+SUBMODULE: Final = "160000"
 CONVERTING: Final = ("filter", "working-tree-encoding")
 NAMELESS: Final = frozenset({"unspecified", "unset", "set"})
 """What an attribute says that names nothing."""
@@ -32,13 +33,20 @@ class Listed:
     blob: str
     path: str
 
+    @property
+    def is_submodule(self) -> bool:
+        """Whether it is another repository, of which only the commit is known here."""
+        return self.mode == SUBMODULE
+
 
 @record
 class Seeds:
-    """What is odd about an index: files of a merge, and files of which it keeps something else than lies there."""
+    """What is odd about an index: files of a merge, files of which it keeps something else than lies there, and other
+    repositories."""
 
     conflicted: tuple[str, ...] = ()
     untrue: tuple[str, ...] = ()
+    submodules: tuple[str, ...] = ()
 
 
 async def seed(house: House, index: Path) -> Seeds:
@@ -54,6 +62,7 @@ async def seed(house: House, index: Path) -> Seeds:
     return Seeds(
         conflicted=tuple(dict.fromkeys(one.path for one in listed if one.tag == "M")),
         untrue=() if house.repository.own else tuple(await _untrue(house, listed)),
+        submodules=tuple(one.path for one in listed if one.is_submodule),
     )
 
 

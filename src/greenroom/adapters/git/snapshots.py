@@ -13,6 +13,7 @@ from greenroom.adapters.git.names import base_ref
 from greenroom.adapters.git.refs import learn, move, value_of
 from greenroom.adapters.git.seeding import seed
 from greenroom.adapters.git.staging import LARGEST, Named, nothing, stage
+from greenroom.adapters.git.submodules import full
 from greenroom.adapters.git.trailers import message_of, trailers_of
 from greenroom.core.ports.workspace import LeftOut, Snapshot
 
@@ -83,4 +84,6 @@ async def _looked(house: House, index: Path, largest: int, secret: Named) -> Sna
     staged = await stage(house.on(root, index), root, untrue=seeds.untrue, largest=largest, secret=secret)
     if house.repository.own:
         await asyncio.to_thread(index.replace, house.repository.git / "index")  # so that the next look is quick
-    return Snapshot(commit="", tree=staged.tree, conflicted=seeds.conflicted, left_out=staged.left_out)
+    others = [LeftOut(path=one, why="submodule") for one in await asyncio.to_thread(full, root, seeds.submodules)]
+    left_out = (*staged.left_out, *others)
+    return Snapshot(commit="", tree=staged.tree, conflicted=seeds.conflicted, left_out=left_out)

@@ -92,8 +92,7 @@ class GitWorktrees:
         house = await House.open(_repository(paper, folder), folder, self._env)
         if not await value_of(house, paper.base):
             raise WorkspaceFault("repository", f"{paper.root!r} does not have the commit {paper.base[:12]} any more.")
-        tree = GitWorktree(house, place, run=paper.run, thread=paper.thread, base=paper.base, sparse=paper.sparse)
-        return tree, house
+        return paper.opened(house, place), house
 
 
 def _deleted(run: str, unapplied: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from greenroom.adapters.git.applying import MEANWHILE, Halfway, finish, ground_o
 from greenroom.adapters.git.blobs import contents_of
 from greenroom.adapters.git.committing import commit_here, commit_saying
 from greenroom.adapters.git.comparing import delta
-from greenroom.adapters.git.hooked import AFTER, free_index, held_back
+from greenroom.adapters.git.hooked import AFTER, free_index, held_back, run_owed
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.indexing import indexed_of, put_back, states_in
 from greenroom.adapters.git.journal import Paper, load, save, unfinished
@@ -44,6 +44,8 @@ REBASED: Final = "Its commit was put on other commits since, as by a rebase"
 
 async def undo(house: House, paper: Paper, *, revert: bool) -> Undone | Clashes | Buried:
     """Make the tree what it was before this was applied."""
+    if paper.state == "undone":
+        await run_owed(house, _back(paper))
     if paper.state == "dropped" or (paper.state == "undone" and not await _is_still_here(house, paper)):
         return Undone(paths=())
     made = paper.commit
@@ -163,20 +165,27 @@ async def _commit_taken_back(house: House, paper: Paper) -> None:
 async def _reverted(house: House, paper: Paper) -> Undone:
     """A commit on top that takes it back; one that was made before a kill is found again. If a hook says no, all is
     made what it was, also what the hook has changed."""
-    if made := await commit_saying(house, "undone", paper.id):
-        return await _over(house, paper, made)
-    indexed = await indexed_of(house, paper.paths)
-    paper = evolve(paper, revert_head=await value_of(house, "HEAD"), revert_indexed=indexed)
-    await save(house, paper)
-    try:
-        async with held_back(house) as words:
-            done = await _over(house, paper, await _revert(house, paper, words))
-    except NothingToCommit:  # somebody has taken it back already
-        return await _over(house, paper, paper.revert_head)
-    if not await first_after(house, paper.revert_head):
+    made = await commit_saying(house, "undone", paper.id)
+    if not made:
+        indexed = await indexed_of(house, paper.paths)
+        paper = evolve(paper, revert_head=await value_of(house, "HEAD"), revert_indexed=indexed)
+        await save(house, paper)
+        try:
+            async with held_back(house, _back(paper)) as folder:
+                made = await _revert(house, paper, folder)
+        except NothingToCommit:  # somebody has taken it back already
+            return await _over(house, paper, paper.revert_head)
+    done = await _over(house, paper, made)
+    remark = await run_owed(house, _back(paper))
+    if not await is_here(house, made) and not await first_after(house, paper.revert_head):
         await save(house, evolve(paper, state="applied", reverting=False))
         raise WorkspaceFault("hook", f"{TAKEN_AWAY} Look how it stands with 'git status', and undo it again.")
-    return done
+    return evolve(done, remark=remark)
+
+
+def _back(paper: Paper) -> str:
+    """Whose hook it is that comes after the commit which takes this back."""
+    return f"{paper.id} undone"
 
 
 async def _over(house: House, paper: Paper, made: str) -> Undone:
@@ -199,9 +208,9 @@ async def _wanted(house: House, paper: Paper) -> Wanted:
     )
 
 
-async def _revert(house: House, paper: Paper, words: tuple[str, ...]) -> str:
+async def _revert(house: House, paper: Paper, hooks_in: str) -> str:
     """The commit that takes it back."""
-    wanted = evolve(await _wanted(house, paper), words=words)
+    wanted = evolve(await _wanted(house, paper), hooks_in=hooks_in)
     mixed = await own_edits(house, wanted.head, {one.path: one.after for one in paper.changes}, wanted.indexed)
     try:
         if made := await (commit_apart if mixed else commit_paths)(house, wanted):

@@ -5,16 +5,18 @@ Its own `.git` file is for whoever works in it; we never read it, nor anything e
 
 from __future__ import annotations
 
+import asyncio
 import os
 import posixpath
 import shutil
 import stat
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.git import littering, viewing
+from greenroom.adapters.git.comparing import diff
 from greenroom.adapters.git.files import read_data, write_data
 from greenroom.adapters.git.house import House
 from greenroom.adapters.git.locks import alone
@@ -25,8 +27,10 @@ from greenroom.adapters.git.seeding import listing, look_again
 from greenroom.adapters.git.snapshots import commit_tree
 from greenroom.adapters.git.staging import Named, stage, unknown
 from greenroom.adapters.git.states import Ground
+from greenroom.adapters.git.submodules import files_in
 from greenroom.adapters.git.trailers import mark_of, marked
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.litter import NONE
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import LeftOut, Looked, Mark, Recorded, WorkspaceFault
 
@@ -55,15 +59,27 @@ class Lying:
 
 
 class GitWorktree:
-    """`place` is a folder of ours: the files lie in its `tree`, what we know of them in its `index`."""
+    """`place` is a folder of ours: the files lie in its `tree`, what we know of them in its `index`. The `submodules`
+    in it are empty at first."""
 
-    def __init__(self, house: House, place: Path, *, run: str, thread: str, base: str, sparse: bool) -> None:
+    def __init__(
+        self,
+        house: House,
+        place: Path,
+        *,
+        run: str,
+        thread: str,
+        base: str,
+        sparse: bool = False,
+        submodules: Sequence[str] = (),
+    ) -> None:
         self._house = house
         self._place = place
         self._run = run
         self._thread = thread
         self._base = base
         self._sparse = sparse
+        self._submodules = submodules
 
     @property
     def folder(self) -> str:
@@ -98,11 +114,7 @@ class GitWorktree:
 
     async def lying(self) -> Lying:
         """What is there, against its newest commit."""
-        with self._house.temporary() as folder:
-            index = folder / "index"
-            with suppress(FileNotFoundError):
-                shutil.copy2(self._place / "index", index)
-            git = self._house.on(Path(self.folder), index)
+        with self._beside() as git:
             staged = await self._staged(git)
             said = await self._house.plain.ask(
                 "diff-tree", "-r", "-z", "--name-only", "--no-renames", await self.tip(), staged.tree
@@ -137,11 +149,20 @@ class GitWorktree:
                 return commit
         return ""
 
-    async def _staged(self, git: Git) -> Looked:
+    async def _staged(self, git: Git, but: Collection[str] = ()) -> Looked:
+        """What is there. Git says nothing of what lies in a submodule, so that is looked for here."""
+        looked = await self._known(git, but)
+        if not self._submodules:
+            return looked
+        found, nobodys = await asyncio.to_thread(files_in, self._ground, self._submodules), self._nobodys(but)
+        others = [LeftOut(path=one, why="submodule") for one in found if not nobodys(one)]
+        return evolve(looked, left_out=(*looked.left_out, *others))
+
+    async def _known(self, git: Git, but: Collection[str]) -> Looked:
         if self._sparse:
             await look_again(git, Path(self.folder), await listing(git))
         try:
-            return await stage(git, Path(self.folder), whole=not self._sparse, ignored=self._nobodys())
+            return await stage(git, Path(self.folder), whole=not self._sparse, ignored=self._nobodys(but))
         except WorkspaceFault as fault:
             if self._sparse or fault.reason not in ("git", "repository"):
                 raise
@@ -183,6 +204,20 @@ class GitWorktree:
         async with self._looking() as git:
             return tuple(quoted(one) for one in await unknown(git) if litter.has(one))
 
+    async def moved(self, names: Iterable[str], before: Mapping[str, str] = NONE) -> Mapping[str, str]:
+        """Files of the base that lie among these now, or did, which are nobody's work."""
+        among = frozenset(map(unquoted, names))
+        changes = (await diff(self._house, self._base, await self.tip(), limit=0)).changes if among or before else ()
+        gone = {one.path for one in changes if one.kind == "deleted"}
+        there = {one.path for one in changes} - gone
+        if not gone:
+            return {}
+        with self._beside() as git:
+            staged = await self._staged(git, among)
+        found = await littering.renamed(self._house, self._base, staged.tree, self._ground.hashed(b""))
+        still = {old: new for old, new in before.items() if unquoted(old) in gone and unquoted(new) not in there}
+        return still | {quoted(old): quoted(new) for old, new in found if old in gone and new in among}
+
     async def claim(self, paths: Iterable[str]) -> None:
         """Let these be work."""
         littering.claim(self._place, paths)
@@ -218,9 +253,9 @@ class GitWorktree:
     def _ground(self) -> Ground:
         return Ground(Path(self.folder), self._house.habits.hashes)
 
-    def _nobodys(self) -> Named:
+    def _nobodys(self, but: Collection[str] = ()) -> Named:
         litter = littering.litter(self._place)
-        return lambda path: self._is_stand_in(path) or litter.has(path)
+        return lambda path: self._is_stand_in(path) or (litter.has(path) and path not in but)
 
     def _is_stand_in(self, path: str) -> bool:
         """Whether it is what walls stand on while commands run, which a kill leaves there: it is nobody's work, and it
@@ -243,6 +278,15 @@ class GitWorktree:
 
     def _unlock(self) -> None:
         (self._place / "index.lock").unlink(missing_ok=True)
+
+    @contextmanager
+    def _beside(self) -> Iterator[Git]:
+        """With an index that is thrown away."""
+        with self._house.temporary() as folder:
+            index = folder / "index"
+            with suppress(FileNotFoundError):
+                shutil.copy2(self._place / "index", index)
+            yield self._house.on(Path(self.folder), index)
 
     @asynccontextmanager
     async def _looking(self) -> AsyncIterator[Git]:

@@ -9,13 +9,18 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from greenroom.abilities.checks.claims import is_open, sentences
 from greenroom.abilities.checks.ids_of_tests import own_name
-from greenroom.abilities.checks.named_claims import clean_tools, named_tests, passing_tests
+from greenroom.abilities.checks.named_claims import clean_tools, named_tests, passing_tests, run_tools
+from greenroom.abilities.checks.prose import is_open, sentences
 from greenroom.app.checks.delivered_names import Tree, delivered_names
+from greenroom.app.checks.ended_tests import ended_otherwise, how_tests_ended, new_and_skipped
+from greenroom.app.checks.idle import IN_THE_COPY
 from greenroom.app.checks.known_tests import known_tests
-from greenroom.app.checks.receipts import Receipt
+from greenroom.app.checks.receipts import Receipt, base_report
+from greenroom.app.checks.verdict import Verdict
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.checks import Check, Ran
+from greenroom.core.state.step import Step
 
 HOLDS_TESTS: Final = re.compile(r"test_\w+\.py|\w+_test\.py")
 """Names of files in which pytest looks for tests, if it is told to look at them at all."""
@@ -39,19 +44,40 @@ Commit: TypeAlias = tuple[Tree, str]
 """Whoever can show it, and its name."""
 
 
-async def not_so(
-    said: str,
-    checks: Sequence[Check],
-    receipts: Sequence[Receipt],
-    fetch: Fetch,
-    tree: Commit,
-    *,
-    unrun: bool,
-) -> tuple[str, ...]:
-    """What is said of tests, and of programs by their names, and that nothing proves. `tree` is what is delivered; that
-    something is `unrun` says that no check has run all tests that were written."""
-    never = await never_ran(said, receipts, fetch, tree)
-    return (*never, *never_checked(said, checks), *(says_they_pass(said) if unrun else ()))
+@record
+class Here:
+    """What words are held against: the `checks` of this run, its `steps`, what reports have kept (`fetch`), and the
+    `tree` that is delivered. `within` is the workspace's path in what is seen."""
+
+    checks: Sequence[Check]
+    steps: Sequence[Step]
+    fetch: Fetch
+    tree: Commit
+    within: str = "."
+
+
+async def beside_names(found: Verdict, said: str, changes: Sequence[str], here: Here) -> Verdict:
+    """The verdict with what is said of tests, and of programs by their names, and is not so; and with what there is to
+    know of tests that were written and that nobody has seen passing."""
+    ran, fetch = found.receipts, here.fetch
+    tests = await how_tests_ended(ran, base_report(here.steps), fetch)
+    alone = await left_alone(await _still_there(changes, here.tree), here.checks, ran, fetch, here.within)
+    claims = (
+        *await never_ran(said, ran, fetch, here.tree),
+        *ended_otherwise(said, tests, clean=not found.missing),
+        *never_checked(said, here.checks),
+        *never_run(said, here.checks, here.steps),
+        *(says_they_pass(said) if alone else ()),
+    )
+    found = evolve(found, remarks=(*found.remarks, *alone, *new_and_skipped(tests)))
+    return evolve(found, state="unproven", claims=(*found.claims, *claims)) if claims else found
+
+
+async def _still_there(paths: Sequence[str], tree: Commit) -> list[str]:
+    """Those with tests by their names that are delivered: a file that was moved away has none to run."""
+    held = [one for one in paths if HOLDS_TESTS.fullmatch(PurePosixPath(one).name)]
+    there = frozenset(await tree[0].paths(tree[1])) if held else ()
+    return [one for one in held if one in there]
 
 
 async def never_ran(said: str, receipts: Sequence[Receipt], fetch: Fetch, tree: Commit) -> tuple[str, ...]:
@@ -75,14 +101,33 @@ async def never_ran(said: str, receipts: Sequence[Receipt], fetch: Fetch, tree: 
 
 def never_checked(said: str, checks: Sequence[Check]) -> tuple[str, ...]:
     """Programs that are said to find nothing wrong, and that no check runs. What a script runs nobody knows."""
-    lines = [f"{one.name} {one.line} {one.means}" for one in checks]
-    if any(map(OPAQUE.search, lines)):
-        return ()
+    lines = _lines(checks)
     return tuple(
         f"It says that {one} finds nothing wrong, and no check of this run is {one}."
         for one in clean_tools(said)
-        if not any(re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", line) for line in lines)
+        if not _may_run(one, lines)
     )
+
+
+def never_run(said: str, checks: Sequence[Check], steps: Sequence[Step]) -> tuple[str, ...]:
+    """Programs that are said to have been run, and that neither a check nor a command of this run is."""
+    named = run_tools(said)
+    tools = [one.work for one in steps if named and one.work.type == "tool"]
+    if any(one.executor not in IN_THE_COPY for one in tools):
+        return ()  # whatever else an agent has may run anything
+    lines = (*_lines(checks), *(str((one.instruction_content or {}).get("script", "")) for one in tools))
+    return tuple(
+        f"It says that it ran {one}, and nothing in this run did." for one in named if not _may_run(one, lines)
+    )
+
+
+def _lines(checks: Sequence[Check]) -> list[str]:
+    return [f"{one.name} {one.line} {one.means}" for one in checks]
+
+
+def _may_run(tool: str, lines: Sequence[str]) -> bool:
+    word = re.compile(rf"(?<![\w-]){re.escape(tool)}(?![\w-])", re.IGNORECASE)
+    return any(OPAQUE.search(one) or word.search(one) for one in lines)
 
 
 async def left_alone(

@@ -7,17 +7,14 @@ from typing import Literal
 
 from greenroom.abilities.checks.claims import Facts, unproven
 from greenroom.abilities.checks.finding.python import is_pytest
-from greenroom.abilities.checks.ids_of_tests import is_named
+from greenroom.abilities.checks.ids_of_tests import is_named, listed
 from greenroom.abilities.checks.meddling import FEW, Meddled, may_be_work
 from greenroom.abilities.checks.syntax import SyntaxFault
 from greenroom.app.checks.planning import to_change
 from greenroom.app.checks.receipts import Receipt, base_report, receipts
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, UNCOVERED, Check, Checked, Compared, Report
+from greenroom.core.ports.checks import AS_A_WHOLE, UNCOVERED, Check, Checked, Compared, Report
 from greenroom.core.state.step import Step
-
-TOLD: int = 5
-"""Names of tests in a sentence."""
 
 
 @record
@@ -160,7 +157,7 @@ def _not_clean(one: Checked, mended: str) -> str:
     if not one.steady:
         return f"{one.check!r} changed files itself, so it did not check what is delivered."
     new = one.compared.new if one.compared is not None else ()
-    return f"{one.check!r} fails: {_names(new)}." if new else f"{one.check!r} fails (exit code {one.exit})."
+    return f"{one.check!r} fails: {listed(new)}." if new else f"{one.check!r} fails (exit code {one.exit})."
 
 
 def _from_nothing(needed: Sequence[Check], counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
@@ -206,13 +203,13 @@ def _vouched(counting: Sequence[Receipt], restored: Report | None) -> Iterator[s
         if told:
             yield (
                 f"{alone.check!r} passes only beside the test files of the work; with those put back as they were, it "
-                f"fails: {_names(told)}."
+                f"fails: {listed(told)}."
             )
         kept = _only_the_test(now[alone.check], alone)
         if kept and not told:
             yield (
                 f"{alone.check!r}: failed on the base, and still does with the test files put back as they were: "
-                f"{_names(kept)}. Tests were changed there, and not what they test."
+                f"{listed(kept)}. Tests were changed there, and not what they test."
             )
 
 
@@ -262,7 +259,7 @@ def _unsplit(changed: Sequence[str], delivered: Delivered) -> Iterator[str]:
     doubtful = sorted(may_be_work(delivered.meddled))
     if changed and delivered.restored is None and len(doubtful) > FEW:
         yield (
-            f"{len(doubtful)} files that checks run may be judges or the work itself ({_names(doubtful)}); each way to "
+            f"{len(doubtful)} files that checks run may be judges or the work itself ({listed(doubtful)}); each way to "
             f"put some of them back is tried for {FEW} at most. Change fewer of them in one run, or look at the diff."
         )
 
@@ -277,13 +274,13 @@ def _lost(counting: Sequence[Receipt]) -> Iterator[str]:
 
 def _losses(check: str, one: Compared) -> Iterator[str]:
     if one.relieved:
-        yield f"{check!r}: used to fail and is not run any more: {_names(one.relieved)}."
+        yield f"{check!r}: used to fail and is not run any more: {listed(one.relieved)}."
     skipped = tuple(name for name in one.skipped if name not in one.relieved)
     if skipped:
-        yield f"{check!r}: newly skipped: {_names(skipped)}."
+        yield f"{check!r}: newly skipped: {listed(skipped)}."
     gone = tuple(name for name in one.gone if name not in one.relieved)
     if gone:
-        yield f"{check!r}: not there any more: {_names(gone)}."
+        yield f"{check!r}: not there any more: {listed(gone)}."
     if one.fewer:
         yield f"{check!r}: {one.fewer} fewer {'test runs' if one.fewer == 1 else 'tests run'} than on the base."
 
@@ -341,9 +338,9 @@ def _remarks(counting: Sequence[Receipt], base: Report | None) -> Iterator[str]:
             yield f"{one.check!r} was not run on the base: what fails may be old."
             continue
         if known.old:
-            yield f"{one.check!r}: already fails on the base: {_names(known.old)}."
+            yield f"{one.check!r}: already fails on the base: {listed(known.old)}."
         if known.flaky:
-            yield f"{one.check!r}: flaky, failed and then passed: {_names(known.flaky)}."
+            yield f"{one.check!r}: flaky, failed and then passed: {listed(known.flaky)}."
 
 
 def _own(delivered: Delivered) -> Iterator[str]:
@@ -375,9 +372,3 @@ def _added(counting: Sequence[Receipt], base: Report | None) -> int | None:
 
 def _count(one: Checked) -> int:
     return one.passed + one.failing + one.skipped if one.kind == "test" else 0
-
-
-def _names(names: Sequence[str]) -> str:
-    least = "at least " if len(names) >= NAMED else ""  # such a list may be cut
-    more = f" and {least}{len(names) - TOLD} more" if len(names) > TOLD else ""
-    return ", ".join(names[:TOLD]) + more

@@ -26,7 +26,7 @@ from greenroom.app.checks.base_look import BaseLook
 from greenroom.app.checks.delivered_look import DeliveredLook
 from greenroom.app.checks.folder import FolderLook
 from greenroom.app.checks.known_tests import known_tests
-from greenroom.app.checks.named_tests import left_alone, not_so
+from greenroom.app.checks.named_tests import Here, beside_names
 from greenroom.app.checks.own_code import tests_own_code
 from greenroom.app.checks.planning import Plan
 from greenroom.app.checks.receipts import DELIVER, VERDICT, Receipt, base_report
@@ -189,19 +189,14 @@ class Deliver(CardedTool):
         said meanwhile is read before anything ends."""
         said = str((bench.step.work.instruction_content or {}).get("said", ""))
         worktree, tree = self._place.worktree, made.tree
-        looked = await worktree.look()
         changes = await self._place.changes()
         delivered = await self._delivered(said, tree, changes, base_report(steps), first)
         may = wanted_in(steps).tests_may_change
-        delivered = evolve(delivered, left_out=left_behind(looked.left_out), tests_may_change=may)
+        delivered = evolve(delivered, left_out=await left_behind(worktree, steps), tests_may_change=may)
         judged = await self._judged(delivered, changes, steps, bench)
-        there = [one for one in changes if delivered.facts is None or delivered.facts.exists(one)]
-        here = (self._plan.run, judged.found.receipts, self._blob, self._place.snapshot.within)
-        alone = await left_alone(there, *here)
-        found = with_remarks(judged.found, stopped)
-        found = evolve(found, remarks=(*found.remarks, *alone))
-        if never := await not_so(said, *here[:3], (self._place.workspace, await worktree.tip()), unrun=bool(alone)):
-            found = evolve(found, state="unproven", claims=(*found.claims, *never))
+        commit, within = (self._place.workspace, await worktree.tip()), self._place.snapshot.within
+        here = Here(checks=self._plan.run, steps=steps, fetch=self._blob, tree=commit, within=within)
+        found = await beside_names(with_remarks(judged.found, stopped), said, changes, here)
         if await worktree.tree() != tree:
             found = evolve(found, state="unproven", missing=(*found.missing, UNSTEADY))
         after = self._after(bench.step, judged, found, steps, first)
@@ -346,7 +341,7 @@ class Deliver(CardedTool):
             deleted=deleted_tests(every, known.files),
             unfollowed=(UNFOLLOWED,) if any(one.cut for one in judging) else (),
             says=said,
-            facts=Facts(exists=among(paths)),
+            facts=Facts(exists=among(paths), changed=among(changes) if changes else None),
         )
         return first_checks.beside(delivered, first, every, self._place.run)
 

@@ -39,7 +39,7 @@ def checks_then(root: Path, began: Look, *, begun: bool) -> tuple[Check, ...]:
     now, there = FolderLook(root), {_key(one): one for one in _all(began)}
     here = {_key(one) for one in _all(now)}
     came = here - there.keys() if begun else set()
-    kept = [one for one in _every(proposed(loaded.settings.checks, loaded), now) if one.own or _key(one) not in came]
+    kept = [one for one in _every(proposed(loaded.settings.checks, loaded), now) if _key(one) not in came]
     gone = [one for one in _every((), began) if _key(one) not in here]
     return tuple(one for one in together(kept, gone) if not one.own)
 

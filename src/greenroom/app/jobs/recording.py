@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Final
 
 from greenroom.abilities.tools.checks.run_checks import NAME as RUN_CHECKS
@@ -25,13 +27,20 @@ COMMIT: Final = "commit"
 PASSED_OVER: Final = "passed_over"
 """Files that it has made where the checks make theirs: they are in no commit."""
 
+MOVED: Final = "moved"
+"""Files of the base that it has put among those: each with its new name. Whatever becomes of that, they are gone."""
+
+TAKEN: Final = "taken_away"
+"""Files of that sort that it names and that are gone after it: they were to go. What only clears the folder says
+nothing of somebody's file in it."""
+
 GROUPS: Final = frozenset({"edit", "command"})
 SUMMARY: Final = 72
 FEW: Final = 5
 """Files in a sentence."""
 
-KEPT: Final = 20
-"""Files that are named in a result."""
+KEPT: Final = 200
+"""Files that are named in a result: somebody's may be among them."""
 
 
 def recorded(
@@ -57,7 +66,7 @@ class Checking(WrappedTool):
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it between two looks at the files."""
-        async with self._turn:
+        async with _alone(self._turn, self._worktree):
             made = await self._worktree.commit(mark(bench))
             await self._worktree.pause()
             try:
@@ -65,6 +74,15 @@ class Checking(WrappedTool):
             finally:
                 names = await self._worktree.restore()
             return with_words(evolve(outcome, result={**(outcome.result or {}), **facts(made)}), _restored(names))
+
+
+@asynccontextmanager
+async def _alone(turn: asyncio.Lock, worktree: Worktree) -> AsyncIterator[None]:
+    """In turn. What checks have left, and nobody could put back, is put back first: else it would become work, or work
+    would go with it."""
+    async with turn:
+        await worktree.restore()
+        yield
 
 
 class Recording(WrappedTool):
@@ -83,21 +101,21 @@ class Recording(WrappedTool):
         self._within = within
         self._keeps = keeps
         self._writes = tool.card.group in GROUPS
-        self._tells = keeps and tool.name != BASELINE  # which says by itself what the checks make
+        self._tells = keeps and tool.card.group == "command" and tool.name != BASELINE  # which says what checks make
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it, and make what it changed a commit. That is found again by its key, if we are killed in between."""
         if not self._writes:  # it may take long, and what it does is done elsewhere
             outcome = await super().run(bench)
-            async with self._turn:
+            async with _alone(self._turn, self._worktree):
                 return await self._kept(bench, outcome)
-        async with self._turn:
+        async with _alone(self._turn, self._worktree):
             before = await self._worktree.littered() if self._tells else ()
             outcome = await super().run(bench)
             if self.card.group == "edit" and outcome.state == "finished":
                 await self._worktree.claim(self._written(bench))
             kept = await self._kept(bench, outcome)
-            return await self._told(kept, before) if self._tells else kept
+            return await self._told(bench, kept, before) if self._tells else kept
 
     async def _kept(self, bench: Bench, outcome: Outcome) -> Outcome:
         if not self._keeps:
@@ -110,20 +128,44 @@ class Recording(WrappedTool):
         touched = self.targets(bench.step.work.instruction_content or {})
         return [posixpath.join(self._within, one.value) for one in touched if one.kind == "path" and one.writes]
 
-    async def _told(self, outcome: Outcome, before: Collection[str]) -> Outcome:
+    async def _told(self, bench: Bench, outcome: Outcome, before: Collection[str]) -> Outcome:
         """With what it has made where all is passed over: nobody can tell that from what checks make there."""
-        known = frozenset(before)
-        new = [one for one in await self._worktree.littered() if one not in known]
-        if not new:
-            return outcome
-        result = {**(outcome.result or {}), PASSED_OVER: new[:KEPT]}
-        return with_words(evolve(outcome, result=result), _passed_over(new))
+        after = dict.fromkeys(await self._worktree.littered())
+        known, said = frozenset(before), " ".join(map(str, (bench.step.work.instruction_content or {}).values()))
+        new = [one for one in after if one not in known]
+        moved = await self._worktree.moved(new) if new else {}
+        told = {
+            PASSED_OVER: new[:KEPT],
+            MOVED: dict(islice(moved.items(), KEPT)),
+            TAKEN: [one for one in before if one not in after and posixpath.basename(one) in said][:KEPT],
+        }
+        result = {**(outcome.result or {}), **{name: some for name, some in told.items() if some}}
+        return with_words(evolve(outcome, result=result), _passed_over(new) if new else "")
 
 
 def passed_over_in(steps: Iterable[Step]) -> tuple[str, ...]:
     """What was made where the checks make their files, and is not delivered."""
-    held = [(one.result or {}).get(PASSED_OVER) for one in steps]
-    return tuple(dict.fromkeys(str(name) for one in held if isinstance(one, list) for name in one))
+    found = dict[str, None]()
+    for result in (one.result or {} for one in steps):
+        for name in _names(result, TAKEN):
+            found.pop(name, None)
+        found |= dict.fromkeys(_names(result, PASSED_OVER))
+    return tuple(found)
+
+
+def moved_in(steps: Iterable[Step]) -> dict[str, str]:
+    """Files of the base that were put there, and not taken away on purpose: each with the name that it got."""
+    found = dict[str, str]()
+    for result in (one.result or {} for one in steps):
+        taken, held = frozenset(_names(result, TAKEN)), result.get(MOVED)
+        found = {old: new for old, new in found.items() if new not in taken}
+        found |= {str(old): str(new) for old, new in held.items()} if isinstance(held, Mapping) else {}
+    return found
+
+
+def _names(result: Data, key: str) -> Sequence[str]:
+    held = result.get(key)
+    return [str(one) for one in held] if isinstance(held, list) else []
 
 
 def with_words(outcome: Outcome, said: str) -> Outcome:

@@ -29,6 +29,7 @@ WHY: Final = {
     "too_large": "too large",
     "unreadable": "not readable",
     "repository": "another repository",
+    "submodule": "submodule, another repository",
     "other": "no file",
     "secret": "not in git, and by its name a secret",
 }

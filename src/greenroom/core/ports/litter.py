@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, Protocol
+
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Littered(Protocol):
@@ -30,8 +33,15 @@ class Littered(Protocol):
         """The files that lie there now and have no part in anything."""
         ...
 
+    async def moved(self, names: Iterable[str], before: Mapping[str, str] = NONE) -> Mapping[str, str]:
+        """Files of the base that are not there any more and lie among these now, which have no part in anything: each
+        with the name that it has there. It may have been changed a little. Of what was found `before`, that which is
+        still so, whether or not it lies there."""
+        ...
+
     async def claim(self, paths: Iterable[str]) -> None:
-        """Let these files be work, whatever is passed over."""
+        """Let these files be work, whatever is passed over. Once they are in a commit, a copy that is made anew has
+        them too."""
         ...
 
     async def pause(self) -> None:

@@ -47,12 +47,13 @@ class WorkspaceFault(WorldFault):
 class LeftOut:
     """Something that is in the tree and not in the snapshot or commit, which is never silent.
 
-    *other* is a pipe, a socket or a device, *repository* one in the tree that is not ours, *secret* one that git does
-    not know and that by its name is nobody else's business.
+    *other* is a pipe, a socket or a device, *repository* one in the tree that is not ours, *submodule* such a one that
+    is known here by its commit, or what lies in it, *secret* one that git does not know and that by its name is nobody
+    else's business.
     """
 
     path: str
-    why: Literal["too_large", "unreadable", "repository", "other", "secret"]
+    why: Literal["too_large", "unreadable", "repository", "submodule", "other", "secret"]
     size: int = 0
 
 
@@ -170,11 +171,12 @@ class Applied:
 @record
 class Committed:
     """A commit in the person's name. In `mixed` files there are changes of their own; those are still in no commit.
-    With `fresh` this very call has made it."""
+    With `fresh` this very call has made it. A `remark` is for the person: a hook that was stopped after it."""
 
     commit: str
     mixed: tuple[str, ...] = ()
     fresh: bool = False
+    remark: str = ""
 
 
 @record
@@ -189,11 +191,13 @@ class Branched:
 
 @record
 class Undone:
-    """The tree is what it was. `commit` is the one that was taken back, `revert` one that was made on top instead."""
+    """The tree is what it was. `commit` is the one that was taken back, `revert` one that was made on top instead, with
+    a `remark` for the person as of a commit."""
 
     paths: tuple[str, ...]
     commit: str = ""
     revert: str = ""
+    remark: str = ""
 
 
 @record

@@ -91,6 +91,17 @@ class WorktreeConformance(WorkspaceCase):
         await worktree.claim(("out/mine",))
         assert (await worktree.tree() != before, set(await worktree.littered())) == (True, {"made", "out/made"})
 
+    async def test_a_file_that_was_moved_to_where_all_is_passed_over_is_found_there(self, worktree: Worktree) -> None:
+        folder = Path(worktree.folder)
+        await worktree.pass_over(("out/",))
+        (folder / "out").mkdir()
+        (folder / "a.txt").rename(folder / "out" / "a.txt")
+        await worktree.commit(Mark(run="r1", key="k0"))
+        assert await worktree.moved(("out/a.txt", "out/none")) == {"a.txt": "out/a.txt"}
+        await worktree.claim(("out/a.txt",))
+        await worktree.commit(Mark(run="r1", key="k1"))
+        assert await worktree.moved(("out/a.txt",)) == {}
+
     @pytest.mark.parametrize("killed", [False, True])
     async def test_what_changes_during_a_pause_is_as_it_was_before(
         self, workspace: Workspace, worktree: Worktree, killed: bool

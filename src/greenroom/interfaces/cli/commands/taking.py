@@ -157,8 +157,11 @@ def _applied(door: Door, report: JobReport, done: Applied, made: Committed | Non
     mixed = made.mixed if made else ()
     if mixed and not again:
         door.progress.note(f"What you had not committed in {named(mixed)} still is not.")
+    remark = made.remark if made else ""
+    if remark:
+        door.progress.note(remark, style="yellow")
     door.progress.note(f"Take it back with: {command(door, 'undo', done.run)}")
-    told = {"paths": list(done.paths), "commit": commit, "mixed": list(mixed)}
+    told = {"paths": list(done.paths), "commit": commit, "mixed": list(mixed), "remark": remark}
     proven = {"verified": report.verified, "unproven": list(report.unproven)}
     return door.out.result("applied", Exit.DONE, team=done.run, **told, **proven, **more)
 
@@ -211,7 +214,11 @@ async def _undone(door: Door, found: Found, came: Outcome, applied: Applied, ord
     if not done.paths:  # somebody else was first, or half of it was there and was taken back by hand
         raise _not_applied(found, await came.workspace.applied(found.team))
     door.out.show(f"Undone: {named(done.paths)}.")
-    return door.out.result("undone", Exit.DONE, team=found.team, paths=list(done.paths), revert=done.revert)
+    if done.remark:
+        door.progress.note(done.remark, style="yellow")
+    return door.out.result(
+        "undone", Exit.DONE, team=found.team, paths=list(done.paths), revert=done.revert, remark=done.remark
+    )
 
 
 def _not_applied(found: Found, every: Sequence[Applied]) -> Refused:
