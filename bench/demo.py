@@ -1,4 +1,8 @@
-"""What the demo costs: its whole time, and what of it is neither a check nor a scripted reply."""
+"""What the demo costs: its whole time, and what of it is neither a check nor a scripted reply.
+
+A machine that is one of several on a real one waits while those have its processors, and the clock counts that. So it
+is said which part of the time was taken so, and what is left of the figure without it.
+"""
 
 import asyncio
 import json
@@ -8,24 +12,46 @@ import sys
 import tempfile
 from pathlib import Path
 
-GOALS = {"whole (s)": ("<=", 15.0), "outside model and checks (s)": ("<=", 5.0)}
+GOALS = {
+    "whole (s)": ("<=", 15.0),
+    "outside model and checks (s)": ("<=", 5.0),
+    "the same, without what was taken (s)": ("<=", 5.0),
+}
 
 
 async def run() -> dict[str, float]:
     """Once, without pauses: every command of the story is a new process."""
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
-        used = _used()
+        used, before = _used(), _processors()
         began = asyncio.get_running_loop().time()
         millis = await _played(Path(name) / "demo")
         around = asyncio.get_running_loop().time() - began - millis["whole"] / 1000
+        taken = _taken(before, _processors())
     return {
         "start of the demo itself (s)": around,
         "whole (s)": millis["whole"] / 1000,
         "in steps that run checks (s)": millis["checks"] / 1000,
         "scripted replies (s)": millis["waits"] / 1000,
         "outside model and checks (s)": millis["rest"] / 1000,
+        "taken by other machines (%)": taken * 100,
+        "the same, without what was taken (s)": millis["rest"] / 1000 * (1 - taken),
         "CPU of everything, checks too (s)": _used() - used,
     }
+
+
+def _processors() -> list[int]:
+    """What they have done since the machine began: Linux tells."""
+    try:
+        return [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    except OSError:
+        return [0] * 8
+
+
+def _taken(before: list[int], after: list[int]) -> float:
+    """The part of the time in which there was something to do and no processor to do it."""
+    user, nice, system, _, _, irq, softirq, steal = (b - a for a, b in zip(before, after, strict=True))
+    wanted = user + nice + system + irq + softirq + steal
+    return steal / wanted if wanted else 0.0
 
 
 def _used() -> float:
