@@ -31,6 +31,12 @@ MEASURED = {"test_chat", "test_hands", "test_job_story", "test_mcp", "test_team"
 running = Coverage.current()
 """What measures, if anything does."""
 
+FIRST = os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0"
+"""Whether this process is the one of several that measures what is run when a module is loaded."""
+
+if running is not None and not FIRST:
+    running.stop()
+
 os.environ.pop("COVERAGE_PROCESS_START", None)  # what it says is in the other variable now, which tests can take away
 
 
@@ -40,7 +46,7 @@ def pytest_collection(session: pytest.Session) -> None:
     if running is None:
         return
     hands_out = session.config.getoption("dist", "no") != "no" and not hasattr(session.config, "workerinput")
-    for module in () if hands_out else pkgutil.walk_packages(greenroom.__path__, "greenroom."):
+    for module in pkgutil.walk_packages(greenroom.__path__, "greenroom.") if FIRST and not hands_out else ():
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     running.stop()
