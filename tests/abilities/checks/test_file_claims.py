@@ -61,6 +61,7 @@ def test_a_file_that_is_not_there_is_seen_however_it_is_said(text: str, path: st
         "Updated `README.md` and `calc.py`.",
         "I updated README.md and calc.py.",
         "I updated README.md with more words and changed calc.py.",
+        "I updated README.md with an example and changed calc.py.",
         "I have also modified the file README.md.",
         "I changed calc.py and extended README.md.",
         "Added `triple`, updated `README.md`.",
@@ -95,6 +96,8 @@ def test_a_file_that_is_said_to_be_gone_and_is_there_is_seen_in_either_voice() -
     "text",
     [
         "Results are written to out.csv.",
+        "For example, docs/usage.md was added by somebody else.",
+        "Example: I created docs/usage.md.",
         "The table is written to `out/table.csv`, and I added a test for it.",
         "out/report.json was created by the command at run time.",
         "`out/report.json` was written and holds 3 rows.",

@@ -29,7 +29,7 @@ ANNOUNCING: Final = 400
 OPEN: Final = re.compile(
     r"\b(?:not|no|never|without|none|cannot|can't|couldn't|didn't|don't|doesn't|isn't|should|would|could|if|when|once|"
     r"until|before|unless|to verify|make sure|ensure|need|needs|todo|plan|planned|will|might|may|please|you can|try|"
-    r"instead of|rather than|example|e\.g)\b|n't\b|\?|？|"
+    r"instead of|rather than|(?:for|as an) example|example:|e\.g)(?!\w)|n't\b|\?|？|"
     r"(?:没有|未|不|如果|应该|需要|请|可以|将|会|计划|建议|例如|确保|以便|之前)",
     re.IGNORECASE,
 )
