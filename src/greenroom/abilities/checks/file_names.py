@@ -23,18 +23,7 @@ CODE_TOO: Final = (".js", ".ts", ".rs", ".vue", ".java", ".cs", ".rb", ".php", "
 """Suffixes that are also how things are called, as in Node.js: without a folder or a quote such a word is no file."""
 
 OF_PROGRAMS: Final = (
-    ".json",
-    ".toml",
-    ".yaml",
-    ".yml",
-    ".txt",
-    ".cfg",
-    ".ini",
-    ".html",
-    ".lock",
-    ".csv",
-    ".xml",
-    ".sql",
+    *(".json", ".toml", ".yaml", ".yml", ".txt", ".cfg", ".ini", ".html", ".lock", ".csv", ".xml", ".sql"),
 )
 """Suffixes of what programs write while they run: *out/a.json was created* may tell how that went."""
 

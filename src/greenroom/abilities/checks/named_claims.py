@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from greenroom.abilities.checks.file_claims import DONE, REMOVED
@@ -86,23 +86,21 @@ def named_tests(text: str) -> tuple[str, ...]:
 
 def clean_tools(text: str) -> tuple[str, ...]:
     """The programs of which this text says that they find nothing wrong, in small letters."""
-    every = (
-        name[1].lower()
-        for said in sentences(text)
-        for match in CLEAN.finditer(said)
-        if not is_open(said, match.start(), match.end())
-        for name in NAME.finditer(match[0])
-    )
-    return tuple(dict.fromkeys(every))
+    return _tools(CLEAN, text, lambda said, match: is_open(said, *match.span()))
 
 
 def run_tools(text: str) -> tuple[str, ...]:
-    """The programs of which this text says that they were run, in small letters."""
+    """The programs of which this text says that they were run, in small letters. That they find *no* problem does not
+    deny it, so only what stands before counts."""
+    return _tools(RAN, text, lambda said, match: is_open_before(said, match.start()))
+
+
+def _tools(claim: re.Pattern[str], text: str, left_open: Callable[[str, re.Match[str]], bool]) -> tuple[str, ...]:
     every = (
         name[1].lower()
         for said in sentences(text)
-        for match in RAN.finditer(said)
-        if not is_open_before(said, match.start())  # that they find no problem makes no difference
+        for match in claim.finditer(said)
+        if not left_open(said, match)
         for name in NAME.finditer(match[0])
     )
     return tuple(dict.fromkeys(every))
