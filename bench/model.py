@@ -45,7 +45,7 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, StepType, Terms, Work
 from greenroom.core.state.world import World
 from greenroom.core.sync.bus import Commit
-from greenroom.testing.fake_openai.process import run_in_process
+from tests.fake_openai.process import run_in_process
 
 GOALS: Final = {
     "one_agent_cpu_ms": ("<=", 2.0),

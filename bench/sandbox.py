@@ -8,17 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import wall_of
 from greenroom.adapters.sandbox.ground import Ground
+from greenroom.adapters.sandbox.programs import find_programs
 from greenroom.core.ports.commands import Command
 from greenroom.core.ports.sandbox import Limits, Tier
 
-TIERS: tuple[Tier, ...] = ("none", "landlocked", "walled")
+TIERS: tuple[Tier, ...] = ("none", "landlock", "bubblewrap")
+CACHE = user_cache_path("greenroom", appauthor=False)
 ROUNDS = 60
 LARGE = (2_000, 20_000)
 FEW = 10
-GOALS = {"walled over none, p50 (ms)": ("<=", 30.0), "walled over none, p95 (ms)": ("<=", 80.0)}
+GOALS = {"bubblewrap over none, p50 (ms)": ("<=", 30.0), "bubblewrap over none, p95 (ms)": ("<=", 80.0)}
 
 
 async def run() -> dict[str, float]:
@@ -26,8 +30,8 @@ async def run() -> dict[str, float]:
     with _open_folder() as folder:
         figures = _figures(await _run({tier: _commands(tier, folder / tier) for tier in TIERS}, ROUNDS))
         for folders in LARGE:
-            took = await _run({"walled": _commands("walled", folder / str(folders), folders)}, FEW)
-            figures[f"walled, {folders:,} folders, p50 (ms)"] = statistics.median(took["walled"])
+            took = await _run({"bubblewrap": _commands("bubblewrap", folder / str(folders), folders)}, FEW)
+            figures[f"bubblewrap, {folders:,} folders, p50 (ms)"] = statistics.median(took["bubblewrap"])
     return figures
 
 
@@ -54,7 +58,7 @@ def _commands(tier: Tier, folder: Path, folders: int = 0) -> PlainCommands:
     for number in range(folders):
         (root / f"{number % 100}" / f"{number}").mkdir(parents=True)
     ground = Ground(root=root, at=root, home=Path.home(), scratch=folder / "scratch")
-    return PlainCommands(root, wall=wall_of(tier, ground, Limits()))
+    return PlainCommands(root, wall=wall_of(tier, ground, Limits(), next(iter(find_programs(CACHE)), None)))
 
 
 async def _measured(commands: dict[Tier, PlainCommands], rounds: int) -> dict[Tier, list[float]]:
@@ -74,5 +78,7 @@ def _figures(took: dict[Tier, list[float]]) -> dict[str, float]:
         figures[f"{tier}, p50 (ms)"] = statistics.median(every)
         figures[f"{tier}, p95 (ms)"] = statistics.quantiles(every, n=20)[-1]
     for part in ("p50", "p95"):
-        figures[f"walled over none, {part} (ms)"] = figures[f"walled, {part} (ms)"] - figures[f"none, {part} (ms)"]
+        figures[f"bubblewrap over none, {part} (ms)"] = (
+            figures[f"bubblewrap, {part} (ms)"] - figures[f"none, {part} (ms)"]
+        )
     return figures

@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import TypeVar
 
-from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.ports.workspace import Applied, Mark
 
 T = TypeVar("T")

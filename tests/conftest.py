@@ -5,9 +5,13 @@ What is asked about commands, and how they end, is tested without walls. Those a
 """
 
 import os
+import signal
 
 import pytest
 
-pytest.register_assert_rewrite("greenroom.testing.conformance")
+pytest.register_assert_rewrite("greenroom.testing.conformance", "tests.conformance")
 os.environ["GREENROOM_SANDBOX"] = "off"
+# A job in the background ignores these two, and all that it starts inherits that: tests of Ctrl-C would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 pytest_plugins = ["tests.measuring"]

@@ -22,6 +22,7 @@ from greenroom.core.ports.log import Store
 from greenroom.core.rules.intents import AddTask, FireTimer, Intent, PauseTeam, SetValue
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import Driver
+from greenroom.core.state.team import Team
 from greenroom.testing.harness import LEAD
 
 STORES = ("memory", "sqlite")
@@ -76,6 +77,24 @@ async def test_a_team_that_is_started_twice_at_once_runs_once(store: str, tmp_pa
         one, other = await asyncio.gather(runtime.start(team), runtime.start(team))
         assert one is other
         await runtime.ask(team, task("after"))
+
+
+async def test_a_team_that_is_started_again_gets_no_second_kit() -> None:
+    made: list[Kit] = []
+
+    def make(_: Team) -> Kit:
+        made.append(Kit(abilities=Abilities([])))
+        return made[-1]
+
+    runtime = Runtime(MemoryLog(), kits={"k": make})
+    team = await runtime.create("idle", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+    for _ in range(2):
+        await runtime.start(team)
+    assert len(made) == 1, "it may open, and take away, what the first works with"
+    await runtime.stop(team)
+    await runtime.start(team)
+    assert len(made) == 2
+    await runtime.close()
 
 
 async def test_a_visit_that_fails_gives_the_team_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.organisation.founding import found
+from greenroom.app.organisation.founders import found
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.records import evolve
 from tests.app.organisation.office import founders

@@ -24,7 +24,7 @@ from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
-from greenroom.testing.fake_openai.answers import Answer, Call
+from tests.fake_openai.answers import Answer, Call
 
 ANN, BOB, T1 = AgentId("ann"), AgentId("bob"), TaskId("t1")
 QUESTIONS = 8

@@ -16,7 +16,7 @@ from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
-from greenroom.testing.conformance.running import TOKEN, daemon, with_daemon
+from tests.conformance.running import TOKEN, daemon, with_daemon
 
 ANN, T1 = AgentId("ann"), TaskId("t1")
 

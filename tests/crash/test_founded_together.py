@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.organisation.finding import organisations
+from greenroom.app.organisation.founders import organisations
 from greenroom.app.runtime import Runtime
 from tests.crash.arrivals import together
 

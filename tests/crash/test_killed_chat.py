@@ -13,9 +13,9 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.step import Step
-from greenroom.testing.fake_openai.server import FakeOpenAI
 from tests.crash.chat import ANN, QUESTIONS, chat_life, script
 from tests.crash.lives import fork_server
+from tests.fake_openai.server import FakeOpenAI
 
 LONGEST = 1.0
 

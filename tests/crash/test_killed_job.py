@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-import shutil
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.crash.job import Story
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 HUNDRED = 100
 

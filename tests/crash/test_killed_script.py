@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.conformance.running import marked, until_gone, until_there
+from tests.conformance.running import marked, until_gone, until_there
 from tests.crash.lives import fork_server
 from tests.crash.script import next_life, script_life
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from greenroom.testing.fake_openai.answers import Answer, Call
-from greenroom.testing.fake_openai.faults.shape import HELLO
-from greenroom.testing.fake_openai.scripts import Script
-from greenroom.testing.fake_openai.server import FakeOpenAI
 from tests.e2e.organised import SKILL, TEA, Company
+from tests.fake_openai.answers import Answer, Call
+from tests.fake_openai.faults.shape import HELLO
+from tests.fake_openai.scripts import Script
+from tests.fake_openai.server import FakeOpenAI
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "population": {"city": "Paris"},

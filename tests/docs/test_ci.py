@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,11 +11,11 @@ from typing import cast
 import pytest
 import yaml
 
-from greenroom.testing.fake_openai import Answer
 from tests.docs.test_howto import ROOT, blocks
 from tests.e2e.provider import KEY, provider, reached
 from tests.e2e.terminal import PATIENCE, environment
-from tests.e2e.workshop import Workshop, git, turns
+from tests.e2e.workshop import Workshop, done, git, turns
+from tests.tiers import has_bubblewrap
 
 PAGE = ROOT / "docs" / "howto-ci.md"
 EXITS = re.compile(r"^\| (\d+)", re.MULTILINE)
@@ -52,7 +51,7 @@ def test_each_job_has_the_least_rights_and_no_agent_runs_beside_a_token_that_wri
             assert "${{" not in step.get("run", ""), "a stranger's words would be a part of the script"
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 def test_its_lines_make_a_branch_of_a_verified_change_and_push_it(tmp_path: Path) -> None:
     shop, out, origin = Workshop(tmp_path), tmp_path / "out", tmp_path / "origin"
     out.mkdir()
@@ -60,32 +59,32 @@ def test_its_lines_make_a_branch_of_a_verified_change_and_push_it(tmp_path: Path
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", str(origin), str(clone))
     own = {"OUT": str(out), "BRANCH": "greenroom/7-1", "REQUEST": "--in-place: paint it.\n\n$(touch x)"}
-    with provider([turns("good, red"), Answer(text="It is red.")]) as fake:
-        done = script(shop, shop.repo, lines("change", "Do it"), **own, **reached(fake, KEY))
+    with provider([turns("good, red"), done("It is red.")]) as fake:
+        ended = script(shop, shop.repo, lines("change", "Do it"), **own, **reached(fake, KEY))
         assert "--in-place: paint it." in str(fake.requests[0].body["messages"])
-    assert done.returncode == 0, done.stderr
+    assert ended.returncode == 0, ended.stderr
     assert '"verified":true' in (out / "result.json").read_text()
     assert shop.reads() == "good\n"
-    done = script(shop, clone, lines("propose", "Push"), **own)
-    assert done.returncode == 0, done.stderr
+    ended = script(shop, clone, lines("propose", "Push"), **own)
+    assert ended.returncode == 0, ended.stderr
     assert git(origin, "show", "greenroom/7-1:app.txt") == "good, red\n"
     assert (out / "body.md").read_text().startswith("It is red.\n\n1 file changed, +1 −1\n")
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 def test_after_a_change_that_is_not_verified_there_is_nothing_to_push(tmp_path: Path) -> None:
     shop, out = Workshop(tmp_path), tmp_path / "out"
     out.mkdir()
     own = {"OUT": str(out), "BRANCH": "greenroom/7-1", "REQUEST": "Paint it."}
-    with provider([turns("bad"), *(Answer(text="I could not."),) * 3]) as fake:
-        done = script(shop, shop.repo, lines("change", "Do it"), **own, **reached(fake, KEY))
-    assert done.returncode == 1
+    with provider([turns("bad"), *(done("I could not."),) * 3]) as fake:
+        ended = script(shop, shop.repo, lines("change", "Do it"), **own, **reached(fake, KEY))
+    assert ended.returncode == 1
     assert not (out / "change.bundle").exists()
     assert git(shop.repo, "branch", "--list", "greenroom/*") == ""
 
 
 def test_the_page_names_every_exit_code_that_a_run_can_have() -> None:
-    assert EXITS.findall(PAGE.read_text("utf-8")) == ["0", "1", "2", "3", "4", "5", "6", "130"]
+    assert EXITS.findall(PAGE.read_text("utf-8")) == ["0", "1", "2", "3", "4", "5", "6", "7", "130"]
 
 
 def script(shop: Workshop, folder: Path, text: str, **own: str) -> subprocess.CompletedProcess[str]:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from greenroom.testing.fake_openai import Answer, Call
 from tests.e2e.provider import PRICED, Beside, provider, reached, settings
 from tests.e2e.terminal import PATIENCE, Ended, greenroom
 from tests.e2e.typing import Typing
+from tests.fake_openai import Answer, Call
 
 EXPORT = "import csv\n\n\ndef export(rows, out):\n    csv.writer(out).writerows(rows)\n"
 TESTS = """import io
@@ -101,6 +101,11 @@ def call(name: str, number: int, *, says: str = "", **given: object) -> Answer:
     return Answer(text=says, calls=(Call(name=name, arguments=given, id=f"c{number}"),))
 
 
+def done(summary: str, number: int = 99) -> Answer:
+    """A reply that ends the work."""
+    return call("finish", number, status="done", summary=summary)
+
+
 def honest() -> Sequence[Answer]:
     """Forgets a letter, is told, and mends it."""
     edit = {"search": "json.dump(row,", "replace": "json.dump(rows,"}
@@ -109,9 +114,9 @@ def honest() -> Sequence[Answer]:
         call("propose_plan", 2, steps=["Add as_json", "Test it"], files=["export.py", "test_json.py"]),
         call("rewrite", 3, file="export.py", content=WRONG),
         call("rewrite", 4, file="test_json.py", content=TEST),
-        Answer(text="It is done."),
+        done("It is done.", 98),
         call("patch", 5, says="A letter is missing.", file="export.py", edits=[edit]),
-        Answer(text="`export.py` writes JSON now; `test_json.py` shows it."),
+        done("`export.py` writes JSON now; `test_json.py` shows it."),
     )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.abilities.skills.planned.twelve import TWELVE
-from greenroom.testing.fake_openai import Answer
 from tests.e2e.terminal import Ended, greenroom
+from tests.fake_openai import Answer
 
 TAGS = {one.name: one.tag for one in TWELVE}
 WHO = re.compile(r"^- agent_id\s*[:：]\s*(\S+)", re.MULTILINE)

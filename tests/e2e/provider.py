@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from greenroom.testing.fake_openai import FakeOpenAI
-from greenroom.testing.fake_openai.scripts import Script
 from tests.e2e.terminal import PATIENCE
+from tests.fake_openai import FakeOpenAI
+from tests.fake_openai.scripts import Script
 
 KEY = "sk-test-0123456789abcdef"
 

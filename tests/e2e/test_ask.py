@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, FakeOpenAI, fault
 from tests.e2e.provider import KEY, PRICED, QUICK, provider, reached, settings
 from tests.e2e.terminal import NOBODY, Running, greenroom
 from tests.e2e.test_terminal import on_a_terminal
+from tests.fake_openai import Answer, FakeOpenAI, fault
 
 BLUE = "Because [bold]light[/bold] scatters.\n\tBlue most of all."
 USED = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}

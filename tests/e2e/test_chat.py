@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, FakeOpenAI, fault
-from greenroom.testing.fake_openai.scripts import Reply
 from tests.e2e.provider import PRICED, QUICK, provider, reached, settings
 from tests.e2e.terminal import greenroom
 from tests.e2e.typing import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, UP, Typing
+from tests.fake_openai import Answer, FakeOpenAI, fault
+from tests.fake_openai.scripts import Reply
 
 USED = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 SLOW = Answer(text="one two three four five six seven eight nine ten " * 30, pace=0.1)

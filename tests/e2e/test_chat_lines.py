@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, fault
 from tests.e2e.provider import KEY, PRICED, provider, reached, settings
 from tests.e2e.terminal import Running, greenroom
 from tests.e2e.test_chat import SLOW, echo, said
+from tests.fake_openai import Answer, fault
 
 
 def test_each_line_of_a_pipe_is_a_turn(tmp_path: Path) -> None:

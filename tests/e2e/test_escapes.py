@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.app.trust.yes import agree
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import greenroom
 from tests.e2e.test_hands import CODER, acts
 from tests.e2e.typing import CTRL_D, ENTER, Typing
+from tests.fake_openai import Answer
 
 ESCAPES: Mapping[str, str] = {
     "a colour that nobody here uses": "\x1b[38;2;7;7;7m",

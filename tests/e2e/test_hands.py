@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, Call, FakeOpenAI
-from greenroom.testing.fake_openai.scripts import Reply
 from tests.app.trust.yes import agree
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import greenroom
 from tests.e2e.typing import CTRL_D, ENTER, Typing
+from tests.fake_openai import Answer, Call, FakeOpenAI
+from tests.fake_openai.scripts import Reply
 
 CODER = """---
 description: Changes code.
@@ -73,14 +73,14 @@ def test_always_holds_in_the_next_run_and_only_for_what_was_agreed_to(tmp_path: 
         run.until("[a] always")
         run.press(f"a{ENTER}")
         run.until("Done.")
-        assert run.ends() == 1, "it is done, and nobody has judged it"
+        assert run.ends() == 7, "it is done, and nobody has judged it"
     assert "allow line python3 make.py" in greenroom(tmp_path, "permissions", "list", cwd=str(project)).out
     (project / "made.txt").unlink()
     with provider(acts(SCRIPT)) as fake:
         ended = greenroom(
             tmp_path, "run", "Make it.", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)
         )
-    assert (ended.code, ended.out) == (1, "Done.\n")
+    assert (ended.code, ended.out) == (7, "Done.\n")
     other = ("execute_script", {"script": "python3 make.py now"})
     with provider(acts(other)) as fake:
         ended = greenroom(
@@ -98,8 +98,8 @@ def test_without_a_terminal_a_run_is_parked_and_answered_later(tmp_path: Path, p
         assert not (project / "made.txt").exists()
         assert greenroom(tmp_path, "answer", "last", "yes").code == 0
         ended = greenroom(tmp_path, "resume", "last", cwd=str(tmp_path), **reached(fake))
-    assert (ended.code, ended.out) == (1, "Done.\n")
-    assert "NOT verified: it worked in your files themselves." in ended.err, "also who takes it up again hears that"
+    assert (ended.code, ended.out) == (7, "Done.\n")
+    assert "It worked in your own files (--in-place)" in ended.err, "also who takes it up again hears that"
     assert (project / "made.txt").exists(), "it works where it was begun, not where it is taken up again"
 
 
@@ -188,7 +188,7 @@ def test_what_waits_is_listed_and_answered_later_by_a_person_or_a_program(tmp_pa
         assert greenroom(tmp_path, "answer", "last", "no", "--reason", "It is late.").code == 0
         assert "Nothing waits for you." in greenroom(tmp_path, "approvals", "list").err
         ended = greenroom(tmp_path, "resume", "last", **reached(fake))
-    assert (ended.code, ended.out) == (1, "Done.\n")
+    assert (ended.code, ended.out) == (7, "Done.\n")
     assert not (project / "made.txt").exists()
 
 
@@ -202,7 +202,7 @@ def test_a_parked_run_asks_again_where_it_is_taken_up(tmp_path: Path, project: P
             resumed.until("wants to run a command")
             resumed.press(f"y{ENTER}")
             resumed.until("Done.")
-            assert resumed.ends() == 1
+            assert resumed.ends() == 7
     assert (project / "made.txt").exists()
 
 
@@ -211,6 +211,7 @@ def test_what_a_command_prints_is_seen_as_it_comes_and_what_one_wants_to_know_is
 ) -> None:
     here = str(project)
     assert greenroom(tmp_path, "permissions", "add", "notify command echo", cwd=here).code == 0
+    assert greenroom(tmp_path, "permissions", "add", "notify line echo one; echo two", cwd=here).code == 0
     with provider(acts(("execute_script", {"script": "echo one; echo two"}))) as fake:
         ended = greenroom(
             tmp_path,
@@ -239,7 +240,7 @@ def test_where_nobody_is_there_what_needs_a_yes_is_not_done_and_the_agent_goes_o
         ended = greenroom(
             tmp_path, "run", "x", "--agent", "coder", "--in-place", "--non-interactive", cwd=here, **reached(fake)
         )
-        assert (ended.code, ended.out) == (1, "Done.\n")
+        assert (ended.code, ended.out) == (7, "Done.\n")
         said = str(fake.requests[-1].body)
     assert "nobody is there to agree to it" in said
     assert "Decide yourself" in said
@@ -247,7 +248,7 @@ def test_where_nobody_is_there_what_needs_a_yes_is_not_done_and_the_agent_goes_o
     with provider(acts(SCRIPT)) as fake:
         assert greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=here, **reached(fake)).code == 6
         ended = greenroom(tmp_path, "resume", "last", "--non-interactive", cwd=here, **reached(fake))
-    assert (ended.code, ended.out) == (1, "Done.\n")
+    assert (ended.code, ended.out) == (7, "Done.\n")
 
 
 @pytest.mark.req("AG-165")
@@ -263,7 +264,7 @@ def test_a_project_says_what_nobody_may_do_there(tmp_path: Path, project: Path) 
     (project / ".greenroom" / "permissions").write_text("deny command python3 make.py\nallow command echo\n")
     with provider(acts(SCRIPT)) as fake:
         ended = greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake))
-        assert (ended.code, ended.out) == (1, "Done.\n")
+        assert (ended.code, ended.out) == (7, "Done.\n")
         assert "deny command python3 make.py" in str(fake.requests[-1].body)
     (project / ".greenroom" / "permissions").write_text("whatever\n")
     with provider(acts(SCRIPT)) as fake:
@@ -281,7 +282,7 @@ def test_what_was_typed_before_a_question_is_no_answer_to_it(tmp_path: Path, pro
         run.until("[n] no:")
         run.press(f"n{ENTER}")
         run.until("Done.")
-        assert run.ends() == 1, "it says so, and was not allowed to"
+        assert run.ends() == 7, "it says so, and was not allowed to"
     assert not (project / "made.txt").exists()
 
 

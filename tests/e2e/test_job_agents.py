@@ -1,16 +1,16 @@
 """Agents by name: who can change files works in a copy of them and is judged; who cannot only answers."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, Call
-from greenroom.testing.fake_openai.scripts import Reply
 from tests.e2e.provider import provider, reached
 from tests.e2e.workshop import SETTINGS, Workshop, call, git, turns
+from tests.fake_openai import Answer, Call
+from tests.fake_openai.scripts import Reply
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 AGENT = "---\ndescription: Works.\n{keys}\n---\nDo what you are asked.\n"
 TOOL = '''
@@ -55,33 +55,29 @@ def test_an_agent_that_writes_works_in_a_copy_is_judged_and_its_work_is_taken_ov
 
 
 @pytest.mark.prove
-def test_its_lies_are_told_to_it_and_end_with_a_failure(tmp_path: Path) -> None:
+def test_a_check_that_newly_fails_is_told_to_it_and_ends_with_a_failure(tmp_path: Path) -> None:
     shop = staffed(tmp_path, painter="groups: [read, edit]")
     replies: list[Reply] = [turns("bad"), *(Answer(text="Done, all checks pass."),) * 3]
     with provider(replies) as fake:
         told = shop.types("run", "Paint it.", "--agent", "painter", **reached(fake))
         heard = str(fake.requests[-1].body["messages"])
     assert told.code == 1
-    assert "'quick' fails" in told.err
-    assert "Not proven:" in heard, "it was told what is missing, and asked to mend it"
+    assert "failed: quick: 1 newly failing" in told.err
+    assert "Failed:" in heard, "it was told what fails, and asked to mend it"
 
 
-def test_the_summary_that_ends_its_work_is_judged_like_the_rest(tmp_path: Path) -> None:
+def test_the_summary_that_ends_its_work_is_what_a_person_reads(tmp_path: Path) -> None:
     shop = staffed(tmp_path, painter="groups: [read, edit]\nneed_summary: true")
-    replies: list[Reply] = [
-        turns("good, red"),
-        *(Answer(text="It is red."), Answer(text="I created `b_missing.py`.")) * 3,
-    ]
+    replies: list[Reply] = [turns("good, red"), Answer(text="It is red."), Answer(text="In short: red.")]
     told = shop.runs(replies, "Paint it.", "--agent", "painter", "--output-format", "json")
-    assert (told.code, told.json["status"], told.json["verified"]) == (1, "failed", False)
-    assert "It speaks of 'b_missing.py' as done, and there is no such file." in str(told.json["verdict"])
+    assert (told.code, told.json["verified"], told.json["answer"]) == (0, True, "In short: red.")
 
 
 @pytest.mark.prove
 def test_in_place_it_changes_the_files_themselves(tmp_path: Path) -> None:
     shop = staffed(tmp_path, painter="groups: [read, edit]")
     told = shop.runs([turns("bad"), Answer(text="Done.")], "Paint it.", "--agent", "painter", "--in-place")
-    assert (told.code, told.out, shop.reads()) == (1, "Done.\n", "bad\n")
+    assert (told.code, told.out, shop.reads()) == (7, "Done.\n", "bad\n")
     assert "no job" in shop.types("diff", "last").err
 
 
@@ -143,7 +139,7 @@ def test_tools_that_know_no_copy_act_where_they_always_do_and_that_is_said(tmp_p
     own.write_text(TOOL.format(file=str(stamped)))
     assert shop.types("permissions", "add", "allow tool stamp").code == 0
     replies = [call("stamp", 1, text="x"), Answer(text="Done.")]
-    told = shop.runs(replies, "Stamp it.", "--agent", "clerk")
+    told = shop.runs(replies, "Stamp it.", "--agent", "clerk", "--question")
     assert told.code == 0, told.err
     assert "Not in the copy, but where they always act: stamp." in told.err
     assert stamped.read_text() == "x"

@@ -1,30 +1,27 @@
 """Taking over what a person's hooks would run, and what nobody has proven: it is said before it is done."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
-from tests.e2e.typing import ENTER, Typing
-from tests.e2e.workshop import PERSON, Workshop, call, git, turns
-from tests.sampling import first
+from tests.e2e.workshop import Workshop, call, done, git, turns
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 ALONE = ("--non-interactive", "--output-format", "json")
-LINT = "scripts/lint.sh"
-EVIL = {"search": "true", "replace": "touch .git/ran"}
+LINT = "lefthook.yml"
+EVIL = {"search": "true", "replace": "other"}
 PLAN = call("propose_plan", 9, steps=["Do it"], files=["app.txt", LINT])
-GOOD = (PLAN, turns("good, red"), Answer(text="It is red."))
-MEDDLES = (PLAN, turns("good, red"), call("patch", 2, file=LINT, edits=[EVIL]), Answer(text="It is red."))
-FAILS = (PLAN, turns("bad"), *[Answer(text="It is done.")] * 4)
+GOOD = (PLAN, turns("good, red"), done("It is red."))
+MEDDLES = (PLAN, turns("good, red"), call("patch", 2, file=LINT, edits=[EVIL]), done("It is red."))
+FAILS = (PLAN, turns("bad"), *[done("It is done.")] * 4)
 
 
 @pytest.fixture(name="shop")
 def _shop(tmp_path: Path) -> Workshop:
     shop = Workshop(tmp_path, **{LINT: "true\n"})
-    hooked(shop, f"sh {LINT}")
+    hooked(shop, "touch .git/ran")
     return shop
 
 
@@ -44,33 +41,16 @@ def head(shop: Workshop) -> str:
 
 
 @pytest.mark.req("G-2")
-def test_work_that_changes_what_hooks_run_is_not_committed_unasked(shop: Workshop) -> None:
-    ended = shop.runs([*MEDDLES], "Paint it.", *ALONE, "--apply")
-    taken = ended.json["taken"]
-    assert isinstance(taken, dict)
-    assert (ended.code, taken["status"], shop.reads(), ran(shop)) == (1, "not_taken", "good\n", False)
-    assert f"changes what your hooks run: {LINT}" in str(taken["why"])
-    said = shop.types("apply", "last")
-    assert (said.code, shop.reads(), head(shop)) == (2, "good\n", "first")
-    assert LINT in said.err
-    assert "--no-hooks" in said.err
-    without = shop.types("apply", "last", "--no-hooks")
+def test_work_that_sets_up_hooks_is_committed_without_any_unless_a_person_says_so(shop: Workshop) -> None:
+    ended = shop.runs([*MEDDLES], "Paint it.", *ALONE)
+    assert ended.code == 0, ended.err
+    without = shop.types("apply", "last")
     assert (without.code, shop.reads(), head(shop), ran(shop)) == (0, "good, red\n", "Paint it.", False)
+    assert f"sets up hooks ({LINT}), so it is committed without running any" in without.err
     assert f"From your next commit on your hooks run what the work made of {LINT}." in without.err
     assert shop.types("undo", "last").code == 0
     assert shop.types("apply", "last", "--hooks").code == 0
     assert ran(shop)
-
-
-@pytest.mark.parametrize(("key", "commits", "runs"), first(("y", True, True), ("n", True, False), ("", False, False)))
-def test_at_a_terminal_a_person_is_asked_about_it(shop: Workshop, key: str, commits: bool, runs: bool) -> None:
-    assert shop.runs([*MEDDLES], "Paint it.", *ALONE).code == 0
-    with Typing(shop.home, "apply", "last", cwd=str(shop.repo), GREENROOM_SANDBOX="auto", **PERSON) as typing:
-        typing.until("change nothing")
-        assert LINT in typing.seen
-        typing.press(key, ENTER)
-        assert typing.ends() == (0 if commits else 2)
-    assert (head(shop) == "Paint it.", ran(shop)) == (commits, runs)
 
 
 def test_hooks_do_not_get_the_keys_of_models(shop: Workshop) -> None:
@@ -97,11 +77,11 @@ def test_what_is_not_proven_is_said_before_it_is_a_commit_and_never_applied_at_o
     )
     applied = shop.types("apply", "last")
     assert (applied.code, shop.reads(), head(shop)) == (0, "bad\n", "Paint it.")
-    (line,) = (one for one in applied.err.splitlines() if one.startswith("NOT verified: "))
+    (line,) = (one for one in applied.err.splitlines() if one.startswith("failed: "))
     assert "quick" in line
     assert shop.types("undo", "last").code == 0
     branched = shop.types("branch", "last", "other")
-    assert (branched.code, "NOT verified: " in branched.err) == (0, True)
+    assert (branched.code, "failed: " in branched.err) == (0, True)
 
 
 @pytest.mark.prove

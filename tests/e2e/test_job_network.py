@@ -1,18 +1,18 @@
 """A job whose command wants the network: what a person reads at 80 columns, what a no means, and what nobody means."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.e2e.internet import Internet
-from tests.e2e.jobs import ASKED, Desk, Turns, call, founded
+from tests.e2e.jobs import ASKED, Desk, Turns, call, done, founded
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.typing import ENTER
+from tests.fake_openai import Answer
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 
 @pytest.fixture(name="desk")
@@ -26,17 +26,17 @@ def wants(there: Internet, number: int, script: str = "") -> Answer:
 
 def test_a_no_at_a_narrow_terminal_opens_nothing_and_always_is_kept_for_that_host(desk: Desk) -> None:
     there = Internet()
-    turns = Turns((wants(there, 1), wants(there, 2), Answer(text="Done.")))
+    turns = Turns((wants(there, 1), wants(there, 2), done("Done.")))
     with there, provider(turns) as fake, desk.sits(fake, "run", ASKED, columns="80", also=there.settings) as screen:
-        screen.until("or type a command line of yours: ")
+        screen.until("or type a command line: ")
         screen.press(f"y{ENTER}")
         asked = screen.until("[n] no: ")
         words = " ".join(asked[asked.index("coder wants the network") :].split())
         assert words.startswith(
-            f"coder wants the network for a command. It would run `{there.command}` and reach `{there.host}`, which "
-            "no rule allows. This conversation has read what others may have written (what `baseline` printed), "
-            f"which is private too; this would go to `{there.host}`. It says why: | To see a row. [y] once"
+            f"coder wants the network for a command. It would reach `{there.host}`, which no rule allows. "
+            f"| {there.command}"
         )
+        assert f"this would go to `{there.host}`. It says why: | To see a row. [y] once" in words
         assert "  | To see a row.\r\n" in asked or "  | To see a row.\n" in asked
         assert not re.search("execute_script|command:|host:", words)
         screen.press(f"n not today{ENTER}")
@@ -49,12 +49,11 @@ def test_a_no_at_a_narrow_terminal_opens_nothing_and_always_is_kept_for_that_hos
     assert there.asked == ["/schema.json"]
     kept = desk.types("permissions", "list").out
     assert f"allow host {there.host}" in kept
-    assert f"allow line {there.command}" in kept
 
 
 def test_where_nobody_is_asked_it_is_not_done_and_the_agent_is_told(desk: Desk) -> None:
     there = Internet()
-    turns = Turns((wants(there, 1, "python3 get.py"), Answer(text="I could not.")))
+    turns = Turns((wants(there, 1, "python3 get.py"), done("I could not.")))
     settings(desk.home, there.settings)
     with there, provider(turns) as fake:
         desk.types("run", ASKED, "--non-interactive", **reached(fake))

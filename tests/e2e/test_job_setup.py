@@ -1,19 +1,18 @@
 """What a copy needs of a project: packages that are lent to it, and a command that prepares it."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
-from tests.e2e.workshop import Workshop, call, turns
+from tests.e2e.workshop import Workshop, call, done, turns
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 IGNORED = ".venv/\nnode_modules/\n.deps/\n"
 VENV = "python3 -m venv --without-pip .venv"
-DONE = (turns("good, red"), Answer(text="It is red."))
+DONE = (turns("good, red"), done("It is red."))
 ALONE = ("Paint it.", "--non-interactive", "--output-format", "json")
 
 
@@ -65,7 +64,7 @@ def test_a_line_of_the_project_is_run_behind_walls_only_and_one_of_the_person_al
     assert bare.json["changes"] == [{"path": "app.txt", "kind": "changed", "added": 1, "removed": 1}]
     told = shop.types("events", "last", "--output-format", "stream-json").out
     assert "was not run" in told
-    assert "there are no walls around commands here" in told
+    assert "this machine has no sandbox" in told
 
 
 @pytest.mark.prove

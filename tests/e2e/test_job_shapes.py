@@ -1,17 +1,17 @@
 """Repositories of every shape: a job is done in each, taken over and taken back, and each byte and bit is as before."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
-from tests.e2e.jobs import Desk, call, committed, exactly, git
+from tests.e2e.jobs import Desk, call, committed, done, exactly, git
+from tests.fake_openai import Answer
 from tests.sampling import sampled
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 CHECK = "test:\n\tgrep -q one a.txt\n\ttest -e run.sh\n"
 SCRIPT = "rm gone.txt; chmod +x run.sh; mkdir -p 'new folder'; printf 'x\\r\\n' > 'new folder/名字.txt'"
@@ -180,7 +180,7 @@ def work(folder: str) -> tuple[Answer, ...]:
         call("propose_plan", 1, steps=["Do it"], files=[a]),
         call("patch", 2, file=a, edits=[{"search": "one\n", "replace": "one\ntwo\n"}]),
         call("execute_script", 3, script=f"cd {folder}; {SCRIPT}"),
-        Answer(text="Done."),
+        done("Done."),
     )
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment
-from tests.e2e.workshop import PERSON, Workshop, call, git, turns
+from tests.e2e.workshop import PERSON, Workshop, call, done, git, turns
 from tests.sampling import first
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 ALONE = ("--non-interactive", "--output-format", "json")
 PLAN = call("propose_plan", 9, steps=["Do it"], files=["app.txt"])
-GOOD = (PLAN, turns("good, red"), Answer(text="It is red."))
+GOOD = (PLAN, turns("good, red"), done("It is red."))
 HOLDS = "#!/bin/sh\ntouch .git/begun\nwhile [ ! -e .git/go ]; do sleep 0.05; done\nexit {code}\n"
 
 
@@ -69,7 +69,7 @@ def test_who_stops_an_apply_hears_how_the_files_stand(
 def test_a_patch_in_a_pipe_is_whole_and_byte_for_byte(shop: Workshop) -> None:
     line = "printf 'caf\\351\\r\\n' >latin.txt; head -c 300 /dev/urandom >blob; yes 0123456789 | head -c 5000000 >long"
     makes = call("execute_script", 2, script=line)
-    assert shop.runs([PLAN, makes, turns("good, red"), Answer(text="It is red.")], "Paint it.", *ALONE).code == 0
+    assert shop.runs([PLAN, makes, turns("good, red"), done("It is red.")], "Paint it.", *ALONE).code == 0
     with command(shop, "diff", "last") as diffing:
         patch, err = diffing.communicate(timeout=PATIENCE)
     assert (diffing.returncode, err) == (0, b"")

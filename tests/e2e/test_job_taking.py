@@ -1,20 +1,20 @@
 """Taking over what came of a job where something stands against it: what is said is so, and nothing is half done."""
 
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.e2e.terminal import Ended
-from tests.e2e.workshop import Workshop, call, git, turns
+from tests.e2e.workshop import Workshop, call, done, git, turns
+from tests.fake_openai import Answer
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 PLAN = call("propose_plan", 9, steps=["Do it"], files=["app.txt"])
-GOOD = (PLAN, turns("good, red"), Answer(text="It is red."))
+GOOD = (PLAN, turns("good, red"), done("It is red."))
 ALONE = ("--non-interactive", "--output-format", "json")
 LONG = "good\n" + "".join(f"line {number}\n" for number in range(20))
 NAMELESS = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"), "")
@@ -32,21 +32,26 @@ def taken(ended: Ended) -> dict[str, object]:
 
 
 @pytest.mark.prove
-def test_what_they_have_not_committed_in_a_file_is_not_in_the_commit(tmp_path: Path) -> None:
+def test_a_file_in_which_they_have_not_committed_something_is_in_the_way(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, **{"app.txt": LONG})
     shop.puts("app.txt", LONG.replace("line 15", "unfinished"))
     before = git(shop.repo, "status", "--porcelain=v2"), shop.reads()
     assert shop.runs([*GOOD], f"Paint it. {'At length. ' * 9000}", *ALONE).code == 0
-    applied = shop.types("apply", "last")
-    assert applied.code == 0, applied.err
+    refused = shop.types("apply", "last", "--output-format", "json")
+    assert (refused.code, refused.json["status"]) == (1, "clash")
+    assert refused.json["clashes"] == [{"path": "app.txt", "why": "you have changed it and not committed that"}]
+    assert (git(shop.repo, "status", "--porcelain=v2"), shop.reads()) == before
+    assert "greenroom branch " in shop.types("apply", "last").err
+    assert shop.types("branch", "last", "work").code == 0
+    assert git(shop.repo, "show", "work:app.txt") == LONG.replace("good", "good, red")
+    git(shop.repo, "commit", "--quiet", "--all", "--message=mine")
+    assert shop.types("apply", "last").code == 0
     message = git(shop.repo, "log", "-1", "--format=%B")
     assert (len(message) < 5000, "(Cut: these are 4,000 of 99,0" in message) == (True, True), message
     assert "All of it: greenroom show " in message
-    assert "What you had not committed in app.txt still is not." in applied.err
-    assert git(shop.repo, "show", "HEAD:app.txt") == LONG.replace("good", "good, red")
     assert shop.reads() == LONG.replace("good", "good, red").replace("line 15", "unfinished")
     assert shop.types("undo", "last").code == 0
-    assert (git(shop.repo, "status", "--porcelain=v2"), shop.reads()) == before
+    assert (git(shop.repo, "status", "--porcelain=v2"), shop.reads()) == ("", before[1])
 
 
 @pytest.mark.prove
@@ -71,7 +76,7 @@ def test_files_that_a_hook_lets_nobody_commit_are_applied_and_that_is_what_is_sa
     mine, out = shop.types("blame", "app.txt:2"), shop.types("blame", "../app.txt:1")
     assert "Line 2 of 'app.txt' is in no commit yet, and no job wrote it" in mine.err
     assert (mine.code, out.code, "'../app.txt' is not in " in out.err) == (2, 2, True)
-    assert "app.txt: it was edited since, first in line 2" in shop.types("undo", "last").err
+    assert "app.txt: it was edited since" in shop.types("undo", "last").err
     shop.puts("app.txt", "good, red\n")
     assert shop.types("undo", "last").code == 0
     assert shop.reads() == "good\n"
@@ -98,7 +103,9 @@ def test_a_commit_that_a_hook_takes_away_is_not_applied_and_what_is_undone_elsew
     hook.write_text("#!/bin/sh\ngit reset --quiet --hard HEAD^\n")
     hook.chmod(0o755)
     said = shop.types("apply", "last")
-    assert (said.code, "Nothing is applied. The commit " in said.err, shop.reads()) == (3, True, "good\n"), said.err
+    assert (said.code, "Nothing is applied: the commit was made" in said.err, shop.reads()) == (3, True, "good\n"), (
+        said.err
+    )
     assert "is applied." in shop.types("undo", "last").err
     hook.unlink()
     git(shop.repo, "branch", "other")
@@ -116,9 +123,10 @@ def test_a_commit_that_a_hook_takes_away_is_not_applied_and_what_is_undone_elsew
 def test_it_is_applied_once_and_again_only_where_it_is_gone(shop: Workshop) -> None:
     assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
     shop.puts("app.txt", "good, red\n")
+    git(shop.repo, "commit", "--quiet", "--all", "--message=mine")
     already = shop.types("apply", "last")
     assert (already.code, already.out) == (0, "Your files have this already.\n")
-    shop.puts("app.txt", "good\n")
+    git(shop.repo, "reset", "--quiet", "--hard", "HEAD~1")
     assert "Applied: 1 file, commit " in shop.types("apply", "last").out
     assert "Applied already: 1 file, commit " in shop.types("apply", "last").out
     git(shop.repo, "reset", "--quiet", "--hard", "HEAD~1")
@@ -138,7 +146,7 @@ def test_a_copy_in_which_somebody_works_is_not_dropped(shop: Workshop) -> None:
 
     def meanwhile(_: dict[str, object], __: int) -> Answer:
         said.extend((shop.types("discard", "last", "--yes"), shop.types("branch", "last", "early")))
-        return Answer(text="It is red.")
+        return done("It is red.")
 
     ended = shop.runs([PLAN, turns("good, red"), meanwhile], "Paint it.", *ALONE)
     assert ended.code == 0, ended.err
@@ -153,7 +161,7 @@ def test_a_name_with_a_tab_is_handed_over_like_any_other_and_of_a_link_it_is_sai
 ) -> None:
     links = "ln -s /etc/hostname out; ln -s app.txt in"
     script = call("execute_script", 2, script=f"printf 'x\\n' > \"$(printf 'a\\tb')\"; {links}")
-    ended = shop.runs([PLAN, turns("good, red"), script, Answer(text="It is red.")], "Paint it.", *ALONE)
+    ended = shop.runs([PLAN, turns("good, red"), script, done("It is red.")], "Paint it.", *ALONE)
     assert ended.code == 0, ended.err
     assert "Note: a link that leads out of the repository: out → /etc/hostname\n" in ended.err
     assert shop.types("apply", "last").code == 0
@@ -166,10 +174,10 @@ DYING = """
 import os, signal
 from greenroom.adapters.git import {room} as room
 real = room.save
-async def save(house, paper):
+async def save(repository, paper):
     if paper.state == {state!r}:
         os.kill(os.getpid(), signal.SIGKILL)
-    await real(house, paper)
+    await real(repository, paper)
 room.save = save
 """
 
@@ -185,14 +193,14 @@ def test_what_a_kill_left_half_done_is_ended_by_the_next_command_and_that_is_sai
     shop: Workshop, tmp_path: Path
 ) -> None:
     run = shop.runs([*GOOD], "Paint it.", *ALONE).json["team"]
-    assert shop.types("apply", "last", PYTHONPATH=dying(tmp_path, "applying", "applied")).code == -9
+    assert shop.types("apply", "last", PYTHONPATH=dying(tmp_path, "apply", "applied")).code == -9
     assert shop.reads() == "good, red\n"
     assert "cut off" not in shop.types("diff", "last").err, "who only looks ends nothing"
     again = shop.types("apply", "last")
     assert (again.code, again.out[:16]) == (0, "Applied: 1 file,")
     assert f"{run} was cut off in your files: it is applied now, all of it (app.txt)." in again.err
     assert "cut off" not in shop.types("apply", "last").err, "it is said once"
-    assert shop.types("undo", "last", PYTHONPATH=dying(tmp_path, "undoing", "undone")).code == -9
+    assert shop.types("undo", "last", PYTHONPATH=dying(tmp_path, "undo", "undone")).code == -9
     again = shop.types("undo", "last")
     assert (again.code, again.out, shop.reads()) == (0, "Undone: app.txt.\n", "good\n")
     assert f"{run} was cut off in your files: it is undone now, all of it (app.txt)." in again.err
@@ -203,8 +211,8 @@ def test_a_new_job_says_it_too_because_it_begins_with_the_files_as_they_are_then
     shop: Workshop, tmp_path: Path
 ) -> None:
     run = shop.runs([*GOOD], "Paint it.", *ALONE).json["team"]
-    assert shop.types("apply", "last", PYTHONPATH=dying(tmp_path, "applying", "applied")).code == -9
-    ended = shop.runs([Answer(text="It is red.")], "Which colour?", "--yes", "--question")
+    assert shop.types("apply", "last", PYTHONPATH=dying(tmp_path, "apply", "applied")).code == -9
+    ended = shop.runs([done("It is red.")], "Which colour?", "--yes", "--question")
     assert ended.code == 0, ended.err
     assert f"{run} was cut off in your files: it is applied now, all of it (app.txt)." in ended.err
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, Call
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Running, greenroom
+from tests.fake_openai import Answer, Call
 
 HANGS = '''
 import pathlib, threading

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, Call
-from greenroom.testing.fake_openai.scripts import Reply
 from tests.adapters.mcp.running import ORDINARY, RAW, TOKEN, calls, marked, until, write_tools
 from tests.adapters.mcp.servers.web import Odd, served
 from tests.e2e.provider import KEY, provider, reached, settings
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import ENTER, Typing
+from tests.fake_openai import Answer, Call
+from tests.fake_openai.scripts import Reply
 
 AGENT = "---\ndescription: Uses what there is.\ngroups: [mcp]\n---\nDo what you are asked.\n"
 OBJECT = {"type": "object", "properties": {}}

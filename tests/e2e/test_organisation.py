@@ -131,7 +131,7 @@ def test_what_a_person_asks_for_is_made_by_agents_that_did_not_exist_before(tmp_
         asked = talk("--say", "A guide to tea, please.", "--wait")
         assert asked.code == 6, asked.err
         assert "Which one?" in asked.out
-        ended = talk("--wait", stdin="answer 1 Sencha.\n")
+        ended = talk("--wait", stdin="/answer 1 Sencha.\n")
         assert ended.code == 0, ended.err
         assert OVER[language].format(RESULT[language]) in ended.out
         steps = states(home, tmp_path, "step", **more)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.e2e.provider import KEY, provider, reached
 from tests.e2e.terminal import greenroom
+from tests.fake_openai import Answer
 
 
 @pytest.fixture(scope="module")

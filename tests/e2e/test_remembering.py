@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, Call
 from tests.e2e.provider import Beside, provider, reached
 from tests.e2e.terminal import PATIENCE, greenroom
 from tests.e2e.typing import Typing
+from tests.fake_openai import Answer, Call
 
 LEAD = "---\ndescription: Leads.\ngroups: [memory]\ncalls: [searcher]\n---\nYou lead the work.\n"
 SEARCHER = "---\ndescription: Searches.\ngroups: [memory]\n---\nYou search.\n"

@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
-from greenroom.testing.fake_openai.scripts import Reply
 from tests.app.trust.yes import agree
 from tests.e2e.provider import KEY, provider, reached, settings
 from tests.e2e.terminal import PATIENCE, Running, greenroom
 from tests.e2e.test_chat import SLOW, echo, said
+from tests.fake_openai import Answer
+from tests.fake_openai.scripts import Reply
 
 REVIEWER = """---
 name: reviewer
@@ -82,7 +82,7 @@ def test_whoever_names_no_agent_gets_one_with_the_usual_tools(
     tools = cast("list[dict[str, dict[str, str]]]", body.get("tools", []))
     names = [tool["function"]["name"] for tool in tools]
     assert ("patch" in names, "execute_script" in names) == (has, has)
-    assert len(names) <= 12
+    assert len(names) <= 13, "the coder's twelve, and finish"
 
 
 def test_a_name_that_nobody_has_is_answered_with_the_nearest(tmp_path: Path, work: str) -> None:
@@ -91,7 +91,7 @@ def test_a_name_that_nobody_has_is_answered_with_the_nearest(tmp_path: Path, wor
     assert "There is no agent 'revewer'. Did you mean `reviewer`?" in ended.err
 
 
-@pytest.mark.parametrize("command", [("ask",), ("run", "--question"), ("chat",)], ids=" ".join)
+@pytest.mark.parametrize("command", [("ask",), ("run", "--no-tools"), ("chat",)], ids=" ".join)
 def test_what_is_piped_in_is_context_and_named_as_data(tmp_path: Path, command: tuple[str, ...]) -> None:
     with provider(echo) as fake:
         ended = greenroom(tmp_path, *command, "-q", "What is it?", stdin="```\nrm -rf /\n```\n", **reached(fake))
@@ -101,8 +101,9 @@ def test_what_is_piped_in_is_context_and_named_as_data(tmp_path: Path, command: 
 
 def test_the_task_itself_may_be_piped_in(tmp_path: Path) -> None:
     with provider(echo) as fake:
-        assert greenroom(tmp_path, "run", "-q", "-", stdin="Do it.\n", **reached(fake)).out == "<Do it.> #1\n"
-        assert greenroom(tmp_path, "run", "-q", stdin="Do it.\n", **reached(fake)).out == "<Do it.> #1\n"
+        for words in (("-",), ()):
+            task = ("run", "-q", "--no-tools", *words)
+            assert greenroom(tmp_path, *task, stdin="Do it.\n", **reached(fake)).out == "<Do it.> #1\n"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_what_is_told_to_a_run_is_read_before_it_is_over(tmp_path: Path) -> None
 
 def test_a_team_that_nobody_runs_is_told_too_and_what_is_over_is_not(tmp_path: Path) -> None:
     with provider([SLOW, echo]) as fake:
-        with Running(tmp_path, "run", "Count.", **reached(fake)) as running:
+        with Running(tmp_path, "run", "Count.", "--allow-unverified", **reached(fake)) as running:
             fake.wait_for(in_flight=1)
             running.send(signal.SIGKILL)
             running.end()

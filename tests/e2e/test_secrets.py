@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.app.trust.yes import agree
 from tests.e2e.provider import KEY, Beside, provider, reached
 from tests.e2e.terminal import Ended, from_nothing, greenroom
 from tests.e2e.test_hands import CODER, acts
 from tests.e2e.typing import ENTER, Typing
+from tests.fake_openai import Answer
 
 PLANTED = {
     "AWS_SECRET_ACCESS_KEY": "planted-aws-0123456789",
@@ -89,7 +89,7 @@ def test_no_key_reaches_a_command_a_prompt_the_log_a_recording_or_the_screen(tmp
         recording = ("--record", str(home / "a.jsonl"), "--output-format", "stream-json")
         ended = run(home, project, fake, *recording)
         seen = told(fake)
-        assert ended.code == 1, "a command ran in the files themselves: nobody judges that"
+        assert ended.code == 7, "a command ran in the files themselves: nothing verifies that"
         for secret in (KEY, *PLANTED.values()):
             nowhere(secret, fake, home, ended)
     assert "HOME=" in seen, "or env was never run"

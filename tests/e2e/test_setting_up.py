@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, Call
 from tests.e2e.provider import KEY, PRICED, provider, reached, settings
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
+from tests.fake_openai import Answer, Call
 
 USED = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 

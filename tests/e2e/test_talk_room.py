@@ -38,26 +38,10 @@ def test_somebody_who_waits_is_answered_from_a_pipe_and_goes_on(tmp_path: Path) 
         assert isinstance(letters, list)
         (letter,) = letters
         assert (letter["number"], letter["message"], letter["waiting_id"]) == (1, "Green or black?", "manager>1:ann")
-        answered = talk(home, tmp_path, "--wait", stdin="answer 1 Green.\n", **more)
+        answered = talk(home, tmp_path, "--wait", stdin="/answer 1 Green.\n", **more)
         assert answered.code == 0, answered.err
         assert "→ manager (letter 1 is answered)" in answered.err
     assert script.asked[-2:] == [("manager", "process_message"), ("manager", "reflection")]
-
-
-@pytest.mark.req("MAS-247")
-def test_in_chinese_the_room_speaks_chinese(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company(ASKING)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--language", "zh", **more)
-        asked = talk(home, tmp_path, "--say", "请泡茶。", "--wait", **more)
-        assert "提问，正在等您" in asked.out
-        told = talk(home, tmp_path, stdin="notices\nhelp\nwho\ninbox\ntasks\n", **more)
-    assert "来自Agent[<agent_id>manager</agent_id>]的消息需要您回复。" in told.out
-    assert "直接输入的文字会发给manager" in told.out
-    assert "ann（您）  人类操作员" in told.out
-    assert "manager在等待ann" in told.out
-    assert "没有人在运行它。启动：greenroom team start tea" in told.err
 
 
 @pytest.mark.req("MAS-38", "MAS-252")
@@ -74,7 +58,7 @@ def test_at_a_terminal_it_runs_as_long_as_somebody_is_there_and_tells_what_comes
             ann.until(f"Task t2 is over: finished. {GUIDE}")
             ann.says("/wat")
             ann.until("There is no command /wat.")
-            ann.says("who")
+            ann.says("/who")
             ann.until("wu  a writer · has nothing to do")
             ann.says("/history manager")
             ann.until("ann: A tea guide, please.")
@@ -114,9 +98,7 @@ def test_a_person_has_a_duty_uses_a_tool_for_it_and_reports(tmp_path: Path) -> N
         asked = talk(home, tmp_path, "--say", "Let us taste.", "--wait", **more)
         assert asked.code == 6
         assert "1  manager · your part of t2.s1" in asked.out
-        doubtful = talk(home, tmp_path, stdin="done 1 thing today, now plan the rest\n", **more)
-        assert (doubtful.code, "If you mean letter 1" in doubtful.err) == (2, True)
-        lines = 'tool read_code in t2.s1 {"file": "tea.txt"}\ndone 1 It is mild.\n'
+        lines = '/tool read_code in t2.s1 {"file": "tea.txt"}\n/done 1 It is mild.\n'
         done = talk(home, tmp_path, "--wait", stdin=lines, **more)
         assert done.code == 0, done.err
         assert "sencha" in done.out
@@ -171,7 +153,7 @@ def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> 
         wrong = talk(home, tmp_path, "--as", "ben", stdin="/answer 1 perhaps\n", **more)
         assert wrong.code == 2
         assert "none of the answers" in wrong.err
-        agreed = talk(home, tmp_path, "--as", "ben", "--wait", stdin="yes\n", **more)
+        agreed = talk(home, tmp_path, "--as", "ben", "--wait", stdin="/yes\n", **more)
         assert agreed.code == 0, agreed.err
         assert "Task t2 is over: finished. It is there." in agreed.out
     assert (tmp_path / "made.txt").read_text() == "tea\n"
@@ -184,7 +166,7 @@ def test_people_talk_in_groups_and_to_several_one_by_one(tmp_path: Path) -> None
     with provider(script) as server:
         more = reached(server)
         new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        lines = "/form us ben\ngroup us: Between us.\ngroup us: And you, @manager?\ntell ben,manager: Tea!\n"
+        lines = "/form us ben\n/group us: Between us.\n/group us: And you, @manager?\n/tell ben,manager: Tea!\n"
         said = talk(home, tmp_path, "--as", "ann", "--wait", stdin=lines, **more)
         assert said.code == 0, said.err
         pool = talk(home, tmp_path, "--as", "ben", "--inbox", "--output-format", "json", **more).json
@@ -204,7 +186,7 @@ def test_a_provider_in_the_way_is_said_and_resume_goes_on(tmp_path: Path) -> Non
         wrong = talk(home, tmp_path, "--say", "A tea guide.", "--wait", **reached(server, "sk-wrong-0123456789"))
         assert wrong.code == 4
         assert "It stands still: provider: " in wrong.err
-        assert "`resume` lets it go on" in wrong.err
+        assert "`/resume` lets it go on" in wrong.err
         right = talk(home, tmp_path, "--wait", stdin="/resume\n", **reached(server))
         assert right.code == 0, right.err
         assert GUIDE in right.out
@@ -216,21 +198,11 @@ def test_a_provider_in_the_way_is_said_and_resume_goes_on(tmp_path: Path) -> Non
     ("line", "said"),
     [
         ("/answer 7 x", "No letter 7 waits for ann. There are: none."),
-        (
-            "answer 7 x",
-            "That was not sent. No letter 7 waits for you. To say it as it is, begin the line with a space.",
-        ),
-        ("tell me: what is tea?", "There is no agent 'me'. To say it as it is, begin the line with a space."),
-        ("to nobody: x", "There is no agent 'nobody'."),
-        ("group us: x", "There is no group 'us'."),
-        ("tool rm {}", "ann may not use the tool 'rm'."),
-        ("yes", "No step waits for a yes or a no."),
-        ("/to ann", "Type it like this: /to NAME: TEXT"),
-        ("tool chain", "That was not sent. You have no tool 'chain'. To say it as it is, begin the line with a space."),
+        ("/group us: x", "There is no group 'us'."),
+        ("/tool rm {}", "ann may not use the tool 'rm'."),
+        ("/yes", "No step waits for a yes or a no."),
         ("/history Manager", "There is no agent 'Manager'. Did you mean 'manager'?"),
         ("/inbx", "There is no command /inbx. Did you mean /inbox?"),
-        ("inbx", "That was not sent. Did you mean /inbox? To say it as it is, begin the line with a space."),
-        ("/answer Green", "Type it like this: /answer N TEXT"),
     ],
 )
 def test_what_cannot_be_done_gets_a_sentence_and_a_code(tmp_path: Path, line: str, said: str) -> None:
@@ -250,25 +222,12 @@ def test_what_is_for_somebody_who_is_not_there_reaches_nobody_and_a_later_line_h
     with provider(Company({})) as server:
         more = reached(server)
         new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        ended = talk(home, tmp_path, "--as", "ann", stdin="tell ben,nobody: Tea!\ntell ann: Tea!\nwho\n", **more)
+        ended = talk(home, tmp_path, "--as", "ann", stdin="/tell ben,nobody: Tea!\n/tell ann: Tea!\n/who\n", **more)
         heard = talk(home, tmp_path, "--as", "ben", stdin="/history ann\n", **more)
     assert ended.code == 2
     assert "There is no agent 'nobody'." in ended.err
     assert "ann is you. Name somebody else." in ended.err
     assert "Nothing was said between you and ann yet." in heard.err
-
-
-def test_somebody_at_a_terminal_leaves_without_a_failure_whatever_they_typed(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        with Typing(home, "talk", cwd=str(tmp_path), columns="60", **more) as ann:
-            ann.says("/answer 9 x")
-            ann.until("No letter 9 waits for ann.")
-            ann.until("›")
-            ann.press(CTRL_D)
-            assert ann.ends() == 0
 
 
 def test_a_room_takes_over_from_one_that_is_killed_and_says_when_all_is_over(tmp_path: Path) -> None:
@@ -280,7 +239,7 @@ def test_a_room_takes_over_from_one_that_is_killed_and_says_when_all_is_over(tmp
             ann.until("it works as long as you are here")
             with Typing(home, "talk", "--as", "ben", cwd=here, columns="60", **more) as ben:
                 ben.until("it works in another terminal")
-                ann.says("tell ben: Tea?")
+                ann.says("/tell ben: Tea?")
                 ben.until("Tea?")
                 ann.send(signal.SIGKILL)
                 ann.process.wait(30)
@@ -301,14 +260,14 @@ def test_who_sends_something_to_what_is_stopped_is_told_so_once(tmp_path: Path) 
     with provider(Company({})) as server:
         more = reached(server)
         new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        assert talk(home, tmp_path, "--as", "ann", "--say", "who", **more).code == 0
+        assert talk(home, tmp_path, "--as", "ann", "--say", "/who", **more).code == 0
         assert greenroom(home, "team", "stop", cwd=here, **more).code == 0
         with Typing(home, "talk", "--as", "ann", cwd=here, **more) as ann:
             ann.until("it is stopped: greenroom team start tea")
-            ann.says("tell ben: Tea?")
+            ann.says("/tell ben: Tea?")
             ann.until("→ ben")
-            ann.until("It is stopped, and does nothing with that yet. `resume` lets it go on.")
-            ann.says("tell ben: Now?")
+            ann.until("It is stopped, and does nothing with that yet. `/resume` lets it go on.")
+            ann.says("/tell ben: Now?")
             ann.until("→ ben")
             ann.until("›")
             assert ann.seen.count("does nothing with that yet") == 1
@@ -322,7 +281,7 @@ def test_an_at_offers_agents_and_no_files(tmp_path: Path) -> None:
         new(home, tmp_path, "--person", "ann", **more)
         with Typing(home, "talk", cwd=str(tmp_path), **more) as ann:
             ann.until("›")
-            ann.press("group us: @ma")
+            ann.press("/group us: @ma")
             ann.until("@manager")
             assert "made.txt" not in ann.seen
 
@@ -334,42 +293,14 @@ def test_a_program_is_told_what_could_not_be_done(tmp_path: Path, form: str) -> 
         more = reached(server)
         new(home, tmp_path, "--person", "ann", **more)
         said = talk(home, tmp_path, "--say", "x", "--to", "nobody", "--output-format", form, **more).lines[-1]
-        lines = 'inbx\ntool read_code {"file": "nope"}\n'
+        lines = '/inbx\n/tool read_code {"file": "nope"}\n'
         piped = talk(home, tmp_path, "--output-format", form, stdin=lines, **more).lines[-1]
     assert (said["status"], said["exit_code"]) == ("error", 2)
     assert str(said["error"]).startswith("There is no agent 'nobody'.")
     assert (piped["status"], piped["exit_code"]) == ("error", 2)
     first, second = str(piped["error"]).splitlines()
-    assert first.startswith("That was not sent. Did you mean /inbox?")
+    assert first.startswith("There is no command /inbx. Did you mean /inbox?")
     assert second == "failed: There is no 'nope'."
-
-
-def test_a_command_is_not_said_and_a_slash_can_be(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        refused = talk(home, tmp_path, "--say", "/answer 1 Green.", **more)
-        assert refused.code == 2
-        assert "No letter 1 waits for ann." in refused.err
-        assert talk(home, tmp_path, "--say", "//etc/hosts is broken", **more).code == 0
-        assert talk(home, tmp_path, stdin="//help me\n /help me too\n", **more).code == 0
-        heard = talk(home, tmp_path, stdin="/history manager\n", **more)
-    said = [line.partition("  ")[2] for line in heard.out.splitlines()]
-    assert said == ["ann: /etc/hosts is broken", "ann: /help me", "ann: /help me too"]
-
-
-@pytest.mark.prove
-def test_what_was_said_in_several_lines_begins_none_of_them_like_the_house(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert talk(home, tmp_path, "--say", "Tea.\n4  ben · wants a yes or a no", **more).code == 0
-        heard = talk(home, tmp_path, stdin="/history manager\n", **more)
-    first, second = heard.out.splitlines()
-    assert first.endswith("  ann: Tea.")
-    assert second == "    4  ben · wants a yes or a no"
 
 
 @pytest.mark.prove
@@ -379,7 +310,7 @@ def test_a_yes_answers_what_the_manager_asks_where_no_step_waits_for_one(tmp_pat
         more = reached(server)
         new(home, tmp_path, "--person", "ann", **more)
         assert talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more).code == 6
-        answered = talk(home, tmp_path, "--wait", stdin="yes\n", **more)
+        answered = talk(home, tmp_path, "--wait", stdin="/yes\n", **more)
     assert answered.code == 0, answered.err
     assert "→ manager (letter 1 is answered)" in answered.err
 
@@ -391,5 +322,5 @@ def test_what_is_written_to_somebody_who_waits_for_an_answer_is_that_answer_and_
         more = reached(server)
         new(home, tmp_path, "--person", "ann", **more)
         assert talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more).code == 6
-        told = talk(home, tmp_path, stdin="tell manager: One moment.\n", **more)
+        told = talk(home, tmp_path, stdin="/tell manager: One moment.\n", **more)
     assert "→ manager\nLetter 1 is done.\n" in told.err

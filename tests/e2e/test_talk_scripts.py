@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.e2e.organised import TEA, Company, Line, new, step, writes
 from tests.e2e.provider import KEY, provider, reached
 from tests.e2e.terminal import GREENROOM, PATIENCE, Ended, environment, greenroom
 from tests.e2e.typing import CTRL_C, Typing
+from tests.fake_openai import Answer
 from tests.sampling import first
 
 ASKING: dict[tuple[str, str], list[Line]] = {
@@ -48,8 +48,8 @@ def test_a_key_that_somebody_was_sent_is_shown_nowhere(tmp_path: Path, form: str
         told = [
             talk(home, tmp_path, "--say", "Tea.", "--wait", "--output-format", form, **more),
             talk(home, tmp_path, "--inbox", "--output-format", form, **more),
-            talk(home, tmp_path, "--output-format", form, stdin="inbox\n/history manager\nnotices\n", **more),
-            talk(home, tmp_path, "--say", f"to {KEY}: x", "--output-format", form, **more),
+            talk(home, tmp_path, "--output-format", form, stdin="/inbox\n/history manager\n/notices\n", **more),
+            talk(home, tmp_path, "--say", f"/to {KEY}: x", "--output-format", form, **more),
         ]
         with Typing(home, "talk", cwd=str(tmp_path), columns="60", **more) as ann:
             ann.until("Is [secret] yours?")
@@ -67,9 +67,8 @@ def test_whatever_is_shown_to_people_is_told_to_programs(tmp_path: Path, form: s
     with provider(Company(TEA)) as server:
         more = reached(server)
         new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        lines = (
-            'who\ntasks\nhelp\ntell ben: Tea!\n/history ben\nnotices\ninbox\ntool read_code {"file": "tea.txt"}\n/wat\n'
-        )
+        lines = "/who\n/tasks\n/help\n/tell ben: Tea!\n/history ben\n/notices\n/inbox\n"
+        lines += '/tool read_code {"file": "tea.txt"}\n/wat\n'
         ended = talk(home, tmp_path, "--as", "ann", "--output-format", form, stdin=lines, **more)
     found = ended.lines[-1]
     if form == "stream-json":
@@ -116,27 +115,25 @@ def test_what_is_said_means_what_it_means_when_it_is_typed(tmp_path: Path) -> No
             return talk(home, tmp_path, "--as", "ann", *words, **more)
 
         assert say("--say", "Tea, please.", "--wait").code == 6
-        assert "1  manager · asks" in say("--say", "inbox").out
+        assert "1  manager · asks" in say("--say", "/inbox").out
         assert "tell NAME: TEXT" in say("--say", "/help").out
-        assert say("--say", "who", "--output-format", "json").json["status"] == "ok"
-        asked = say("--say", "answer 1 yes, it is")
-        assert (asked.code, "If you mean letter 1, begin the line with a slash" in asked.err) == (2, True)
+        assert say("--say", "/who", "--output-format", "json").json["status"] == "ok"
         literal = say("--say", "/answer 1 Green", "--to", "ben")
         assert (literal.code, literal.err.splitlines()[0]) == (0, "→ ben")
         owed = talk(home, tmp_path, "--as", "ben", "--inbox", **more).out
         assert "2  ann · asks\n    /answer 1 Green\n    /answer 2 …" in owed, "whom one writes to is to answer"
         assert talk(home, tmp_path, "--as", "ben", "--say", "/answer 2 What?", **more).code == 0
-        assert say("--say", "tell ben: Hi", "--output-format", "json").json["status"] == "sent"
+        assert say("--say", "/tell ben: Hi", "--output-format", "json").json["status"] == "sent"
         answered = say("--say", "/answer 1 yes, it is", "--wait")
         assert answered.code == 0, answered.err
         assert "→ manager (letter 1 is answered)" in answered.err
-        for line in (" answer 2 Green", "//etc/hosts is broken"):
+        for line in (" /answer 2 Green", "//etc/hosts is broken"):
             assert say("--say", line).code == 0
         to_ben = say("--say", "/history ben").out
         heard = say("--say", "/history manager").out
     assert [line.partition(": ")[2] for line in to_ben.splitlines()] == ["/answer 1 Green", "What?", "Hi"]
     said = [line.partition("ann: ")[2] for line in heard.splitlines() if "  ann: " in line]
-    assert said == ["Tea, please.", "yes, it is", "answer 2 Green", "/etc/hosts is broken"]
+    assert said == ["Tea, please.", "yes, it is", "/answer 2 Green", "/etc/hosts is broken"]
 
 
 @pytest.mark.parametrize("option", first("--wait", "--to", "--inbox", "--output-format"))
@@ -157,8 +154,8 @@ def test_an_option_is_not_what_is_said_unless_a_space_says_so(tmp_path: Path, op
 
 def test_a_line_that_cannot_be_read_is_named_and_those_behind_it_are_done(tmp_path: Path) -> None:
     home, file = tmp_path / "home", tmp_path / "lines"
-    bad = (b"x" * 1_100_000, b"Gr\xfcn", b'"""', b"Do not delete this:", b"\xff", b"tell ben: No.", b'"""')
-    file.write_bytes(b"\n".join((b"tell ben: One.", *bad, b"tell ben: Two.", b"y" * 2_000_000)))
+    bad = (b"x" * 1_100_000, b"Gr\xfcn", b'"""', b"Do not delete this:", b"\xff", b"/tell ben: No.", b'"""')
+    file.write_bytes(b"\n".join((b"/tell ben: One.", *bad, b"/tell ben: Two.", b"y" * 2_000_000)))
     with provider(Company({})) as server:
         more = reached(server)
         new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
@@ -183,9 +180,9 @@ def test_streams_that_are_closed_or_full_are_said_or_are_the_end(tmp_path: Path)
         more = reached(server)
         new(home, tmp_path, "--person", "ann", **more)
         assert from_shell(home, tmp_path, "<&-", **more).code == 0
-        closed = from_shell(home, tmp_path, "--say who >&-", **more)
+        closed = from_shell(home, tmp_path, "--say /who >&-", **more)
         assert (closed.code, "Traceback" in closed.err) == (0, False)
-        full = from_shell(home, tmp_path, "--say who > /dev/full", **more)
+        full = from_shell(home, tmp_path, "--say /who > /dev/full", **more)
     assert full.code == 3
     assert "Error: The answer cannot be written to stdout (No space left on device)." in full.err
 

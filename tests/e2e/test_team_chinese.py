@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.organisation.commands import COMMANDS
+from greenroom.app.organisation.words import commands
 from tests.e2e.organised import TEA, Company, new, step, writes
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import greenroom
@@ -15,7 +15,7 @@ LETTERS = """
     Agent agent_id Ctrl Error ID JSON MAS TEXT Token ann ben bob greenroom manager run always talk tea team start stop
     toml wu vm as in new dismiss cancel status en zh person
 """
-NAMES = {*LETTERS.split(), *COMMANDS}
+NAMES = {*LETTERS.split(), *commands("en")}
 """What is written with our letters in any language."""
 
 WORD = re.compile(r"[A-Za-z][A-Za-z_]+")
@@ -57,8 +57,9 @@ def foreign(text: str) -> set[str]:
 def test_every_line_that_its_people_read_is_chinese(tmp_path: Path) -> None:
     home, here = tmp_path / "home", str(tmp_path)
     settings(home, 'language = "zh"\n')
-    lines = "help who tasks notices inbox /wat inbx answer answer_9_x to_bob:_x group_us:_x yes_7 /history_bob"
-    lines += " tool_chain tool_wat_{x /form_tea_wu /form_tea_ann /form_t#a_ben /form_tea_ben group_tea:_@bob to_Ben:_x"
+    lines = "/help /who /tasks /notices /inbox /wat /answer /answer_9_x /to_bob:_x /group_us:_x /yes_7 /history_bob"
+    lines += " /tool_wat_{x /form_tea_wu /form_tea_ann /form_t#a_ben /form_tea_ben /group_tea:_@bob"
+    lines += " /to_Ben:_x"
     typed = "\n".join(one.replace("_", " ") for one in lines.split())
     told = []
     with provider(Company(SCRIPT)) as server:
@@ -78,12 +79,12 @@ def test_every_line_that_its_people_read_is_chinese(tmp_path: Path) -> None:
         assert does("talk", "--say", "茶") == 2
         assert does("team", "status") == 0
         assert does("team", "stop") == 0
-        assert does("talk", "--as", "ann", "--wait", stdin="who\n") == 6
+        assert does("talk", "--as", "ann", "--wait", stdin="/who\n") == 6
         with Typing(home, "team", "start", cwd=here, **more) as first:
             first.until("按Ctrl-C停止")
             first.until("正在做")
             assert does("team", "start") == 3
-            assert does("talk", "--as", "ann", "--wait", stdin="answer 1 绿茶\n") == 0
+            assert does("talk", "--as", "ann", "--wait", stdin="/answer 1 绿茶\n") == 0
             first.until("任务t2已完成")
             assert does("team", "stop") == 0
             assert first.ends() == 0

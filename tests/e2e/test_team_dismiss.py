@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.e2e.organised import TEA, Company, new, step, writes
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.test_talk_room import APPROVED
 from tests.e2e.typing import Typing
+from tests.fake_openai import Answer
 
 LONG = Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)
 
@@ -108,7 +108,7 @@ def test_who_wrote_to_somebody_who_goes_is_told_that_nobody_answers(tmp_path: Pa
     assert typed(tmp_path, "talk", "--as", "ann", "--say", "Which tea?", "--to", "wu", **more).code == 0
     ended = typed(tmp_path, "team", "dismiss", "wu", **more)
     assert (ended.code, "What wu had still to do is not done: 1." in ended.err) == (0, True), ended.err
-    told = greenroom(tmp_path / "home", "talk", "--as", "ann", stdin="notices\n", cwd=str(tmp_path), **more)
+    told = greenroom(tmp_path / "home", "talk", "--as", "ann", stdin="/notices\n", cwd=str(tmp_path), **more)
     assert "wu has left, and does not answer any more. You wrote: Which tea?" in told.out, told.out
 
 
@@ -119,7 +119,7 @@ def test_who_hears_what_people_want_cannot_go_and_nobody_is_told_to_end_everythi
     agents.mkdir(parents=True, exist_ok=True)
     (agents / "boss.md").write_text("---\nrole: a boss\nstyle: plan\nmanager: true\n---\nManage.\n")
     charter.write_text(charter.read_text().replace('managers = ["manager"]', 'managers = ["boss"]'))
-    assert typed(tmp_path, "talk", "--as", "ann", "--say", "who", **more).code == 0
+    assert typed(tmp_path, "talk", "--as", "ann", "--say", "/who", **more).code == 0
     kept = typed(tmp_path, "team", "dismiss", "manager", **more)
     assert kept.code == 2
     told = " ".join(kept.err.split())

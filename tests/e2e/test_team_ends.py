@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer
 from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step, writes
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import Typing
+from tests.fake_openai import Answer
 
 Script = Mapping[tuple[str, str], Sequence[Line]]
 
@@ -97,7 +97,7 @@ def test_waiting_for_what_is_stopped_says_so_and_how_to_start_it(tmp_path: Path)
         waited = greenroom(home, "talk", "--say", "And now?", "--wait", cwd=here, **more)
         assert waited.code == 6
         assert "tea does not work: stopped by a person. Let it work: greenroom team start tea" in waited.err
-        again = greenroom(home, "talk", "--wait", cwd=here, stdin="resume\n", **more)
+        again = greenroom(home, "talk", "--wait", cwd=here, stdin="/resume\n", **more)
         assert again.code == 0, again.err
         assert GUIDE in again.out
 
@@ -211,12 +211,12 @@ def test_a_limit_of_the_charter_is_said_to_be_there_and_resuming_promises_nothin
         said = f"step (10 left). Its file allows no more: `tokens` below [limits] in {charter}. Write more"
         asked = greenroom(home, "talk", "--say", "A tea guide, please.", "--wait", cwd=here, **more)
         assert (asked.code, said in " ".join(asked.err.split())) == (5, True), asked.err
-        again = greenroom(home, "talk", "--wait", cwd=here, stdin="resume\n", **more)
+        again = greenroom(home, "talk", "--wait", cwd=here, stdin="/resume\n", **more)
         assert again.code == 5
         assert "It goes on as far as its limits let it." in again.err
         assert said in " ".join(again.err.split())
         charter.write_text(charter.read_text().replace("tokens = 10", "tokens = 900_000"))
-        started = greenroom(home, "talk", "--wait", cwd=here, stdin="resume\n", **more)
+        started = greenroom(home, "talk", "--wait", cwd=here, stdin="/resume\n", **more)
     assert (started.code, GUIDE in started.out) == (0, True), started.err
 
 

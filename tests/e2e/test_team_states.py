@@ -65,7 +65,6 @@ def test_a_task_and_its_stages_are_shown_field_by_field_while_they_run() -> None
 
 
 @pytest.mark.req("MAS-8", "MAS-51", "MAS-52", "MAS-56", "MAS-57", "MAS-58", "MAS-122", "MAS-139", "MAS-167")
-@pytest.mark.req("MAS-265")
 def test_when_all_is_over_it_says_what_finished_what_failed_and_why() -> None:
     over = workday().over
     finished, both = "finished", {"wu": "finished", "xi": "failed"}
@@ -110,7 +109,7 @@ def test_the_shared_pool_has_a_note_of_every_skill_in_the_words_of_the_source() 
 
 
 @pytest.mark.req("MAS-60", "MAS-61", "MAS-62", "MAS-63", "MAS-64", "MAS-65", "MAS-67", "MAS-70", "MAS-71", "MAS-74")
-@pytest.mark.req("MAS-153", "MAS-267", "MAS-268", "MAS-269", "MAS-272", "MAS-265")
+@pytest.mark.req("MAS-153", "MAS-267", "MAS-268", "MAS-269", "MAS-272")
 def test_who_asked_two_and_has_one_answer_still_waits_and_does_nothing() -> None:
     agent = workday().waiting["agent"]["wu"]
     assert without(agent, "agent_step") == {
@@ -162,7 +161,7 @@ def test_when_all_is_over_nobody_waits_and_only_the_base_task_is_in_anybodys_mem
     assert not [one for one in agents.values() if cast("Mapping[str, object]", one["agent_step"])["todo_list"]]
 
 
-@pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-85", "MAS-86", "MAS-88", "MAS-265")
+@pytest.mark.req("MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-85", "MAS-86", "MAS-88")
 def test_a_step_is_shown_field_by_field_with_the_tools_own_result() -> None:
     where = {"task_id": "t2", "stage_id": "t2.s1", "agent_id": "wu", "execution_state": "finished"}
     steps = workday().over["step"]

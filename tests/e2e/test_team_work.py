@@ -8,8 +8,7 @@ from typing import cast
 
 import pytest
 
-from greenroom.abilities.skills.planned.skills.ask_info import QUERIES
-from greenroom.abilities.skills.planned.twelve import TWELVE
+from greenroom.abilities.skills.planned.twelve import QUERIES, TWELVE
 from tests.e2e.organised import Company, Line, new, step, writes
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Ended, greenroom
@@ -200,7 +199,7 @@ def test_a_long_tail_tool_that_fails_is_gone_on_with_until_its_agent_decides_to_
     )
     asked = house.asked(tmp_path)
     assert (asked.code, "su wants to use browser_use." in asked.out) == (6, True), "nobody has allowed it yet"
-    ended = house.talk("--wait", stdin="yes 1 run\n")
+    ended = house.talk("--wait", stdin="/yes 1 run\n")
     assert (ended.code, "Task t2 is over: finished. Seen." in ended.out) == (0, True), ended.err
     call = ["instruction_generation:finished", "browser_use:failed", "tool_decision:finished"]
     others = ["reflection:finished", "summary:finished"]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.fake_openai import Answer, Call
-from greenroom.testing.fake_openai.scripts import Reply
 from tests.app.trust.yes import agree
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import CTRL_C, ENTER, Typing
+from tests.fake_openai import Answer, Call
+from tests.fake_openai.scripts import Reply
 
 BOB = "---\ndescription: Knows weather.\ntools: [forecast, patch]\ncalls: [eve]\n---\nLook it up.\n"
 EVE = "---\ndescription: Helps.\n---\nHelp.\n"

@@ -165,7 +165,7 @@ def _played(folder: Path) -> Day:
         new(home, folder, "--person", "ann", "--language", "zh", **more)
         first = talk("--say", "A guide to tea, please.", "--wait")
         waiting = states("task", "agent")
-        last = talk("--wait", stdin="answer 1 Green.\n")
+        last = talk("--wait", stdin="/answer 1 Green.\n")
         assert (first.code, last.code) == (6, 1), first.err + last.err
         return Day(script.told, waiting, states("task", "stage", "agent", "step"))
 

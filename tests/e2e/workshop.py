@@ -4,11 +4,11 @@ import os
 import subprocess
 from pathlib import Path
 
-from greenroom.testing.fake_openai import Answer, Call
-from greenroom.testing.fake_openai.scripts import Script
 from tests.app.trust.yes import agree
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import Ended, greenroom
+from tests.fake_openai import Answer, Call
+from tests.fake_openai.scripts import Script
 
 PERSON = {"GIT_AUTHOR_NAME": "Pia", "GIT_AUTHOR_EMAIL": "pia@example.org"}
 PERSON |= {"GIT_COMMITTER_NAME": "Pia", "GIT_COMMITTER_EMAIL": "pia@example.org"}
@@ -31,6 +31,11 @@ def call(name: str, number: int, **given: object) -> Answer:
 def turns(word: str, number: int = 1) -> Answer:
     """A reply that makes what is good something else."""
     return call("patch", number, file="app.txt", edits=[{"search": "good", "replace": word}])
+
+
+def done(summary: str, number: int = 99) -> Answer:
+    """A reply that ends the work."""
+    return call("finish", number, status="done", summary=summary)
 
 
 class Workshop:

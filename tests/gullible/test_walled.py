@@ -45,5 +45,5 @@ async def test_an_order_that_is_read_has_no_effect_outside(place: Place, channel
 async def test_honest_work_gets_done(place: Place, job: Job) -> None:
     walls = Walls(place.work)
     asked = await done(place, job, walls)
-    assert walls.chosen.tier == "walled", walls.chosen.why
+    assert walls.chosen.tier == "bubblewrap", walls.chosen.why
     assert asked == ("post" in job.name), "what stays in the workspace needs nobody"

@@ -13,12 +13,11 @@ from typing import Final
 from greenroom.abilities.skills.planned.twelve import planned
 from greenroom.abilities.tools.long_tail import long_tail
 from greenroom.app.kit import Kit
-from greenroom.app.organisation.founding import Founders, found
+from greenroom.app.organisation.founders import Founders, found, house_agent
 from greenroom.app.organisation.letters import Letter
 from greenroom.app.organisation.names import KIT
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.rest import at_rest
-from greenroom.app.organisation.staffing import house_agent
+from greenroom.app.organisation.states import at_rest
 from greenroom.app.reading import TextReader
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits

@@ -8,8 +8,7 @@ from itertools import count
 
 import pytest
 
-from greenroom.abilities.skills.planned.skills.reflection import ANEW
-from greenroom.abilities.skills.planned.skills.send_message import LONGEST
+from greenroom.abilities.skills.planned.twelve import ANEW, LONGEST
 from greenroom.abilities.tools.long_tail import long_tail
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import SendMessage

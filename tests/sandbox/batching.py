@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import Final
 
 from greenroom.core.ports.commands import Command, Commands, Printed
-from greenroom.testing.conformance.running import TOKEN, marked
+from tests.conformance.running import TOKEN, marked
 from tests.sandbox.attempt import HOLDING, Attempt, Ready, Tried
 from tests.sandbox.props import PROPS
 from tests.sandbox.scripts import PYTHON

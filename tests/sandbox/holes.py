@@ -1,6 +1,6 @@
 """The holes that are known: what gets out at which tier, and why. A hole that is closed is a line too many here.
 
-`docs/howto-sandbox.md` tells of each. The default tier has none.
+`docs/howto-sandbox.md` tells of each.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ from typing import Final
 
 from tests.sandbox.attempt import Kind
 
+NESTED: Final = {
+    "a repository below": "a repository that a command makes is not looked at; jobs run in a worktree, so this needs "
+    "`--in-place` or `chat`",
+    "a repository where there was none": "the same",
+}
 HOLES: Final[Mapping[str, Mapping[Kind, Mapping[str, str]]]] = {
-    "landlocked": {
+    "bubblewrap": {"git": NESTED},
+    "landlock": {
         "git": {
-            "another folder for what is common, while it runs": "it can be written, and is put aside "
-            "within a quarter of a second"
+            **NESTED,
+            "another folder for what is common, while it runs": "it can be written, and is removed "
+            "within a quarter of a second",
         },
         "processes": {"all of them listed": "without a namespace for processes /proc shows all"},
-    },
-}
-
-NOT_AS_ROOT: Final[Mapping[str, Mapping[Kind, Mapping[str, str]]]] = {
-    "landlocked": {
         "writes": {
             "mode": "Landlock does not know of modes, and the file is the person's own",
             "time": "nor of times",
         },
     },
 }
-"""On top of those, where the house is an ordinary user without control groups: then commands are that user too."""

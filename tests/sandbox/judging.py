@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tests.sandbox.attempt import Attempt, Need
-from tests.sandbox.holes import HOLES, NOT_AS_ROOT
+from tests.sandbox.holes import HOLES
 from tests.sandbox.props import PROPS
 from tests.sandbox.stage import staged
 from tests.sandbox.trying import tried
 
-TIERS: Final = ("walled", "landlocked")
-DEFAULT: Final = "walled"
+TIERS: Final = ("bubblewrap", "landlock")
+DEFAULT: Final = "bubblewrap"
 
 Verdict = Literal["held", "escaped", "vacuous", "never began", "not possible here"]
 """*vacuous* does not even succeed without walls; *never began* was stopped by something else than what it tries."""
@@ -42,8 +42,7 @@ class Judged:
     @property
     def known(self) -> bool:
         """Whether it is one of the holes that the documentation tells of."""
-        listed = (HOLES,) if THERE["root"] else (HOLES, NOT_AS_ROOT)
-        return any(self.attempt.name in holes.get(self.tier, {}).get(self.attempt.kind, {}) for holes in listed)
+        return self.attempt.name in HOLES.get(self.tier, {}).get(self.attempt.kind, {})
 
 
 async def judged(attempt: Attempt, tiers: Iterable[str]) -> list[Judged]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, get_args
 
 from tests.sandbox.attempt import MEANING, Kind
 from tests.sandbox.attempts import ATTEMPTS
-from tests.sandbox.holes import HOLES, NOT_AS_ROOT
+from tests.sandbox.holes import HOLES
 from tests.sandbox.judging import TIERS, Judged, judged, told
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "howto-sandbox.md"
@@ -41,14 +41,9 @@ def _row(name: str, results: Iterable[Judged]) -> str:
 
 def holes() -> str:
     """What gets out, and why, by tier."""
-    also = "Where the house is an ordinary user without control groups, also:"
-    return f"{_listed(HOLES)}\n\n{also}\n\n{_listed(NOT_AS_ROOT)}"
-
-
-def _listed(found: Mapping[str, Mapping[Kind, Mapping[str, str]]]) -> str:
     lines = [
         f"- `{tier}`, {MEANING[kind]}: *{name}*: {why}."
-        for tier, kinds in found.items()
+        for tier, kinds in HOLES.items()
         for kind, names in kinds.items()
         for name, why in names.items()
     ]

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.testing.conformance.running import marked
+from tests.conformance.running import marked
 
 BEFORE: Final = "as it was before\n"
 PATH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"

@@ -10,7 +10,7 @@ import pytest
 from tests.sandbox.attempt import MEANING, Attempt, Kind
 from tests.sandbox.attempts import ATTEMPTS
 from tests.sandbox.batching import batches, disturbed, fits, made_together
-from tests.sandbox.holes import HOLES, NOT_AS_ROOT
+from tests.sandbox.holes import HOLES
 from tests.sandbox.judging import DEFAULT, TIERS, Judged, counted, judged, missing, told
 from tests.sandbox.report import PAGE, counts, holes
 
@@ -20,12 +20,7 @@ SAMPLE: Final[dict[Kind, tuple[str, ...]]] = {
         "a hook",
         "a setting that runs a program",
         "another repository in its place",
-        "a repository below, known as a module",
         "a worktree's file that leads to a repository",
-        "a repository below, beside other spellings",
-        "a repository below, in a workspace that looks like one",
-        "what is common to worktrees, without a HEAD",
-        "another one in the place of a repository below",
         "a hook, in another folder in the place of the one above",
         "another folder for what is common, while it runs",
     ),
@@ -60,13 +55,7 @@ def test_there_are_at_least_eighty_attempts_in_twelve_classes() -> None:
 
 def test_every_known_hole_is_an_attempt() -> None:
     names = {(attempt.kind, attempt.name) for attempt in ATTEMPTS}
-    listed = {
-        (kind, name)
-        for tiers in (HOLES, NOT_AS_ROOT)
-        for holes in tiers.values()
-        for kind, found in holes.items()
-        for name in found
-    }
+    listed = {(kind, name) for holes in HOLES.values() for kind, found in holes.items() for name in found}
     assert listed <= names
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.sandbox import Limits
-from greenroom.testing.conformance.running import Ran, ran, shell
+from tests.conformance.running import Ran, ran, shell
 from tests.sandbox.jobs import JOBS, PYTHON, Job, environment
 from tests.sandbox.props import PROPS
 from tests.sandbox.stage import Stage, staged

@@ -21,9 +21,9 @@ from greenroom.app.settings.schema import WebSettings
 from greenroom.core.base.records import Data
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.step import Step
-from greenroom.testing.conformance.running import until_there
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.adapters.web.house import Site, said, site
+from tests.conformance.running import until_there
 
 ONE, OTHER = "127.0.0.2", "127.0.0.3"
 """Addresses of this machine that no program takes for itself: they stand for the internet."""
@@ -98,7 +98,9 @@ async def test_of_two_commands_at_once_each_reaches_its_own_host_and_after_them_
 
 async def test_a_command_in_the_background_keeps_its_way_out_until_it_ends(root: Path) -> None:
     async with net(root, "one") as web, caller(web.hands.executors) as team:
-        script = f"python3 asks.py up go {web.one}; touch done; sleep 600"
+        # A line with shell signs that wants the network asks; a plain one has its rule.
+        (root / "up.sh").write_text(f"python3 asks.py up go {web.one}; touch done; sleep 600\n")
+        script = "sh up.sh"
         begun = await team.call("execute_script", script=script, hosts=[web.one], background=True)
         await until_there(root / "up")
         assert f"{web.one} none" in await web.told(f"python3 asks.py x - {web.one}"), "another one has none"
@@ -132,7 +134,7 @@ async def test_a_persons_yes_opens_a_host_once_and_their_no_opens_nothing(root: 
 
 
 async def test_walls_without_a_way_out_say_so_and_open_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier="landlocked"))
+    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier="landlock"))
     with tempfile.TemporaryDirectory() as folder:
         open_to_all = Path(folder, "work")
         shutil.copytree(root, open_to_all)

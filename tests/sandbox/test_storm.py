@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from greenroom.core.ports.commands import Commands
-from greenroom.testing.conformance.running import daemon, marked, ran, shell, with_daemon
+from tests.conformance.running import daemon, marked, ran, shell, with_daemon
 from tests.sandbox.props import PROPS
 from tests.sandbox.stage import Stage, staged
 from tests.sandbox.tiers import open_tier
@@ -84,12 +84,12 @@ async def storm(tier: str, count: int, seed: int) -> None:
 
 
 async def test_nothing_is_left_of_twenty_commands_at_once() -> None:
-    await storm("walled", 20, 5)
+    await storm("bubblewrap", 20, 5)
 
 
 @pytest.mark.prove
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("tier", ["walled", "landlocked"])
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_nothing_is_left_of_two_hundred_commands_at_once(tier: str, seed: int) -> None:
     await storm(tier, 200, seed)

@@ -8,11 +8,12 @@ from typing import Final
 
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
-from greenroom.adapters.sandbox.cgroups import Cgroups
 from greenroom.adapters.sandbox.ground import Ground
-from greenroom.adapters.sandbox.landlocked import Landlocked, landlock_version
+from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
+from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.sandbox import Limits
+from tests.adapters.sandbox.walls import bubblewrap_program
 from tests.sandbox.bare import BareCommands
 from tests.sandbox.limits import LIMITS
 
@@ -36,12 +37,12 @@ def open_walled(
     at: Path | None = None,
 ) -> PlainCommands:
     """Commands behind the walls of the default tier; the workspace may be seen at another place."""
-    wall = Bubblewrap(_ground(root, own, at), limits, cgroups=Cgroups(limits))
+    wall = Bubblewrap(_ground(root, own, at), limits, cgroups=Cgroups(limits), program=bubblewrap_program())
     return PlainCommands(root, own=own, wall=wall)
 
 
 def _landlocked(root: Path, own: Mapping[str, str]) -> Commands:
-    wall = Landlocked(_ground(root, own), LIMITS, cgroups=Cgroups(LIMITS), version=landlock_version())
+    wall = Landlock(_ground(root, own), LIMITS, cgroups=Cgroups(LIMITS), version=landlock_version())
     return PlainCommands(root, own=own, wall=wall)
 
 
@@ -52,6 +53,6 @@ def _ground(root: Path, own: Mapping[str, str], at: Path | None = None) -> Groun
 OPENERS: Final[dict[str, Callable[[Path, Mapping[str, str]], Commands]]] = {
     "plain": _plain,
     "bare": BareCommands,
-    "walled": open_walled,
-    "landlocked": _landlocked,
+    "bubblewrap": open_walled,
+    "landlock": _landlocked,
 }

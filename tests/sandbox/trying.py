@@ -13,7 +13,7 @@ from typing import Final
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Command, Commands, Printed
-from greenroom.testing.conformance.running import TOKEN, marked
+from tests.conformance.running import TOKEN, marked
 from tests.sandbox.attempt import HOLDING, Attempt, Tried
 from tests.sandbox.scripts import words_of
 from tests.sandbox.stage import Stage

@@ -99,6 +99,11 @@ class Host:
         """Ask for changes."""
         return self.sync.submit(*intents, by=by)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its agents have a kit and work."""
+        return self._crew is not None
+
     async def run(self, kit: Kit) -> None:
         """Let the agents work with this kit, until `close`; asking again changes nothing."""
         if self._crew is not None:

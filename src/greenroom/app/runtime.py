@@ -149,7 +149,8 @@ class Runtime:
         """Own the team and let its agents work. `take_over` fences an owner that hangs."""
         async with self._alone(team):
             host = self._hosts.get(team) or await self._own(team, force=take_over)
-            await host.run(await find_kit(self._kits, host.world.team))
+            if not host.is_running:  # a second kit would open, and take away, what the first works with
+                await host.run(await find_kit(self._kits, host.world.team))
         return host
 
     async def stop(self, team: TeamId) -> None:

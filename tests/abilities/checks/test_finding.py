@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.checks.finding.below import projects_below
-from greenroom.abilities.checks.finding.found import found, meant
-from greenroom.core.ports.checks import Check
+from greenroom.abilities.checks.finding.found import find_checks, found, projects_below
 from tests.abilities.checks.shelves import Table
 
 ODD = st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
@@ -91,12 +89,15 @@ def test_each_says_in_a_sentence_which_file_wants_it() -> None:
     files: dict[str, str | bytes] = {
         "pyproject.toml": "[tool.pytest]\n[tool.ruff]\nx = 1\n",
         "package.json": '{"scripts": {"test": "jest"}}',
-        "Makefile": "lint:\n\tshellcheck x\n",
     }
     assert [(one.name, one.kind, one.why) for one in found(Table(files))] == [
         ("npm test", "test", "package.json has the script 'test'."),
         ("ruff", "lint", "pyproject.toml sets up ruff."),
-        ("make lint", "lint", "Makefile has the target 'lint'."),
+    ]
+    recipe: dict[str, str | bytes] = {"Makefile": "X := 1\nlint types:\n\tshellcheck x\n"}
+    assert [(check.name, check.why) for check in found(Table(recipe))] == [
+        ("make types", "Makefile has the target 'types'."),
+        ("make lint", "Makefile has the target 'lint'."),
     ]
 
 
@@ -113,15 +114,14 @@ def test_what_a_script_stands_for_belongs_to_it_with_all_that_it_calls() -> None
     assert found(Table({"package.json": changed}))[0].digest != one.digest
 
 
-def test_a_recipe_has_what_it_needs_and_what_is_set_and_included() -> None:
+def test_a_recipe_has_its_head_and_its_own_lines() -> None:
     files: dict[str, str | bytes] = {
-        "Makefile": "RUN := prove\n.PHONY: test\ntest: built; $(RUN) -r t\n\t@echo done\ninclude more.mk\n",
-        "more.mk": "include Makefile\nbuilt: test\n\tcc x\n",
+        "Makefile": "RUN := prove\n.PHONY: test\ntest: built\n\t$(RUN) -r t\nbuilt:\n\tcc x\n"
     }
-    (one,) = found(Table(files))
-    assert one.means == "test: built\n$(RUN) -r t\n@echo done\nbuilt: test\ncc x\nRUN := prove"
-    files["Makefile"] = str(files["Makefile"]).replace("prove", "true")
-    assert found(Table(files))[0].digest != one.digest
+    (check,) = found(Table(files))
+    assert check.means == "test: built\n$(RUN) -r t"
+    files["Makefile"] = str(files["Makefile"]).replace("-r t", "-r x")
+    assert found(Table(files))[0].digest != check.digest
 
 
 def test_a_folder_and_its_root_have_their_own() -> None:
@@ -165,88 +165,59 @@ def test_projects_below_a_root_that_is_none_are_found_two_folders_deep_and_no_st
     assert projects_below(Table({"README.md": ""})) == ()
 
 
+def test_where_the_root_has_no_tests_the_projects_below_it_count() -> None:
+    files: dict[str, str | bytes] = {"ruff.toml": "", "web/package.json": '{"scripts": {"test": "jest"}}'}
+    assert [(check.line, check.folder) for check in find_checks(Table(files))] == [
+        ("npm test", "web"),
+        ("ruff check .", "."),
+    ]
+    assert [check.line for check in find_checks(Table({**files, "pytest.ini": ""}))] == [
+        "python3 -m pytest",
+        "ruff check .",
+    ]
+
+
+SCRIPT = '{"packageManager": "pnpm@9", "scripts": {"test": "ava"}}'
+
+
 @pytest.mark.parametrize(
-    "line", ["include mk/*.mk", "-include $(wildcard mk/*.mk)", "include *k/[a-z].mk", "include m*/?.mk"]
-)
-def test_a_file_that_is_put_where_a_recipe_includes_everything_is_a_part_of_it(line: str) -> None:
-    files: dict[str, str | bytes] = {"Makefile": f"{line}\ntest:\n\tgrep -q good app.txt\n", "mk/a.mk": "A = 1\n"}
-    (before,) = found(Table(files))
-    (after,) = found(Table({**files, "mk/z.mk": "SHELL = /bin/true\n"}))
-    assert "A = 1" in before.means
-    assert before.digest != after.digest
-
-
-PYTHON = {"pytest.ini": "", "ruff.toml": "", "mypy.ini": "[mypy]\n"}
-OTHERS = "lint:\n\truff check src\ntypes:\n\tmypy src\n"
-VENV = "VENV := .venv\nPYTEST = $(VENV)/bin/pytest\n.venv:\n\tpython3 -m venv .venv\n\t.venv/bin/pip install -e .\n"
-
-
-@pytest.mark.parametrize(
-    "makefile",
+    ("files", "lacks", "wanted"),
     [
-        "check:\n\tpython3 -m pytest\n",
-        f"check: lint types\n\t@echo 'all is well now'\n\tuv run --offline pytest -q tests\n{OTHERS}",
-        f"{VENV}check: .venv\n\t$(PYTEST) --cov=app --tb=short tests/\n",
-        "check:\n\t$(PY) -m pytest \\\n\t  -q || true\n",
-    ],
-    ids=["as it is", "three of them", "with what it needs", "on two lines"],
-)
-def test_a_recipe_that_only_runs_what_is_known_by_its_own_name_is_no_check(makefile: str) -> None:
-    assert "make check" not in lines({**PYTHON, "Makefile": makefile})
-
-
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        "python3 -m pytest\n\tsh ci/verify.sh",
-        "python3 -m pytest && sh ci/verify.sh",
-        "pytest --cov-fail-under=90",
-        "pytest integration",
-        "cd web && pytest",
-        "sh -c 'pytest && sh ci/verify.sh'",
-        "ruff format --check .",
-        "mypy --strict src",
-        "ruff -q src",
-        "sh pytest.sh",
-        "$(VERIFY)\nVERIFY = sh ci/verify.sh",
-        "true",
+        ({"package.json": SCRIPT, "pnpm-lock.yaml": ""}, (), ["pnpm test"]),
+        ({"package.json": SCRIPT, "pnpm-lock.yaml": ""}, ("pnpm",), ["npm test"]),
+        ({"package.json": SCRIPT, "pnpm-lock.yaml": "", "yarn.lock": ""}, ("pnpm",), ["yarn test"]),
+        ({"pytest.ini": "", "uv.lock": ""}, ("uv",), ["python3 -m pytest"]),
+        ({"pytest.ini": "", "justfile": "test:\n    pytest\n"}, ("just",), ["python3 -m pytest"]),
+        ({"pytest.ini": "", "tox.ini": "[testenv]\n"}, ("tox",), ["python3 -m pytest"]),
+        ({"Makefile": "test:\n\tprove\n", "justfile": "test:\n    prove\n"}, ("just",), ["make test"]),
+        ({"Makefile": "test:\n\tprove\n", "tox.ini": "[testenv]\n"}, ("tox",), ["tox", "make test"]),
+        ({"Makefile": "test:\n\tprove\n", "tox.ini": "[testenv]\n"}, (), ["tox"]),
+        ({"Makefile": "test:\n\tprove\n", "tox.ini": "[testenv]\n"}, ("tox", "make"), ["tox"]),
     ],
 )
-def test_a_recipe_that_runs_more_than_what_is_known_is_a_check(recipe: str) -> None:
-    assert "make check" in lines({**PYTHON, "Makefile": f"check:\n\t{recipe}\n"})
+def test_a_program_that_the_machine_lacks_hides_no_other(
+    files: dict[str, str | bytes], lacks: tuple[str, ...], wanted: list[str]
+) -> None:
+    assert [check.line for check in found(Table(files, lacks))] == wanted
+
+
+def test_tools_of_the_projects_own_environment_are_used() -> None:
+    own = dict.fromkeys((".venv/bin/python", ".venv/bin/mypy", ".venv/bin/pre-commit", ".venv/bin/tox"), "")
+    files = {**own, "mypy.ini": "[mypy]\n", "ruff.toml": "", "tox.ini": "[testenv]\n", ".pre-commit-config.yaml": ""}
+    assert lines({**files}) == [
+        ".venv/bin/tox",
+        ".venv/bin/mypy .",
+        "ruff check .",
+        ".venv/bin/pre-commit run --all-files",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("makefile", "reached"),
-    [
-        ("check: a \\\n  b\na:\n\tone\nb:\n\ttwo\nc:\n\tthree\n", "one two"),
-        ("ALL = a b\ncheck: $(ALL)\na:\n\tone\nb:\n\ttwo\nc:\n\tthree\n", "one two"),
-        ("check: $(shell ls)\na:\n\tone\nb:\n\ttwo\nc:\n\tthree\n", "one two three"),
-        ("check: x.log\n%.log:\n\tone\n%.txt:\n\ttwo\n", "one"),
-        ("check: a \\", ""),
-    ],
-    ids=["on two lines", "in a variable", "nobody knows which", "by a pattern", "without an end"],
+    ("files", "recipe"),
+    [({}, True), ({"ruff.toml": ""}, True), ({"pytest.ini": ""}, False), ({"Cargo.toml": ""}, False)],
 )
-def test_what_a_recipe_needs_is_known_however_it_is_said(makefile: str, reached: str) -> None:
-    (one,) = found(Table({"Makefile": makefile}))
-    assert [word for word in ("one", "two", "three") if word in one.means.splitlines()] == reached.split()
-
-
-NODE = '{"scripts": {"test": "npm run unit", "unit": "node t.js", "unit:quick": "node q.js", "other": "x"}}'
-
-
-@pytest.mark.parametrize(
-    ("line", "means"),
-    [
-        ("npm test", "test: npm run unit\nunit: node t.js"),
-        ("npm run unit:quick && npm run --silent unit", "unit:quick: node q.js\nunit: node t.js"),
-        ("pnpm unit", "unit: node t.js"),
-        ("make lint", "lint:\nshellcheck x"),
-        ("node t.js", ""),
-    ],
-)
-def test_what_a_line_stands_for_is_known_whoever_has_named_it(line: str, means: str) -> None:
-    look = Table({"package.json": NODE, "Makefile": "lint:\n\tshellcheck x\n"})
-    for name in (line, "quick"):
-        told = meant(Check(name=name, line=line, kind="test", why="w.", own=True), look)
-        assert [one.strip() for one in told.splitlines()] == means.splitlines()
+def test_recipes_count_only_where_nothing_else_runs_the_tests(files: dict[str, str | bytes], recipe: bool) -> None:
+    makefile = "check: lint\n\tsh verify.sh\nlint:\n\tshellcheck x\n"
+    assert [line for line in lines({**files, "Makefile": makefile}) if "make" in line] == (
+        ["make check", "make lint"] if recipe else []
+    )

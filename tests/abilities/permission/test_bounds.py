@@ -65,7 +65,12 @@ def test_a_decision_at_a_thousand_rules_takes_no_time_and_that_is_measured() -> 
 
 
 @pytest.mark.parametrize(
-    "script", ["for f in *; do rm $f; done", "echo one\necho two\n\tpython x.py", f"python a.py {'x' * 300} --force"]
+    "script",
+    [
+        f"for f in * {'a' * 200}; do rm $f; done",
+        "echo one\necho two\n\tpython x.py",
+        f"python a.py {'x' * 300} --force",
+    ],
 )
 def test_nobody_says_yes_to_a_command_that_they_have_not_seen(script: str) -> None:
     why = user().decide(ME, card(), (Target(kind="command", value=script),)).why

@@ -149,7 +149,7 @@ def test_a_call_is_as_strict_as_the_strictest_thing_it_touches(rules: Said, targ
         ([("user", "deny command git"), ("granted", "allow line git push origin main")], "deny"),
         ([("user", "ask command git"), ("user", "allow line git push origin main")], "allow"),
         ([("project", "ask command git"), ("user", "allow line git push origin main")], "ask"),
-        ([("user", "deny command push"), ("granted", "allow command git push")], "allow"),
+        ([("user", "deny command push"), ("granted", "allow command git push")], "ask"),
         ([("user", "notify command git push"), ("built-in", "ask command git push")], "notify"),
     ],
 )

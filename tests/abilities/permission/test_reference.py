@@ -1,6 +1,7 @@
 """The policy against a slow one: no random call is allowed that it would not allow.
 
-The slow one never reads a command line: it is given the commands from which the line was made. It goes through all
+The slow one never reads a command line: it is given the commands from which the line was made, and allows none that
+was made with signs of the shell. It goes through all
 rules one by one, and knows what is narrower by trying everything that there is.
 """
 
@@ -12,10 +13,9 @@ from itertools import product
 
 import pytest
 
-from greenroom.abilities.permission import Layer, commands, parse, rulebook
+from greenroom.abilities.permission import Layer, judgement, parse, rulebook
 from greenroom.core.ports.tool import Target
 from tests.abilities.permission.house import ME, card, policy
-from tests.abilities.permission.test_shell import quoted
 
 # Reaches no line that other tests do not, and to be measured takes it twice as long.
 pytestmark = pytest.mark.no_cover
@@ -38,20 +38,15 @@ LEVELS = ["allow", "notify", "ask", "deny"]
 def opens(rule: str, words: Words) -> bool:
     """Whether a rule that allows is about this command: its words come first, and the others are harmless."""
     first = parse(rule).words
-    rest = words[len(first) :]
-    if words[: len(first)] != first or (not first and words[0] in {"sudo", "X=1"}) or first == ("X=1",):
-        return False
-    part = next((word for word in words[words.index("git") + 1 :] if word != "-f"), "") if "git" in words[:2] else ""
-    forced = part == "push" and (words[0] == "git" or words[:2] == ("X=1", "git"))
-    return not any(word in {"$X", "/etc/x", ".env"} or (word == "-f" and forced) for word in rest)
+    rest = words[max(1, len(first)) :]
+    return words[: len(first)] == first and not any(word in {"/etc/x", ".env"} for word in rest)
 
 
 @cache
 def about(rule: str, words: Words) -> bool:
-    """Whether a rule that tightens is about this command, whatever is set for it."""
+    """Whether a rule that tightens is certainly about this command."""
     first = parse(rule).words
-    run = words[1:] if words[0] == "X=1" else words
-    return run[: len(first)] == first
+    return words[: len(first)] == first
 
 
 @cache
@@ -159,26 +154,19 @@ def some_rules(dice: random.Random) -> Said:
     return tuple(one() for _ in range(dice.randrange(6)))
 
 
-def some_line(dice: random.Random) -> tuple[str, list[Words], list[str]]:
-    """A command line, the commands in it and the files that it writes."""
-    commands: list[Words] = []
-    writes: list[str] = []
-    text = ""
-    for at in range(dice.randrange(1, 4)):
-        words = dice.choice(UNIVERSE)
-        words = ("X=1", "ls") if words == ("X=1",) else words
-        commands.append(words)
-        shown = " ".join(word if word in {"$X", "X=1"} else quoted(dice, word) for word in words)
-        if dice.random() < 0.2:
-            writes.append(dice.choice(FILES))
-            shown += f" > {writes[-1]}"
-        form = dice.choice(
-            ["{}", "{}", "({})", "ls a.py $({})", "ls a.py `{}`"] if "\\" not in shown else ["{}", "({})"]
-        )
-        if "$(" in form or "`" in form:
-            commands.append(("ls", "a.py", "$X"))
-        text += (dice.choice([" && ", "; ", " | ", "\n", " || ", " & "]) if at else "") + form.format(shown)
-    return text, commands, writes
+def quoted(dice: random.Random, word: str) -> str:
+    """The same word, written in another way."""
+    return dice.choice([word, word, word, f"'{word}'", f'"{word}"', "".join(f"\\{sign}" for sign in word)])
+
+
+def some_line(dice: random.Random) -> tuple[str, Words | None]:
+    """A command line, and its words if it has no sign of the shell."""
+    words = dice.choice(UNIVERSE)
+    text = " ".join(word if word in {"$X", "X=1"} else quoted(dice, word) for word in words)
+    if dice.random() < 0.3:
+        form = dice.choice(["{} && ls", "{}; ls", "{} | ls", "{}\nls", "({})", "ls $({})", "ls `{}`", "{} > a.py"])
+        return form.format(text), None
+    return text, None if "$X" in words or words[0] == "X=1" else words
 
 
 def allowed_without_reason(dice: random.Random, calls: int, *, most: int = 3) -> tuple[int, list[object]]:
@@ -195,9 +183,9 @@ def allowed_without_reason(dice: random.Random, calls: int, *, most: int = 3) ->
             target = Target(kind="path", value=path, writes=writing)
             fine = may_touch(path, said, writes=writing)
         else:
-            text, made, writes = some_line(dice)
+            text, words = some_line(dice)
             target = Target(kind="command", value=text)
-            fine = all(may_run(words, said) for words in made) and all(may_touch(f, said, writes=True) for f in writes)
+            fine = words is not None and may_run(words, said)
         if house.decide(ME, card(), (target,)).verdict in {"allow", "notify"}:
             count += 1
             if not fine:
@@ -215,14 +203,16 @@ def test_no_random_call_is_allowed_that_a_slow_policy_would_not_allow() -> None:
 
 def test_the_fuzz_finds_a_policy_that_only_compares_beginnings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or it would prove nothing."""
-    monkeypatch.setattr(commands, "gap", lambda rule, command, _: "" if command.texts[: len(rule)] == rule else None)
+    monkeypatch.setattr(judgement, "covers", lambda rule, line: line.words[: len(rule)] == rule)
+    monkeypatch.setattr(judgement, "_trouble", lambda word, ground: "")
+    monkeypatch.setattr(judgement, "_named_files", lambda book, read, ground: ())
     _, wrong = allowed_without_reason(random.Random(1), 1000)
     assert wrong
 
 
 def test_the_fuzz_finds_a_policy_in_which_a_wide_rule_opens_a_narrow_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rulebook, "narrower", lambda loose, strict: True)
-    _, wrong = allowed_without_reason(random.Random(1), 4000)
+    _, wrong = allowed_without_reason(random.Random(0), 3000, most=1)
     assert wrong
 
 

@@ -210,12 +210,14 @@ async def test_what_an_agent_says_of_its_work_is_a_claim_until_it_is_proven(how:
     assert model.asked[1].messages[-1].role == "user", "nobody has called it, so it is no result of a call"
 
 
-async def test_what_it_claims_with_the_call_is_judged_with_what_it_says() -> None:
+async def test_what_it_names_with_the_call_is_given_to_the_proof_as_data() -> None:
     spec, proof = AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=Turn(ends="finish")), Proof()
-    done = calls("finish", status="done", summary="It is parsed.", claims=["14 tests passed", "I added `a.py`."])
+    done = calls("finish", status="done", summary="It is parsed.", files=["a.py"], tests=["test_a.py"])
     async with team(Played(lambda _: done), spec, tools=[proof]) as here:
         assert await here.ask() == "finished"
-    assert proof.said[0] == "It is parsed.\n- 14 tests passed\n- I added `a.py`."
+        given = [step.work.instruction_content for step in await here.steps() if step.work.executor == "proof"]
+    assert proof.said[0] == "It is parsed."
+    assert given[0] == {"said": "It is parsed.", "files": ["a.py"], "tests": ["test_a.py"]}
 
 
 async def test_what_sums_up_the_work_is_judged_because_nothing_is_said_after_the_verdict() -> None:

@@ -67,11 +67,11 @@ async def test_work_that_ends_with_a_call_ends_with_its_summary_and_its_claims()
     assert task.evidence == ("3 passed",)
 
 
-async def test_text_without_a_call_gets_one_nudge_and_then_is_an_unproven_claim() -> None:
+async def test_text_without_a_call_gets_one_nudge_and_then_is_the_summary() -> None:
     model = Played(in_order(says("Done, I think."), says("Really done.")))
     async with team(model, FINISH) as here:
         assert await here.ask() == "finished"
-        assert await here.summary() == "Really done.\n(Unproven: it was said in text, not with `finish`.)"
+        assert await here.summary() == "Really done."
         assert [(step.result or {}).get("over") for step in await here.steps()] == [None, "unproven"]
     assert len(model.asked) == 2
     assert "call `finish`" in model.asked[1].messages[-1].content

@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from greenroom.adapters.browser.chromium import Chromium, Looks
-from greenroom.adapters.web.gate import gate
+from greenroom.adapters.browser.making import Chromium, Looks
 from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.making import gate
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.ports.browser import Click, Gate, Tab
 

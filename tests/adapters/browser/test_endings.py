@@ -46,9 +46,7 @@ SHOP = {
 def main_process(den: Path) -> psutil.Process:
     """Chromium itself, of all its processes."""
     found = [
-        one
-        for one in living(den)
-        if "--remote-debugging-pipe" in one.cmdline() and "keeper.py" not in str(one.cmdline())
+        one for one in living(den) if "--remote-debugging-pipe" in one.cmdline() and one.cmdline()[0] != sys.executable
     ]
     return next(one for one in found if not any(word.startswith("--type=") for word in one.cmdline()))
 

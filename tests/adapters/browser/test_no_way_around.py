@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -159,16 +158,14 @@ def ears() -> Iterator[socket.socket]:
 @pytest.mark.parametrize(
     ("wishes", "closed", "heard"), [(False, False, True), (True, False, False), (False, True, False)]
 )
-async def test_udp_is_closed_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wishes: bool, closed: bool, heard: bool
-) -> None:
+async def test_udp_is_closed_twice(monkeypatch: pytest.MonkeyPatch, wishes: bool, closed: bool, heard: bool) -> None:
     """By what Chromium is told, and by the keeper, whatever Chromium makes of that; without both it is heard."""
     if not wishes:
         monkeypatch.setattr(dens_of, "PREFERENCES", {})
     if not closed:
-        loose = tmp_path / "keeper.py"
-        loose.write_text(dens_of.KEEPER.read_text().replace("        close_udp()\n", "", 1))
-        monkeypatch.setattr(dens_of, "KEEPER", loose)
+        loose = "warden import keeper; keeper._close_udp = keeper.nothing; browse = keeper.browse;"
+        assert "warden.keeper import browse;" in dens_of.KEEPER
+        monkeypatch.setattr(dens_of, "KEEPER", dens_of.KEEPER.replace("warden.keeper import browse;", loose, 1))
     with ears() as port:
         page = PAGE.replace("PLACES", f"['{HERE}:{port.getsockname()[1]}']", 1).replace(
             "WAYS", f"[p => {{ {RTC} }}]", 1

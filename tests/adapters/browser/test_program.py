@@ -10,10 +10,9 @@ import aiohttp
 import pytest
 
 from greenroom.adapters.browser.album import FolderAlbum
-from greenroom.adapters.browser.chromium import SANDBOX, Chromium, Looks
-from greenroom.adapters.browser.program import NONE, environment, headless, program
-from greenroom.adapters.web.gate import gate
+from greenroom.adapters.browser.making import NONE, SANDBOX, Chromium, Looks, environment, headless, program
 from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.making import gate
 from greenroom.core.ports.browser import BrowserFault
 from tests.adapters.browser.chromiums import nest
 from tests.adapters.web.house import said, site

@@ -6,8 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from greenroom.testing.conformance.running import daemon, ran, shell, with_daemon
 from tests.adapters.commands.running import commands_in
+from tests.conformance.running import daemon, ran, shell, with_daemon
 
 
 async def _main(root: Path, token: str) -> None:

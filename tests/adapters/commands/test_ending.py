@@ -8,12 +8,11 @@ from typing import cast
 
 import pytest
 
-from greenroom.adapters.commands.job import Job
-from greenroom.adapters.commands.pipe import OutputPipe
+from greenroom.adapters.commands.job import Job, OutputPipe
 from greenroom.adapters.commands.warden.guard import Asked
 from greenroom.core.ports.commands import Command
-from greenroom.testing.conformance.running import daemon, marked, ran, shell, until_gone, with_daemon
 from tests.adapters.commands.running import commands_in
+from tests.conformance.running import daemon, marked, ran, shell, until_gone, with_daemon
 
 
 async def test_processes_that_are_left_are_counted(tmp_path: Path) -> None:
@@ -73,7 +72,7 @@ WITHOUT_LISTS = PLAINER.format(change="family.Path.exists = lambda _: False")
 async def test_without_help_of_the_system_the_process_group_is_ended_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.adapters.commands.warden_process.PROGRAM", WITHOUT_PRCTL)
+    monkeypatch.setattr("greenroom.adapters.commands.job.PROGRAM", WITHOUT_PRCTL)
     async with commands_in(tmp_path) as commands:
         left = await ran(commands, shell("sleep 600 & (sleep 600 &); echo done", token="group"))
         assert marked("group") == []
@@ -86,7 +85,7 @@ async def test_without_help_of_the_system_the_process_group_is_ended_and_that_is
 async def test_a_kernel_that_does_not_list_children_is_asked_for_all_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.adapters.commands.warden_process.PROGRAM", WITHOUT_LISTS)
+    monkeypatch.setattr("greenroom.adapters.commands.job.PROGRAM", WITHOUT_LISTS)
     async with commands_in(tmp_path) as commands:
         made = await ran(commands, shell("setsid sleep 600 & setsid sleep 600 & echo done", token="scan"))
         assert marked("scan") == []

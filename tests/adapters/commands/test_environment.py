@@ -9,8 +9,8 @@ import pytest
 
 from greenroom.adapters.commands.environment import check, environment
 from greenroom.core.base.errors import WorldFault
-from greenroom.testing.conformance.running import PLANTED, ran, shell
 from tests.adapters.commands.running import commands_in
+from tests.conformance.running import PLANTED, ran, shell
 
 OWN = {**PLANTED, "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/home/ann", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.commands.warden.family import Family, send, wait
-from greenroom.testing.conformance.running import until_there
+from tests.conformance.running import until_there
 
 TREE = "sleep 600 & (sleep 600 & sleep 600) & touch up; wait"
 

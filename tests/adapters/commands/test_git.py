@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.conformance.running import ran, shell
 from tests.adapters.commands.running import commands_in
+from tests.conformance.running import ran, shell
 
 PLAIN = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 SILENT = ("status", "diff", "log -1", "ls-files", "rev-parse HEAD", "show")

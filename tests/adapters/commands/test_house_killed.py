@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.testing.conformance.running import marked, until_gone, until_there
+from tests.conformance.running import marked, until_gone, until_there
 
 ROOT = Path(__file__).resolve().parents[3]
 

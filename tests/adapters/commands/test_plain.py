@@ -11,9 +11,9 @@ import pytest
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.workers import processes
 from greenroom.core.ports.commands import Begun, Command, Commands
-from greenroom.testing.conformance.commands import CommandsConformance
-from greenroom.testing.conformance.running import ran, shell
 from tests.adapters.commands.running import commands_in
+from tests.conformance.commands import CommandsConformance
+from tests.conformance.running import ran, shell
 
 
 @pytest.mark.req("MA-54")

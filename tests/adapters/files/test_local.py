@@ -9,7 +9,7 @@ import pytest
 from greenroom.adapters.files.kernel import can_open_beneath
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.core.ports.files import Files
-from greenroom.testing.conformance.files import FilesConformance
+from tests.conformance.files import FilesConformance
 
 
 @pytest.mark.skipif(not can_open_beneath(), reason="this kernel has no openat2")

@@ -1,4 +1,4 @@
-"""Lives that apply, commit or undo, and are killed before a chosen call to the disk or to git."""
+"""Lives that apply, commit or undo, and are killed before a chosen call to git."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ import multiprocessing as mp
 import os
 import shutil
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from greenroom.adapters.git import writing
-from greenroom.adapters.git.running import Answer, Git
-from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.adapters.git.process import Answer, Git
+from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.ports.workspace import Applied
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import dirty, edit
 
 Act = Literal["apply", "undo", "commit", "undo commit", "revert"]
-CHANGING = frozenset({"unlink", "link", "rename", "symlink", "mkdir", "rmdir", "fsync", "fchmod", "open"})
 SECONDS = 60
 FIRST: Mapping[Act, tuple[Act, ...]] = {
     "apply": (),
@@ -45,18 +43,6 @@ class Countdown:
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-
-
-class DyingOs:
-    """The module `os` for who writes, with the calls that change something counted."""
-
-    def __init__(self, count: Countdown) -> None:
-        self._count = count
-
-    def __getattr__(self, name: str) -> object:
-        if name in CHANGING:
-            self._count()
-        return getattr(os, name)
 
 
 async def prepared(root: Path, act: Act) -> tuple[str, str]:
@@ -106,19 +92,13 @@ def _main(root: str, home: str, act: Act, pair: tuple[str, str], at: int) -> Non
     count = Countdown(at)
     tried = Git.tried
 
-    async def dying(
-        self: Git,
-        *words: str,
-        stdin: bytes = b"",
-        seconds: float = SECONDS,
-        begun: Callable[[int], None] | None = None,
-    ) -> Answer:
+    async def dying(self: Git, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
         count()
-        return await tried(self, *words, stdin=stdin, seconds=seconds, begun=begun)
+        return await tried(self, *words, stdin=stdin, seconds=seconds)
 
     async def life() -> None:
         workspace = await Person(Path(root), Path(home)).workspace()
-        with patch.object(Git, "tried", dying), patch.object(writing, "os", DyingOs(count)):
+        with patch.object(Git, "tried", dying):
             await acted(workspace, act, *pair)
 
     asyncio.run(asyncio.wait_for(life(), SECONDS))

@@ -6,10 +6,10 @@ import os
 import subprocess
 from pathlib import Path
 
-from greenroom.adapters.git.staging import LARGEST, Named, nothing
-from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.adapters.git.snapshot import LARGEST, Named, nothing
+from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.ports.workspace import Mark, Recorded, Worktree
-from greenroom.testing.conformance.workspace_case import tree_of
+from tests.conformance.workspace_case import tree_of
 
 
 class Person:

@@ -44,7 +44,6 @@ def dirty(person: Person) -> None:
     person.write("both", "two\n")
     (person.root / "deleted").unlink()
     person.git("rm", "--quiet", "--cached", "unstaged")
-    person.write("a.txt", TEXT.replace("line 2\n", "mine\n"))
     person.write("untracked/new.txt", "new\n").chmod(0o600)
     person.write("secret.log", "ignored\n")
     person.write("build/out", "ignored\n")
@@ -200,7 +199,7 @@ def linked(person: Person) -> None:
 def sha256(person: Person) -> None:
     """Git's other way to name things."""
     plain(person, "--object-format=sha256")
-    person.write("a.txt", TEXT.replace("line 2\n", "mine\n"))
+    person.write("other.txt", "mine\n")
 
 
 def below(person: Person) -> None:
@@ -239,9 +238,9 @@ SITS: Final[Mapping[str, str]] = {"part": BELOW}
 """Which folder the workspace is, if not the whole repository."""
 
 NOT_COPIED: Final[Mapping[str, tuple[str, ...]]] = {
-    "dirty": ("secret.log", "build", "build/out", "empty", "empty/inner"),
+    "dirty": ("build", "build/out", "empty", "empty/inner"),
     "submodule": ("sub/", "nested"),
-    "no git": ("secret.log", "node_modules"),
+    "no git": ("node_modules",),
 }
 """What is in the tree and in no copy of it; with a slash, only what is in it."""
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git import adopting
-from greenroom.adapters.git.house import House
+from greenroom.adapters.git import runs
 from greenroom.adapters.git.refs import move
-from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.adapters.git.repository import Repository
+from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.ports.workspace import Applied, Undone, WorkspaceFault
-from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, got, opened, put, worked
+from tests.conformance.workspace_case import tree_of
 
 THREAD = "ann@t1"
 
@@ -105,13 +105,13 @@ async def test_killed_in_between_it_is_done_by_whoever_asks_next(
     workspace = await person.workspace()
     first, _ = await two_steps(workspace)
 
-    async def dying(house: House, ref: str, new: str, old: str) -> None:
+    async def dying(house: Repository, ref: str, new: str, old: str) -> None:
         if ref.endswith("@base"):
             raise KeyboardInterrupt
         await move(house, ref, new, old)
 
     with monkeypatch.context() as killed:
-        killed.setattr(adopting, "move", dying)
+        killed.setattr(runs, "move", dying)
         with pytest.raises(KeyboardInterrupt):
             await workspace.adopt("r2", THREAD, "r1", first)
     moved_on(person)

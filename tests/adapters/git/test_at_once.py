@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git import applying, undoing, workspaces
-from greenroom.adapters.git.house import House
+from greenroom.adapters.git import apply as applying
+from greenroom.adapters.git import undo as undoing
+from greenroom.adapters.git import workspace as workspaces
+from greenroom.adapters.git.files import lock
 from greenroom.adapters.git.journal import Paper, save
-from greenroom.adapters.git.locks import alone
+from greenroom.adapters.git.repository import Repository
 from greenroom.core.ports.workspace import Applied, Clashes, Undone
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
@@ -41,21 +43,21 @@ async def test_who_wants_to_undo_while_another_one_does_has_undone_nothing(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _, applied = await brought(person)
-    second, waits, real, lock = await person.workspace(), asyncio.Event(), undoing.taken_back, alone
+    second, waits, real, held = await person.workspace(), asyncio.Event(), undoing.take_back, lock
     other = list[asyncio.Task[object]]()
 
-    def waited(place: Path, patience: float) -> AbstractAsyncContextManager[None]:
+    def waited(place: Path) -> AbstractAsyncContextManager[None]:
         waits.set()
-        return lock(place, patience)
+        return held(place)
 
-    async def slowly(house: House, paper: Paper) -> Undone | Clashes:
+    async def slowly(repository: Repository, paper: Paper) -> Undone | Clashes:
         """The other one comes when it is written down that this is being undone, and is in the middle of it."""
-        monkeypatch.setattr(workspaces, "alone", waited)
+        monkeypatch.setattr(workspaces, "lock", waited)
         other.append(asyncio.create_task(second.undo(applied.id)))
         await waits.wait()
-        return await real(house, paper)
+        return await real(repository, paper)
 
-    monkeypatch.setattr(undoing, "taken_back", slowly)
+    monkeypatch.setattr(undoing, "take_back", slowly)
     assert await first.undo(applied.id) == Undone(paths=applied.paths)
     assert await other[0] == Undone(paths=())
 
@@ -64,10 +66,10 @@ async def test_who_ends_what_a_kill_left_has_done_it(person: Person, monkeypatch
     class Killed(Exception):
         """A life ends when the files are as they are to be, and that is not written down yet."""
 
-    async def dying(house: House, paper: Paper) -> None:
+    async def dying(repository: Repository, paper: Paper) -> None:
         if paper.state in ("applied", "undone"):
             raise Killed
-        await save(house, paper)
+        await save(repository, paper)
 
     workspace = await person.workspace()
     worktree = await opened(workspace)

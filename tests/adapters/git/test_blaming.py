@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.ports.workspace import Applied, WorkspaceFault
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import TEXT, plain
@@ -123,19 +123,6 @@ async def test_a_line_with_the_name_that_git_gives_its_file_leads_to_its_commit_
     found = await workspace.blame("a.txt", 20)
     assert found is not None
     assert found.commit == made.commit
-
-
-async def test_where_a_filter_changes_what_is_committed_a_line_still_leads_to_its_step(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    for way in ("clean", "smudge"):
-        person.git("config", f"filter.rot.{way}", "tr a-z n-za-m")
-    person.write(".gitattributes", "a.txt filter=rot\n")
-    person.commit_all("hidden from others")
-    workspace, done = await applied(person)
-    await workspace.commit(done.id, "Do it")
-    assert "erghea Nbar" in person.git("show", "HEAD:a.txt")
-    assert (await said(workspace, 20), await said(workspace, 2)) == ("ann#1", "nobody")
 
 
 @pytest.mark.parametrize(

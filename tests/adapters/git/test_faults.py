@@ -10,14 +10,18 @@ from unittest.mock import patch
 
 import pytest
 
-from greenroom.adapters.git import hooked, locks, running, writing
-from greenroom.adapters.git.faults import fault_of
-from greenroom.adapters.git.standing import GitWorktrees
-from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.adapters.git import apply as applying
+from greenroom.adapters.git import commit as committing
+from greenroom.adapters.git import files
+from greenroom.adapters.git.journal import Paper
+from greenroom.adapters.git.process import Answer, Git, fault_of
+from greenroom.adapters.git.repository import Repository
+from greenroom.adapters.git.workspace import GitWorkspace
+from greenroom.adapters.git.worktrees import GitWorktrees
 from greenroom.core.ports.workspace import Applied, Clashes, WorkspaceFault
-from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
+from tests.conformance.workspace_case import tree_of
 
 
 @pytest.fixture
@@ -53,18 +57,18 @@ async def test_without_git_it_says_how_to_get_it(person: Person) -> None:
 
 async def test_an_old_git_is_refused(person: Person, tmp_path: Path) -> None:
     said = await fault(person, PATH=program(tmp_path / "bin", "echo git version 2.17.1"))
-    assert (said.reason, "2.34" in str(said), "2.17.1" in str(said)) == ("git", True, True)
+    assert (said.reason, "2.38" in str(said), "2.17.1" in str(said)) == ("git", True, True)
 
 
 async def test_a_git_that_hangs_is_stopped(person: Person, tmp_path: Path) -> None:
     path = program(tmp_path / "bin", "sleep 600 & sleep 600")
-    git = running.Git(f"{path}/git", words=(), env={"PATH": os.environ["PATH"]})
+    git = Git(f"{path}/git", words=(), env={"PATH": os.environ["PATH"]})
     with pytest.raises(WorkspaceFault, match="was stopped") as caught:
         await git.ask("version", seconds=0.2)
     assert caught.value.reason == "slow"
 
 
-@pytest.mark.parametrize("broken", ["HEAD", "objects", "a file", "settings", "index", "gone"])
+@pytest.mark.parametrize("broken", ["HEAD", "objects", "a file", "settings", "gone"])
 async def test_a_broken_repository_is_said(person: Person, broken: str) -> None:
     git = person.root / ".git"
     if broken == "HEAD":
@@ -76,8 +80,6 @@ async def test_a_broken_repository_is_said(person: Person, broken: str) -> None:
         git.write_text("nonsense")
     elif broken == "settings":
         (git / "config").write_text("[core\n")
-    elif broken == "index":
-        (git / "index").write_bytes(b"nonsense")
     with pytest.raises(WorkspaceFault) as caught:
         await looked(person, Path("/nowhere/at/all") if broken == "gone" else None)
     assert caught.value.reason == ("name" if broken == "gone" else "repository")
@@ -90,11 +92,11 @@ async def test_a_lock_of_another_git_is_waited_for_and_named(person: Person, mon
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
     assert isinstance(applied, Applied)
     lock = person.write(".git/index.lock", "")
-    monkeypatch.setattr(hooked, "PATIENCE", 0.2)
+    monkeypatch.setattr(committing, "PATIENCE", 0.2)
     with pytest.raises(WorkspaceFault, match="index\\.lock") as caught:
         await workspace.commit(applied.id, "Do it")
     assert caught.value.reason == "locked"
-    monkeypatch.setattr(hooked, "PATIENCE", 30.0)
+    monkeypatch.setattr(committing, "PATIENCE", 30.0)
     asyncio.get_running_loop().call_later(0.3, lock.unlink)
     assert (await workspace.commit(applied.id, "Do it")).commit == person.git("rev-parse", "HEAD").strip()
 
@@ -112,44 +114,44 @@ async def test_two_at_once_wait_for_each_other(tmp_path: Path) -> None:
     order = list[str]()
 
     async def one(name: str) -> None:
-        async with locks.alone(tmp_path / "lock"):
+        async with files.lock(tmp_path / "lock"):
             order.append(f"{name} in")
             await asyncio.sleep(0.05)
             order.append(f"{name} out")
 
     await asyncio.gather(one("a"), one("b"))
     assert order in (["a in", "a out", "b in", "b out"], ["b in", "b out", "a in", "a out"])
-    async with locks.alone(tmp_path / "lock"):
+    async with files.lock(tmp_path / "lock"):
         with pytest.raises(WorkspaceFault, match="Another greenroom"):
-            async with locks.alone(tmp_path / "lock", patience=0.1):
+            async with files.lock(tmp_path / "lock", patience=0.1):
                 pass
 
 
 class FullDisk:
-    """The module `os` for who writes, on a disk that is full after a few files."""
+    """Git that writes some files and then says that there is no room, the first time."""
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+    def __init__(self, gone: Path) -> None:
+        tried, left = Git.tried, [gone]
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(os, name)
+        async def answer(git: Git, *words: str, stdin: bytes = b"", seconds: float = 60.0) -> Answer:
+            said = await tried(git, *words, stdin=stdin, seconds=seconds)
+            if words[:3] != ("read-tree", "-m", "-u") or not left:
+                return said
+            await asyncio.to_thread(left.pop().unlink)
+            return Answer(code=128, out=b"", err="error: unable to write file a.txt: No space left on device")
 
-    def fsync(self, number: int) -> None:
-        """Make it durable, if there is room."""
-        self.room -= 1
-        if self.room == 0:
-            raise OSError(28, "No space left on device")
-        os.fsync(number)
+        self.answer = answer
 
 
-@pytest.mark.parametrize("room", [1, 3, 6])
-async def test_a_full_disk_in_the_middle_leaves_nothing(person: Person, room: int) -> None:
+@pytest.mark.parametrize("left", ["keep/c.py", "new-link"])
+async def test_a_full_disk_in_the_middle_leaves_nothing(person: Person, left: str) -> None:
     workspace = await person.workspace()
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     done, before = await worked(worktree), tree_of(person.root)
+    full = FullDisk(person.root / left)
     with (
-        patch.object(writing, "os", FullDisk(room)),
+        patch.object(Git, "tried", full.answer),
         pytest.raises(WorkspaceFault, match="Nothing was changed") as said,
     ):
         await workspace.apply("r1", worktree.base, done.commit)
@@ -163,14 +165,14 @@ async def test_somebody_who_writes_at_this_moment_stops_it(person: Person) -> No
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     done, before = await worked(worktree), tree_of(person.root)
-    clear = writing.clear
+    finish = applying.finish
 
-    def meddling(*given: object) -> None:
+    async def meddling(repository: Repository, paper: Paper) -> Applied | Clashes:
         person.write("a.txt", "mine\n")
+        return await finish(repository, paper)
 
-    with patch.object(writing, "clear", meddling):
+    with patch.object(applying, "finish", meddling):
         said = await workspace.apply("r1", worktree.base, done.commit)
-    assert clear is writing.clear
     assert isinstance(said, Clashes)
     assert [one.path for one in said.clashes] == ["a.txt"]
     assert tree_of(person.root) == {**before, "a.txt": ("-rw-r--r--", b"mine\n")}

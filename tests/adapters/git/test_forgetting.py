@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.standing import GitWorktrees
+from greenroom.adapters.git.worktrees import GitWorktrees
 from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, WorkspaceFault
 from greenroom.core.ports.worktrees import Standing
 from tests.adapters.git.person import Person, got, opened, put, worked
@@ -96,7 +96,7 @@ async def test_what_is_kept_is_told_with_a_few_questions_however_much_it_is(
         "r3: a fork": (("Step 2", "Step 1"), ()),
         "r4: a fork": (("Step 3", "Step 2", "Step 1"), ()),
     }
-    assert len(asked) == 3, asked
+    assert len(asked) <= 3, asked
 
 
 async def test_some_files_are_put_back_and_the_rest_is_as_it_became(person: Person) -> None:

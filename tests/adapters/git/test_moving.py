@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
-from greenroom.adapters.git import staging, writing
-from greenroom.core.base.records import evolve
+from greenroom.adapters.git import snapshot as staging
+from greenroom.adapters.git.process import Git
 from greenroom.core.ports.workspace import Applied, LeftOut, Looked, WorkspaceFault
-from greenroom.testing.conformance.workspace_case import tree_of
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
 from tests.adapters.git.test_faults import FullDisk
+from tests.conformance.workspace_case import tree_of
 
 
 @pytest.fixture
@@ -27,16 +27,16 @@ def person(tmp_path: Path) -> Person:
 
 @pytest.mark.parametrize("times", [1, 3])
 async def test_a_file_that_vanishes_while_it_is_looked_at_is_looked_for_again(person: Person, times: int) -> None:
-    sorted_out, left = staging._sorted_out, [times]
+    look, left = staging._look_at_files, [times]
 
-    def too_late(root: Path, changed: Sequence[tuple[str, str]], unknown: Sequence[str], largest: int) -> staging.Found:
-        found = sorted_out(root, changed, unknown, largest)
+    def too_late(root: Path, limits: Iterable[tuple[str, int | None]]) -> tuple[list[str], list[str], list[LeftOut]]:
+        gone, there, left_out = look(root, limits)
         left[0] -= 1
-        return evolve(found, there=(*found.there, "vanished")) if left[0] >= 0 else found
+        return (gone, [*there, "vanished"] if left[0] >= 0 else there, left_out)
 
     workspace = await person.workspace()
     person.write("new", "new\n")
-    with patch.object(staging, "_sorted_out", too_late):
+    with patch.object(staging, "_look_at_files", too_late):
         if times == staging.TRIES:
             with pytest.raises(WorkspaceFault, match="vanished"):
                 await workspace.snapshot("r1")
@@ -93,15 +93,17 @@ async def test_more_files_than_anybody_works_on_are_refused(person: Person, monk
     assert caught.value.reason == "too_large"
 
 
-@pytest.mark.parametrize("room", [1, 4])
-async def test_a_full_disk_in_the_middle_of_an_undo_leaves_it_applied(person: Person, room: int) -> None:
+async def test_a_full_disk_in_the_middle_of_an_undo_leaves_it_applied(person: Person) -> None:
     workspace = await person.workspace()
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
     assert isinstance(applied, Applied)
-    after = tree_of(person.root)
-    with patch.object(writing, "os", FullDisk(room)), pytest.raises(WorkspaceFault, match="Nothing was changed"):
+    after, full = tree_of(person.root), FullDisk(person.root / "keep/b.py")
+    with (
+        patch.object(Git, "tried", full.answer),
+        pytest.raises(WorkspaceFault, match="Nothing was changed"),
+    ):
         await workspace.undo(applied.id)
     assert (tree_of(person.root), [one.state for one in await workspace.applied("r1")]) == (after, ["applied"])
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.workspaces import GitWorkspace
-from greenroom.core.ports.workspace import Applied, Clashes, Undone, WorkspaceFault
-from greenroom.testing.conformance.workspace_case import tree_of
+from greenroom.adapters.git.workspace import GitWorkspace
+from greenroom.core.ports.workspace import Applied, Undone, WorkspaceFault
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import plain
 from tests.adapters.git.test_committing import brought, hook
-from tests.adapters.git.test_parting import turned_round
+from tests.conformance.workspace_case import tree_of
 
 NAMELESS = "[user]\n\tuseConfigOnly = true\n"
 EMPTY = "[user]\n\tname =\n\temail = pat@x\n"
@@ -24,25 +23,6 @@ def person(tmp_path: Path) -> Person:
     person = Person(tmp_path / "tree")
     plain(person)
     return person
-
-
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("MERGE_HEAD", "merge"),
-        ("CHERRY_PICK_HEAD", "cherry-pick"),
-        ("REVERT_HEAD", "revert"),
-        ("rebase-merge", "rebase"),
-        ("rebase-apply", "rebase"),
-    ],
-)
-async def test_in_the_middle_of_something_no_commit_is_expected(person: Person, name: str, what: str) -> None:
-    workspace, _, applied = await brought(person)
-    person.write(f".git/{name}/x" if name.startswith("rebase") else f".git/{name}", person.git("rev-parse", "HEAD"))
-    with pytest.raises(WorkspaceFault, match=f"A {what} is going on.*Nothing was changed"):
-        await workspace.expect()
-    with pytest.raises(WorkspaceFault, match=f"A {what} is going on.*They are applied"):
-        await workspace.commit(applied.id, "Do it")
 
 
 @pytest.mark.parametrize("missing", ["AUTHOR", "COMMITTER"])
@@ -89,19 +69,6 @@ async def test_what_they_have_taken_back_themselves_needs_no_other_commit(person
     assert (tree_of(person.root), person.git("status", "--porcelain")) == (before, "")
 
 
-@pytest.mark.parametrize(("theirs", "works"), [("new", "new/deep/file"), ("new/deep/file", "new")])
-async def test_a_file_and_a_folder_of_one_name_do_not_fit_on_a_branch(person: Person, theirs: str, works: str) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    Person(Path(worktree.folder)).write(works, "work\n")
-    done = await worked(worktree)
-    person.write(theirs, "mine\n")
-    person.commit_all("second")
-    made = await workspace.branch("work", worktree.base, done.commit, "On a branch")
-    assert person.git("rev-parse", "work^").strip() == person.git("rev-parse", "HEAD~1").strip()
-    assert person.git("show", f"{made.commit}:{works}") == "work\n"
-
-
 async def test_what_was_dropped_has_nothing_to_undo(person: Person) -> None:
     workspace = await person.workspace()
     worktree = await opened(workspace)
@@ -117,27 +84,12 @@ async def test_what_was_dropped_has_nothing_to_undo(person: Person) -> None:
     assert (person.root / "a.txt").read_text() == "work\n"
 
 
-async def test_a_folder_in_which_they_have_more_is_never_made_a_file(person: Person) -> None:
-    person.write(".gitignore", "*.log\n")
-    person.commit_all("second")
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    turned_round(Path(worktree.folder))
-    done = await worked(worktree)
-    person.write("go/own.log", "mine\n")
-    before = tree_of(person.root)
-    said = await workspace.apply("r1", worktree.base, done.commit)
-    assert isinstance(said, Clashes)
-    assert [(one.path, one.why) for one in said.clashes] == [("go", "a folder with more in it stands there")]
-    assert tree_of(person.root) == before
-
-
 async def test_in_a_merge_no_commit_on_top_takes_it_back(person: Person) -> None:
     workspace, _, applied = await brought(person)
     await workspace.commit(applied.id, "Do it")
     before, head = tree_of(person.root), person.git("rev-parse", "HEAD")
     person.write(".git/MERGE_HEAD", head)
-    with pytest.raises(WorkspaceFault, match=r"A merge is going on.*Nothing was changed"):
+    with pytest.raises(WorkspaceFault, match=r"A merge is in progress. Nothing was changed"):
         await workspace.undo(applied.id, revert=True)
     assert (tree_of(person.root), person.git("rev-parse", "HEAD")) == (before, head)
     assert [one.state for one in await workspace.applied("r1")] == ["applied"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.adapters.git.running import PATH, Git
+from greenroom.adapters.git.process import PATH, Git
 
 WATCHER: Any = getattr(asyncio, "ThreadedChildWatcher", None)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import Applied, LeftOut, Undone
-from greenroom.testing.conformance.workspace_case import tree_of
+from greenroom.core.ports.workspace import Applied, LeftOut, Undone, WorkspaceFault
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import LIES, SHAPES, SITS, edit, is_copied, plain
+from tests.conformance.workspace_case import tree_of
 
 
 @pytest.mark.req("G-8")
@@ -28,8 +28,16 @@ async def test_work_comes_and_goes_and_a_persons_tree_is_what_it_was(tmp_path: P
         assert person.theirs() == theirs, "neither files nor index, HEAD, refs and logs were touched"
     edit(folder / LIES.get(shape, ""))
     done = await worked(worktree)
+    if shape == "merging":
+        with pytest.raises(WorkspaceFault, match="A merge is in progress"):
+            await workspace.apply("r1", worktree.base, done.commit)
+        return
     applied = await workspace.apply("r1", worktree.base, done.commit)
     assert isinstance(applied, Applied)
+    if shape == "crlf":  # what git writes has the line ends that are set
+        assert isinstance(await workspace.undo(applied.id), Undone)
+        assert _unix(tree_of(person.root)) == _unix(theirs["tree"])
+        return
     after = tree_of(folder)
     assert {one: after.get(one) for one in applied.paths} == {
         one: tree_of(person.root).get(one) for one in applied.paths
@@ -41,6 +49,11 @@ async def test_work_comes_and_goes_and_a_persons_tree_is_what_it_was(tmp_path: P
     if shape != "no git":
         now = person.theirs()
         assert {**now, "dates": None} == {**theirs, "dates": None}
+
+
+def _unix(tree: object) -> dict[str, tuple[str, bytes]]:
+    assert isinstance(tree, dict)
+    return {name: (mode, content.replace(b"\r\n", b"\n")) for name, (mode, content) in tree.items()}
 
 
 def _runs_only(tree: dict[str, tuple[str, bytes]]) -> dict[str, tuple[str, bytes]]:
@@ -121,15 +134,15 @@ async def test_what_a_copy_lacks_is_lent(tmp_path: Path) -> None:
     workspace = await person.workspace()
     lent = await workspace.lent()
     assert {(one.path, one.kind) for one in lent} == {
-        ("web/node_modules", "packages"),
-        ("env", "packages"),
-        (".venv", "packages"),
+        ("web/node_modules", "ignored"),
+        ("env", "ignored"),
+        (".venv", "ignored"),
         ("sub", "submodule"),
         ("nested", "repository"),
     }
     assert all(Path(one.source) == person.root / one.path for one in lent)
     person.write(".gitignore", "target/\n")
-    assert ("cargo/target", "packages") in {(one.path, one.kind) for one in await workspace.lent(["target"])}
+    assert ("cargo/target", "ignored") in {(one.path, one.kind) for one in await (await person.workspace()).lent()}
 
 
 async def test_what_a_large_file_is_to_git_stays_a_pointer(tmp_path: Path) -> None:

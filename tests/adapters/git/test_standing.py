@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.standing import GitWorktrees
+from greenroom.adapters.git.worktrees import GitWorktrees
 from greenroom.core.ports.worktrees import Standing
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import plain

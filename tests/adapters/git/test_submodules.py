@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.standing import GitWorktrees
+from greenroom.adapters.git.worktrees import GitWorktrees
 from greenroom.core.ports.workspace import LeftOut, Snapshot, Worktree
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import SHAPES
@@ -75,19 +75,6 @@ async def test_a_submodule_that_the_person_has_given_up_since_is_one_in_a_copy_t
     assert len(await left_out(worktree)) == 2
 
 
-async def test_what_checks_put_into_a_submodule_is_taken_away_or_passed_over(person: Person) -> None:
-    worktree = await opened(await person.workspace())
-    await worktree.pause()
-    fill(worktree)
-    assert await worktree.restore() == ("sub/a.txt", "sub/deep/b.txt")
-    assert await left_out(worktree) == []
-    put(worktree, "sub/log", "made by a check\n")
-    assert "sub/log" in await worktree.settle()
-    assert await left_out(worktree) == []
-    await worktree.claim(["sub/log"])
-    assert await left_out(worktree) == [("sub/log", "submodule")]
-
-
 def replace(folder: Path, what: str, elsewhere: Path) -> None:
     """Put something else in the place of a submodule, or of the folder above it."""
     (folder / "sub").rmdir()
@@ -101,7 +88,7 @@ def replace(folder: Path, what: str, elsewhere: Path) -> None:
         os.mkfifo(folder / "sub")
 
 
-@pytest.mark.parametrize("what", ["link", "link above", "pipe", "gone"])
+@pytest.mark.parametrize("what", ["link", "pipe", "gone"])
 async def test_what_stands_in_the_place_of_a_submodule_is_not_looked_into(person: Person, what: str) -> None:
     person.write("below/x", "x\n")
     person.git("mv", "sub", "below/sub")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.app.hands.walls import Walls
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.core.ports.commands import Command, Ended, Printed
 from greenroom.core.ports.workspace import Mark
 from tests.adapters.git.person import Person
+from tests.tiers import has_bubblewrap
 
 LOOKS = (
     "pwd && git status --short && git log --oneline | cat && echo new > b.txt && git add b.txt && git commit -qm mine"
@@ -49,7 +49,7 @@ async def test_what_a_commit_holds_can_be_read(person: Person, tmp_path: Path) -
     assert "a.py" in await theirs.paths(made.commit)
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 async def test_commands_use_git_at_the_repository_s_own_place_and_nothing_of_it_is_the_person_s(
     person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greenroom.adapters.git.standing import GitWorktrees
-from greenroom.adapters.git.workspaces import GitWorkspace
+from greenroom.adapters.git.workspace import GitWorkspace
+from greenroom.adapters.git.worktrees import GitWorktrees
 from greenroom.core.ports.workspace import Workspace
 from greenroom.core.ports.worktrees import Worktrees
-from greenroom.testing.conformance.workspace import WorkspaceConformance
-from greenroom.testing.conformance.workspace_case import WorkspaceCase
 from tests.adapters.git.person import Person
+from tests.conformance.workspace import WorkspaceConformance
+from tests.conformance.workspace_case import WorkspaceCase
 
 
 class GitCase(WorkspaceCase):

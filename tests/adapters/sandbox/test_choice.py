@@ -12,9 +12,10 @@ from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox import choice
 from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
 from greenroom.adapters.sandbox.ground import Ground
+from greenroom.adapters.sandbox.programs import find_programs
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Enclosed, Limits, Wall
-from tests.adapters.sandbox.walls import ground_of, walled
+from tests.adapters.sandbox.walls import bubblewrap_program, ground_of, walled
 
 
 def opened(root: Path, wall: Wall | None) -> PlainCommands:
@@ -24,7 +25,7 @@ def opened(root: Path, wall: Wall | None) -> PlainCommands:
 class Open:
     """A wall that lets everything through."""
 
-    tier = "walled"
+    tier = "bubblewrap"
 
     def __init__(self, *_: object, **__: object) -> None:
         """Nothing to put up."""
@@ -58,41 +59,43 @@ class Useless(Open):
 
 async def test_the_strongest_that_holds_is_chosen_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache" / "sandbox.json"
-    assert await chosen(opened, Path.home(), cache) == Chosen(tier="walled")
+    assert await chosen(opened, Path.home(), cache) == Chosen(tier="bubblewrap", program=find_programs(cache.parent)[0])
     monkeypatch.setattr(choice, "Bubblewrap", Open)
-    assert (await chosen(opened, Path.home(), cache)).tier == "walled", "it is known already"
+    assert (await chosen(opened, Path.home(), cache)).tier == "bubblewrap", "it is known already"
     kept = json.loads(cache.read_text())
     cache.write_text(json.dumps({**kept, "key": "another machine"}))
-    assert (await chosen(opened, Path.home(), cache)).tier == "landlocked", "so it was tried again"
+    assert (await chosen(opened, Path.home(), cache)).tier == "landlock", "so it was tried again"
 
 
-async def test_walls_that_let_something_through_are_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_walls_that_let_something_through_are_not_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(choice, "Bubblewrap", Open)
-    found = await chosen(opened, Path.home())
-    assert found.tier == "landlocked"
-    assert found.why[0].startswith("walled: a command could still ")
+    found = await chosen(opened, Path.home(), tmp_path / "sandbox.json")
+    assert found.tier == "landlock"
+    assert found.why[0].startswith("bubblewrap: a command could still ")
 
 
-async def test_walls_that_do_not_work_are_not_chosen_and_their_words_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_walls_that_do_not_work_are_not_chosen_and_their_words_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(choice, "Bubblewrap", Broken)
-    monkeypatch.setattr(choice, "Landlocked", Useless)
-    found = await chosen(opened, Path.home())
+    monkeypatch.setattr(choice, "Landlock", Useless)
+    found = await chosen(opened, Path.home(), tmp_path / "sandbox.json")
     assert found.tier == "none"
     assert "no permission to make namespaces" in found.why[0]
-    assert found.why[1] == "landlocked: a command could not work in its workspace"
+    assert found.why[-1] == "landlock: a command could not work in its workspace"
 
 
-async def test_where_nothing_can_be_shown_no_walls_are_trusted() -> None:
+async def test_where_nothing_can_be_shown_no_walls_are_trusted(tmp_path: Path) -> None:
     def always(root: Path, wall: Wall | None) -> PlainCommands:
         return PlainCommands(root, wall=wall or walled(root, root.parent / "other"))
 
-    found = await chosen(always, Path.home())
+    found = await chosen(always, Path.home(), tmp_path / "sandbox.json")
     assert found.tier == "none"
     assert "nothing is shown by trying" in found.why[0]
 
 
 async def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(choice, "system_program", lambda _: None)
+    monkeypatch.setattr(choice, "find_programs", lambda _: [])
     monkeypatch.setattr(choice, "landlock_version", lambda: 1)
     found = await chosen(opened, Path.home(), tmp_path / "cache")
     assert found.tier == "none"
@@ -103,15 +106,15 @@ async def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 @pytest.mark.parametrize(
     ("system", "machine", "tiers"),
-    [("darwin", "arm64", ["seatbelt"]), ("win32", "AMD64", []), ("linux", "riscv64", ["walled"])],
+    [("darwin", "arm64", ["seatbelt"]), ("win32", "AMD64", []), ("linux", "riscv64", ["bubblewrap"])],
 )
 async def test_other_machines_have_others(
-    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, tiers: list[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str, machine: str, tiers: list[str]
 ) -> None:
     monkeypatch.setattr("sys.platform", system)
     monkeypatch.setattr("platform.machine", lambda: machine)
-    assert [tier for tier, _ in choice._candidates()] == tiers
-    assert all(missing for _, missing in choice._candidates())
+    assert [tier for tier, _, _ in choice._candidates(tmp_path)] == tiers
+    assert all(missing for _, _, missing in choice._candidates(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"key": 1}'])
@@ -124,18 +127,16 @@ def test_what_is_kept_and_cannot_be_read_is_nothing(tmp_path: Path, text: str) -
 def test_around_too_much_no_walls_are_put_up(root: str, tmp_path: Path) -> None:
     ground = ground_of(Path(root), tmp_path)
     with pytest.raises(WorldFault, match="too much of the machine"):
-        wall_of("walled", ground, Limits())
+        wall_of("bubblewrap", ground, Limits(), bubblewrap_program())
 
 
 def test_around_what_commands_have_for_themselves_no_walls_are_put_up(tmp_path: Path) -> None:
     with pytest.raises(WorldFault, match="too much of the machine"):
-        wall_of("walled", ground_of(tmp_path, tmp_path / "cache" / "scratch"), Limits())
+        wall_of("bubblewrap", ground_of(tmp_path, tmp_path / "cache" / "scratch"), Limits(), bubblewrap_program())
 
 
 def test_there_can_be_none(tmp_path: Path) -> None:
     ground = Ground(root=tmp_path, at=tmp_path, home=Path.home(), scratch=tmp_path / "s")
     assert wall_of("none", ground, Limits()) is None
     with pytest.raises(WorldFault, match="Landlock"):
-        wall_of(
-            "landlocked", Ground(root=tmp_path, at=Path("/elsewhere"), home=Path.home(), scratch=tmp_path), Limits()
-        )
+        wall_of("landlock", Ground(root=tmp_path, at=Path("/elsewhere"), home=Path.home(), scratch=tmp_path), Limits())

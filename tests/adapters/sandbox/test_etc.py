@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.sandbox.etc import furnish
-from greenroom.adapters.sandbox.identity import Identity
+from greenroom.adapters.sandbox.ground import Identity
 
 ANN = Identity(uid=4321, gid=4321, changes=True)
 

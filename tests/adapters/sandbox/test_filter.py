@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.sandbox.choice import wall_of
-from greenroom.adapters.sandbox.numbers import HIGHEST, MACHINES
 from greenroom.adapters.sandbox.seatbelt import Seatbelt
-from greenroom.adapters.sandbox.seccomp import ALLOW, SAY, seccomp
+from greenroom.adapters.sandbox.seccomp import ALLOW, HIGHEST, MACHINES, SAY, seccomp
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Limits
 from tests.adapters.sandbox.walls import ground_of

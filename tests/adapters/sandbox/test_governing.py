@@ -12,11 +12,11 @@ import pytest
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Wall
-from greenroom.testing.conformance.running import ran, shell
 from tests.adapters.sandbox.walls import behind, landlocked, walled
+from tests.conformance.running import ran, shell
 
 Build = Callable[[Path, Path], Wall]
-BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["walled", "landlocked"])
+BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 MOSTLY_ONE = pytest.mark.parametrize("build", [walled, pytest.param(landlocked, marks=pytest.mark.prove)])
 
 
@@ -99,42 +99,6 @@ async def test_without_walls_it_does(repository: Path, how: str) -> None:
         commands.close()
     ask_git(repository)
     assert (repository.parent / "ran").exists()
-
-
-NEW = {
-    "where there was none": ("git init -q .", "."),
-    "in a folder below": ("mkdir -p a/b; git init -q a/b", "a/b"),
-    "as a bare one": ("git init -q --bare b", "b"),
-}
-
-
-@MOSTLY_ONE
-@pytest.mark.parametrize("where", NEW)
-async def test_a_repository_that_a_command_makes_works_and_is_harmless(build: Build, root: Path, where: str) -> None:
-    make, place = NEW[where]
-    into = f"d=$(cd {place}; git rev-parse --absolute-git-dir 2>/dev/null || pwd)"
-    plant = (
-        f"git --git-dir=$d config core.fsmonitor '{planted(root)};false'; git --git-dir=$d config remote.origin.url u; "
-        f"printf '#!/bin/sh\\n{planted(root)}\\n' >$d/hooks/pre-commit; chmod +x $d/hooks/pre-commit"
-    )
-    await script(build, root, f"{make}; {into}; {plant}")
-    ask_git(root, root / place)
-    assert not (root.parent / "ran").exists()
-    folder = root / place
-    inside = folder / ".git" if (folder / ".git").is_dir() else folder
-    assert "url = u" in (inside / "config").read_text()
-    assert list(inside.glob("config.held-by-greenroom*")), "it is put aside, not deleted"
-
-
-@MOSTLY_ONE
-async def test_a_submodule_that_git_looks_into_by_itself_is_harmless(build: Build, repository: Path) -> None:
-    plant = (
-        "git init -q sub; cd sub; git commit -q --allow-empty -m x; cd ..; git add sub; git commit -qm sub; "
-        f"git -C sub config core.fsmonitor '{planted(repository)};false'; rm -f sub/x"
-    )
-    await script(build, repository, plant)
-    ask_git(repository)
-    assert not (repository.parent / "ran").exists()
 
 
 LEADS = {

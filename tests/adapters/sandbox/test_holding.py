@@ -13,11 +13,11 @@ import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.ports.sandbox import Wall
-from greenroom.testing.conformance.running import ran, shell
 from tests.adapters.sandbox.walls import behind, landlocked, walled
+from tests.conformance.running import ran, shell
 
 Build = Callable[[Path, Path], Wall]
-BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["walled", "landlocked"])
+BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 
 
 @pytest.fixture
@@ -59,11 +59,20 @@ async def test_files_that_it_makes_are_the_person_s_and_theirs_can_be_changed(bu
 
 
 @BOTH
-async def test_it_is_never_root_and_cannot_become_anybody(build: Build, root: Path) -> None:
-    script = "id -u; grep -E '^(NoNewPrivs|Seccomp|CapEff):' /proc/self/status | tr -d '\\t'"
+async def test_it_has_no_capability_and_cannot_become_anybody(build: Build, root: Path) -> None:
+    script = "id -u; grep -E '^(NoNewPrivs|Seccomp|Cap(Inh|Prm|Eff|Amb)):' /proc/self/status | tr -d '\\t'"
     uid, *status = (await said(build(root, root.parent / "scratch"), root, script)).split()
-    assert int(uid) != 0
-    assert status == ["CapEff:0000000000000000", "NoNewPrivs:1", "Seccomp:2"]
+    assert int(uid) == (os.getuid() if build is landlocked else os.getuid() or 62_347)
+    caps = [f"Cap{kind}:0000000000000000" for kind in ("Inh", "Prm", "Eff", "Amb")]
+    assert status == [*caps, "NoNewPrivs:1", "Seccomp:2"]
+
+
+@BOTH
+async def test_no_process_outside_is_traced_or_read(build: Build, root: Path) -> None:
+    script = f"head -c 1 /proc/{os.getpid()}/environ | wc -c; (exec 5</proc/{os.getpid()}/mem) && echo opened"
+    assert "opened" in await said(None, root, script)
+    assert (await said(build(root, root.parent / "scratch"), root, script)).splitlines()[-2:] != ["1", "opened"]
+    assert "opened" not in (await said(build(root, root.parent / "scratch"), root, script)).splitlines()
 
 
 @BOTH

@@ -9,9 +9,9 @@ import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.ports.commands import Commands
-from greenroom.testing.conformance.commands import CommandsConformance, SurroundingsConformance
-from greenroom.testing.conformance.running import ran, shell
 from tests.adapters.sandbox.walls import behind, landlocked
+from tests.conformance.commands import CommandsConformance, SurroundingsConformance
+from tests.conformance.running import ran, shell
 
 
 class Landlocked:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
-from greenroom.adapters.sandbox.cgroups import Cgroups, Place
-from greenroom.adapters.sandbox.landlocked import Landlocked, landlock_version
+from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
+from greenroom.adapters.sandbox.limits import Cgroups, Place
 from greenroom.core.ports.sandbox import Limits, Wall
-from greenroom.testing.conformance.running import ran, shell
-from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled
+from tests.adapters.sandbox.walls import behind, bubblewrap_program, ground_of, landlocked, walled
+from tests.conformance.running import ran, shell
 
 MIB = 1024 * 1024
 FORKS = (
@@ -49,7 +49,9 @@ async def test_there_are_no_more_processes_than_allowed(build: Limited, root: Pa
 
 async def test_a_pids_group_is_not_needed_for_that(root: Path) -> None:
     limits = Limits(processes=60)
-    wall = Bubblewrap(ground_of(root, root.parent / "scratch"), limits, cgroups=Cgroups(limits, ()))
+    wall = Bubblewrap(
+        ground_of(root, root.parent / "scratch"), limits, cgroups=Cgroups(limits, ()), program=bubblewrap_program()
+    )
     async with behind(wall, root) as commands:
         done = await ran(commands, shell(f'python3 -c "{FORKS}"', seconds=20))
     assert 10 < int(done.text.split()[-1]) <= 60
@@ -63,19 +65,23 @@ SOME = Limits(memory=96 * MIB, cpu_seconds=1, processes=60)
 def without_groups(build: str, root: Path) -> Wall:
     """Walls as an ordinary person has them where no group can be made."""
     ground, none = ground_of(root, root.parent / "scratch"), Cgroups(SOME, ())
-    if build == "walled":
-        return Bubblewrap(ground, SOME, cgroups=none)
-    return Landlocked(ground, SOME, cgroups=none, version=landlock_version())
+    if build == "bubblewrap":
+        return Bubblewrap(ground, SOME, cgroups=none, program=bubblewrap_program())
+    return Landlock(ground, SOME, cgroups=none, version=landlock_version())
 
 
 @pytest.mark.parametrize(
     ("build", "script", "why"),
     [
-        ("walled", f'for n in 1 2 3; do python3 -c "{TAKES.replace("200", "50")}" & done; wait', "of memory, which is"),
-        ("walled", BUSY, "used the processor"),
-        ("walled", "(trap '' CHLD; for n in 1 2; do (while :; do :; done) & done; sleep 20)", "used the processor"),
-        ("landlocked", f'python3 -c "{TAKES}"', "of memory, which is all it may"),
-        ("landlocked", f'python3 -c "{FORKS}time.sleep(20)"', "more than 60 processes"),
+        (
+            "bubblewrap",
+            f'for n in 1 2 3; do python3 -c "{TAKES.replace("200", "50")}" & done; wait',
+            "of memory, which is",
+        ),
+        ("bubblewrap", BUSY, "used the processor"),
+        ("bubblewrap", "(trap '' CHLD; for n in 1 2; do (while :; do :; done) & done; sleep 20)", "used the processor"),
+        ("landlock", f'python3 -c "{TAKES}"', "of memory, which is all it may"),
+        ("landlock", f'python3 -c "{FORKS}time.sleep(20)"', "more than 60 processes"),
     ],
     ids=["memory of several", "a relay", "whom nobody waits for", "memory", "processes"],
 )
@@ -90,7 +96,7 @@ async def test_memory_that_processes_share_is_counted_once(root: Path) -> None:
     shares = (
         "import os, time; x = b'x' * (60 * 1024 * 1024)\nfor n in (1, 2, 3): os.fork() or time.sleep(2) or os._exit(0)"
     )
-    async with behind(without_groups("walled", root), root) as commands:
+    async with behind(without_groups("bubblewrap", root), root) as commands:
         made = await ran(commands, shell(f'python3 -c "{shares}\ntime.sleep(1)"; echo fine'))
     assert made.text == "fine\n"
 

@@ -9,8 +9,8 @@ import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.ports.commands import Commands
-from greenroom.testing.conformance.commands import CommandsConformance, RunConformance
 from tests.adapters.sandbox.walls import walled
+from tests.conformance.commands import CommandsConformance, RunConformance
 
 
 class Walled:

@@ -1,4 +1,4 @@
-"""Walls of each kind around a folder, in tests. Without bubblewrap these fail: `./go test` installs it."""
+"""Sandboxes of each kind around a folder, in tests. `./go` installs a bubblewrap where there is a wheel of it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,34 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+from platformdirs import user_cache_path
+
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
-from greenroom.adapters.sandbox.cgroups import Cgroups
 from greenroom.adapters.sandbox.ground import Ground
-from greenroom.adapters.sandbox.landlocked import Landlocked, landlock_version
-from greenroom.core.ports.sandbox import Limits, Outlet, Wall
+from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
+from greenroom.adapters.sandbox.limits import Cgroups
+from greenroom.adapters.sandbox.programs import Program, find_programs
+from greenroom.core.ports.sandbox import Limits, Outlet, Shown, Wall
+
+CACHE = user_cache_path("greenroom", appauthor=False)
 
 
-def ground_of(root: Path, scratch: Path, at: Path | None = None) -> Ground:
-    return Ground(root=root, at=at or root, home=Path.home(), scratch=scratch)
+def bubblewrap_program() -> Program:
+    """The best one of this machine; the test is skipped where there is none."""
+    if not (found := find_programs(CACHE)):
+        pytest.skip("there is no bubblewrap here")
+    return found[0]
+
+
+def ground_of(root: Path, scratch: Path, at: Path | None = None, lent: tuple[Shown, ...] = ()) -> Ground:
+    return Ground(root=root, at=at or root, home=Path.home(), scratch=scratch, lent=lent)
 
 
 def walled(root: Path, scratch: Path, limits: Limits | None = None) -> Wall:
     limits = limits or Limits()
-    return Bubblewrap(ground_of(root, scratch), limits, cgroups=Cgroups(limits))
+    return Bubblewrap(ground_of(root, scratch), limits, cgroups=Cgroups(limits), program=bubblewrap_program())
 
 
 @asynccontextmanager
@@ -35,4 +48,4 @@ async def behind(wall: Wall, root: Path, outlet: Outlet | None = None) -> AsyncI
 
 def landlocked(root: Path, scratch: Path, limits: Limits | None = None) -> Wall:
     limits = limits or Limits()
-    return Landlocked(ground_of(root, scratch), limits, cgroups=Cgroups(limits), version=landlock_version())
+    return Landlock(ground_of(root, scratch), limits, cgroups=Cgroups(limits), version=landlock_version())

@@ -16,8 +16,8 @@ import pypdf
 import pytest
 
 from greenroom.adapters.web import parsing
-from greenroom.adapters.web.parser import UNREADABLE, parsed
-from greenroom.adapters.web.plain import text_of_page
+from greenroom.adapters.web.fetching import UNREADABLE, parsed
+from greenroom.adapters.web.parsing import text_of_page
 from greenroom.core.ports.web import WebFault
 from tests.adapters.web.papers import assembled, pdf
 

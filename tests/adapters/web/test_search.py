@@ -18,10 +18,7 @@ from greenroom.adapters.web.exchange import Request
 from greenroom.adapters.web.fetching import Fetching
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.limits import LIMITS
-from greenroom.adapters.web.search.asking import asked, results
-from greenroom.adapters.web.search.duckduckgo import DuckDuckGo
-from greenroom.adapters.web.search.searxng import SearXNG
-from greenroom.adapters.web.search.tavily import Tavily
+from greenroom.adapters.web.making import DuckDuckGo, SearXNG, Tavily, asked, results
 from greenroom.core.base.hosts import nothing_closed
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.web import WebFault, address

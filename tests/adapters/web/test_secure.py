@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.adapters.web.fetching import Fetching
 from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.search.tavily import Tavily
+from greenroom.adapters.web.making import Tavily
 from greenroom.core.ports.web import Found, Page, WebFault, address
 from tests.adapters.web.certificates import vouched
 from tests.adapters.web.house import HERE, Watched, said, site

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from greenroom.testing.fake_openai.answers import Answer, Call
+from tests.fake_openai.answers import Answer, Call
 
 
 def good(body: Mapping[str, Any], _: int) -> Answer:

@@ -16,10 +16,10 @@ from greenroom.app.provisions import One
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import ProviderFault, WorldFault
 from greenroom.core.ports.model import ModelCard, Usage
-from greenroom.testing.fake_openai.faults import fault
-from greenroom.testing.fake_openai.scripts import Script
-from greenroom.testing.fake_openai.server import FakeOpenAI
 from tests.app.evals.models import bad, good
+from tests.fake_openai.faults import fault
+from tests.fake_openai.scripts import Script
+from tests.fake_openai.server import FakeOpenAI
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.app.custom.callbacks import find_callbacks
+from greenroom.app.custom.equipment import find_callbacks
 from greenroom.app.hands.callbacks import Callbacks
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import evolve

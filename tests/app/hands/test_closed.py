@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.web.gate import gate
 from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.making import pages
+from greenroom.adapters.web.making import gate, pages
 from greenroom.app.hands.closed import closed, closed_for
 from greenroom.app.hands.hands import Hands
 from greenroom.app.hands.policy import policy_for

@@ -47,11 +47,10 @@ def test_a_person_reads_the_command_the_hosts_and_what_the_agent_says_why() -> N
     terms = decided(PIP)
     assert terms.verdict == "ask"
     assert terms.question == (
-        "ann wants the network for a command. It would run `pip download jsonschema` and reach `pypi.org` and "
-        "`files.pythonhosted.org`, which no rule allows.\nIt says why:\n  | To read its schema."
+        "ann wants the network for a command. It would reach `pypi.org` and `files.pythonhosted.org`, which no rule "
+        "allows.\n  | pip download jsonschema\nIt says why:\n  | To read its schema."
     )
     assert terms.grant.splitlines() == [
-        "allow line pip download jsonschema",
         "allow host pypi.org",
         "allow host files.pythonhosted.org",
     ]
@@ -60,8 +59,8 @@ def test_a_person_reads_the_command_the_hosts_and_what_the_agent_says_why() -> N
 def test_a_long_script_is_shown_whole_and_who_says_nothing_is_said_to() -> None:
     question = decided({"script": "python3 fetch.py\nmake", "hosts": ["pypi.org"]}).question
     assert question == (
-        "ann wants the network for a command. It would reach `pypi.org`, which no rule allows.\n"
-        "  | python3 fetch.py\n  | make\nIt does not say why."
+        "ann wants the network for a command. It would run `python3 fetch.py\\nmake` and reach `pypi.org`, which no "
+        "rule allows.\n  | python3 fetch.py\n  | make\nIt does not say why."
     )
 
 

@@ -143,11 +143,9 @@ async def test_what_is_left_of_a_call_that_was_cancelled_tells_no_key_either(tmp
 
 
 async def test_a_command_that_finds_a_key_and_a_file_that_holds_one_are_read_without_it(tmp_path: Path) -> None:
-    seen = await called(
-        tmp_path, ("execute_script", {"script": "cat notes.txt; echo end"}), ("read_code", {"file": "notes.txt"})
-    )
+    seen = await called(tmp_path, ("execute_script", {"script": "cat notes.txt"}), ("read_code", {"file": "notes.txt"}))
     command, read = (str((step.result or {}).get("output")) for step in seen.steps)
-    assert f"token = {MASK}\nend\n" in command
+    assert f"token = {MASK}\n" in command
     assert f"token = {MASK}" in read
     assert KEY.encode() not in told(tmp_path / "home")
 

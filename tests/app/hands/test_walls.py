@@ -19,7 +19,7 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.policy import Ruling
 from greenroom.core.ports.sandbox import Tier
 from greenroom.core.ports.tool import Target
-from greenroom.testing.conformance.running import ran, shell
+from tests.conformance.running import ran, shell
 
 
 @pytest.fixture(autouse=True)
@@ -38,14 +38,29 @@ def owner(path: Path) -> int:
     return path.stat().st_uid
 
 
-def ruled(root: Path, line: str, *rules: str, walled: bool = True, project: tuple[str, ...] = ()) -> Ruling:
+def ruled(
+    root: Path,
+    line: str,
+    *rules: str,
+    walled: bool = True,
+    project: tuple[str, ...] = (),
+    hosts: tuple[str, ...] = (),
+) -> Ruling:
     policy = policy_for(root, (), project, own=rules, walled=lambda: walled)
     card = next(tool for tool in command_tools(PlainCommands(root)) if tool.card.group == "command").card
-    return policy.decide(AgentId("a"), card, (Target(kind="command", value=line),))
+    reached = (Target(kind="host", value=host) for host in hosts)
+    return policy.decide(AgentId("a"), card, (Target(kind="command", value=line), *reached))
 
 
-SILENT = ["make", "pytest -q && npm test", "python3 x.py | tee out", "for f in *; do wc -l $f; done", "rm -rf build"]
-ASKED = ["git push", "pip install x", "curl http://x", "npm ci", "echo x >/etc/hosts", "cat .env", "make && git push"]
+SILENT = [
+    "make",
+    "pytest -q && npm test",
+    "python3 x.py | tee out",
+    "for f in *; do wc -l $f; done",
+    "rm -rf build",
+    "git push",
+    "make && git push",
+]
 
 
 @pytest.mark.parametrize("line", SILENT)
@@ -54,9 +69,20 @@ def test_behind_walls_what_stays_inside_is_silent_and_without_them_it_is_asked_a
     assert ruled(root, line, walled=False).verdict == "ask"
 
 
-@pytest.mark.parametrize("line", ASKED)
-def test_what_wants_out_is_asked_about_behind_walls_too(root: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ["cat .env", "cat .env | base64", "cp x .git/hooks/pre-commit", "echo x > .git/config"]
+)
+def test_secrets_and_what_a_rule_forbids_are_asked_about_behind_walls_too(root: Path, line: str) -> None:
     assert ruled(root, line).verdict == "ask"
+
+
+@pytest.mark.parametrize(("line", "verdict"), [("pip install x", "allow"), ("pip install x | tee log", "ask")])
+def test_a_line_of_the_shell_that_wants_the_network_is_asked_about_behind_walls_too(
+    root: Path, line: str, verdict: str
+) -> None:
+    assert ruled(root, line, "allow host pypi.org", hosts=("pypi.org",)).verdict == verdict
+    assert ruled(root, line, f"allow line {line}", "allow host pypi.org", hosts=("pypi.org",)).verdict == "allow"
+    assert ruled(root, line, hosts=("pypi.org",)).verdict == "ask"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +131,7 @@ async def test_commands_of_a_team_run_behind_the_walls_that_hold_here(root: Path
 async def test_walls_behind_which_nothing_ran_are_taken_down_with_the_hands(root: Path) -> None:
     walls = Walls(root)
     hands = Hands(root, policy_for(root, (), walled=walls.hold), walls=walls)
-    assert walls.chosen.tier == "walled"
+    assert walls.chosen.tier == "bubblewrap"
     wall = walls.wall()
     assert wall is not None
     await hands.close()
@@ -121,14 +147,14 @@ async def test_who_turns_them_off_has_none(root: Path) -> None:
 
 
 def test_a_place_that_is_too_wide_has_none_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier="walled"))
+    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier="bubblewrap"))
     walls = Walls(Path("/"))
     assert (walls.hold(), walls.wall()) == (False, None)
     assert "too much of the machine" in walls.chosen.why[0]
 
 
-HOLDS = {"walled": True, "landlocked": True, "seatbelt": False, "none": False}
-REACHES = {"walled": ("pypi.org",), "landlocked": (), "seatbelt": None, "none": None}
+HOLDS = {"bubblewrap": True, "landlock": True, "seatbelt": False, "none": False}
+REACHES = {"bubblewrap": ("pypi.org",), "landlock": (), "seatbelt": None, "none": None}
 
 
 @pytest.mark.parametrize("tier", get_args(Tier))

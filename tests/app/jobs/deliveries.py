@@ -1,4 +1,4 @@
-"""A real copy of a small repository, real commands in it, and what the house finds when the work there is delivered."""
+"""A real worktree of a small repository, real commands in it, and the verdict when the work there is delivered."""
 
 from __future__ import annotations
 
@@ -7,36 +7,38 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
-import msgspec
 from immutables import Map
 
+from greenroom.abilities.tools.checks.run_checks import RunChecks
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.app.checks.checker import ProjectChecks
-from greenroom.app.checks.folder import FolderLook
-from greenroom.app.checks.planning import Plan
-from greenroom.app.checks.receipts import VERDICT
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.hands import Hands
-from greenroom.app.jobs.delivering import NAME, Deliver
-from greenroom.app.jobs.judging import Judges, judges
+from greenroom.app.jobs.checker import ProjectChecks
+from greenroom.app.jobs.checkout import checkouts
+from greenroom.app.jobs.delivery import Deliver
 from greenroom.app.jobs.place import Place, opened
-from greenroom.app.jobs.preparing import Setup, prepared
+from greenroom.app.jobs.record import facts, mark
+from greenroom.app.jobs.setup import Setup
+from greenroom.app.jobs.verdict import BASELINE, DELIVER, RUN_CHECKS, VERDICT, Verdict, from_kept
+from greenroom.app.talks.wanted import Wanted
 from greenroom.core.base.ids import TeamId
-from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.checks import REPORT, Check, as_data
-from greenroom.core.ports.executor import Bench
+from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
 from greenroom.core.state.world import World
 from tests.adapters.git.person import Person
-from tests.app.checks.log import Story
-from tests.app.checks.projects import Shelf
+from tests.app.jobs.log import Story
+from tests.app.jobs.projects import PYTEST, Shelf
 
 RUN = TeamId("r1")
 NO_SETUP = Setup()
 NO_FILES: Mapping[str, str] = {}
+APP = "def total(prices):\n    return sum(prices)\n"
+TESTS = "from app import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n"
 
 
 class AtWork(Shelf):
@@ -59,7 +61,7 @@ class AtWork(Shelf):
 
 
 class Bare:
-    """Hands without walls: a folder, and commands in it."""
+    """Commands in a folder, without a sandbox."""
 
     def __init__(self, copied: Copied) -> None:
         self._commands = PlainCommands(copied.folder)
@@ -79,33 +81,48 @@ async def nothing_runs() -> Sequence[str]:
 
 
 class Job:
-    """One in a copy; its steps are what a log would have."""
+    """A run in a worktree; its steps are what a log would have."""
 
-    def __init__(self, place: Place, commands: PlainCommands, plan: Plan, setup: Setup) -> None:
-        self.place, self._setup, self.plan = place, setup, plan
-        look = FolderLook(place.folder)
-        self.checks = ProjectChecks(plan.run, commands, place.worktree.tree, look=look)
+    def __init__(self, place: Place, checks: Sequence[Check], setup: Setup) -> None:
+        self.place = place
+        self.opened = checkouts(place, setup, bare)
+        self.checks = ProjectChecks(checks, self.opened)
         self.story, self.shelf = Story(), Shelf()
         self.stopped: Sequence[str] = ()
+        self._setup = setup
 
-    @property
-    def judges(self) -> Judges:
-        """Those that a kit would make."""
-        return judges(self.place, self.checks, self._setup, bare)
-
-    def writes(self, name: str, text: str) -> None:
-        """A file of the copy."""
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the worktree."""
         path = self.place.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    async def begins(self) -> None:
-        """The checks run on the base."""
-        report = await self.checks.baseline(self.shelf)
-        self.story.step("baseline", {REPORT: dict(as_data(report))})
+    def want(self, wanted: Wanted) -> None:
+        """What the person said beforehand."""
+        (first,) = Story().step("converse", given=wanted.data).steps
+        self.story.steps.insert(0, first)
 
-    def tool(self, judged: Judges | None = None) -> Deliver:
-        """The one that delivers."""
+    async def begin(self) -> None:
+        """Run the checks on the base."""
+        report = await self.checks.baseline(self.shelf)
+        self.story.step(BASELINE, {REPORT: as_data(report)})
+
+    async def run_checks(self) -> None:
+        """The agent runs them, which commits first."""
+        bench = self.bench(RUN_CHECKS)
+        made = await self.place.worktree.commit(mark(bench))
+        outcome = await RunChecks(self.checks).run(bench)
+        self.story.step(RUN_CHECKS, {**(outcome.result or {}), **facts(made)})
+
+    def bench(self, executor: str = DELIVER, **given: object) -> Bench:
+        """That of a step which is about to run."""
+        step = self.story.step(executor, given=given).steps.pop()
+        here = AtWork(evolve(step, state="running", ended_at=None))
+        here.blobs = self.shelf.blobs
+        return cast("Bench", here)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Run the step that delivers."""
 
         async def history(_: TeamId) -> Sequence[Step]:
             return tuple(self.story.steps)
@@ -113,59 +130,27 @@ class Job:
         async def quiet() -> Sequence[str]:
             return self.stopped
 
-        by = judged or self.judges
-        runs = self._setup.runs
-        return Deliver(
-            self.place,
-            self.plan,
-            history,
-            judges=by,
-            quiet=quiet,
-            blob=self.shelf.fetch,
-            prepares=runs,
-        )
+        tool = Deliver(self.place, self.checks, self.opened, history, quiet=quiet, prepares=self._setup.runs)
+        return await tool.run(bench)
 
-    def bench(self, said: str = "") -> Bench:
-        """That of a step which is about to deliver."""
-        step = self.story.step(NAME).steps.pop()
-        work = evolve(step.work, instruction_content={"said": said})
-        here = AtWork(evolve(step, work=work, state="running", ended_at=None))
-        here.blobs = self.shelf.blobs
-        return cast("Bench", here)
-
-    async def delivers(self, said: str = "Done.", judged: Judges | None = None) -> Data:
-        """What a delivery has in its result; the log has it from now on."""
-        outcome = await self.tool(judged).run(self.bench(said))
-        self.story.step(NAME, dict(outcome.result or {}))
-        return outcome.result or {}
-
-
-@record
-class Told:
-    """A verdict as the log has it."""
-
-    state: str
-    missing: list[str]
-    changed: list[str]
-    claims: list[str]
-    remarks: list[str]
-    receipts: list[dict[str, object]]
-
-
-def verdict_of(result: Data) -> Told:
-    """The verdict of a delivery."""
-    return msgspec.convert(result[VERDICT], Told)
+    async def deliver(self, **given: object) -> tuple[Verdict, Outcome]:
+        """The verdict on what lies in the worktree; the log has it from now on."""
+        outcome = await self.run(self.bench(DELIVER, **{"said": "Done.", **given}))
+        result: Data = outcome.result or {}
+        self.story.step(DELIVER, result)
+        held = result[VERDICT]
+        assert isinstance(held, Mapping)
+        return from_kept(held), outcome
 
 
 @asynccontextmanager
 async def job(
-    root: Path, line: str, files: Mapping[str, str] = NO_FILES, *, setup: Setup = NO_SETUP, found: bool = False
+    root: Path, *checks: Check, files: Mapping[str, str] = NO_FILES, setup: Setup = NO_SETUP, without: bool = False
 ) -> AsyncIterator[Job]:
-    """A job in a copy of a repository with these files, whose only check is this line, the person's own, or `found` in
-    the project under this name; without a line there is none. It was prepared, if it can be, and the base was looked
-    at."""
+    """A run in a repository with these files and checks, pytest if none is named; `without` any check. They ran on the
+    base."""
     person = Person(root / "repo")
-    for name, text in {"app.py": "good\n", **files}.items():
+    for name, text in {"app.py": APP, "test_app.py": TESTS, **files}.items():
         person.write(name, text)
     person.git("init", "--quiet", "--initial-branch=main")
     person.commit_all("first")
@@ -174,14 +159,6 @@ async def job(
         return ()
 
     place = await opened(Team(team_id=RUN, workspace=str(person.root)), nothing)
-    commands = PlainCommands(place.folder)
-    try:
-        check = Check(name=line if found else "quick", line=line, kind="test", why="w.", own=not found)
-        made = Job(place, commands, Plan(run=(check,) if line else ()), setup)
-        if setup.runs:
-            await prepared(setup, commands, Shelf())
-        if line:
-            await made.begins()
-        yield made
-    finally:
-        commands.close()
+    made = Job(place, () if without else checks or (PYTEST,), setup)
+    await made.begin()
+    yield made

@@ -9,7 +9,7 @@ import pytest
 from greenroom.abilities.tools.propose_plan import NAME as PLANS
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.jobs.coder import PACK, TOOLS, coder, proven
-from greenroom.app.jobs.delivering import NAME as DELIVERS
+from greenroom.app.jobs.verdict import DELIVER
 
 MOST = 12
 """Tools of a coder: more of them are chosen worse."""
@@ -31,7 +31,7 @@ def test_it_has_few_tools_and_each_of_them_is_there(tmp_path: Path) -> None:
 def test_its_prompt_names_only_tools_that_it_has_and_is_worth_its_tokens(language: str) -> None:
     prompt = coder(language).prompt
     named = {word.strip("`") for word in prompt.split("`")[1::2]}
-    assert named - {"rg", "head"} <= set(TOOLS)
+    assert named - {"rg", "head", "finish"} <= set(TOOLS)
     assert {"propose_plan", "run_checks", "ask_user", "patch", "rewrite"} <= named
     signs = sum(1 if ord(sign) > 0x2E80 else 0.25 for sign in prompt)
     assert signs < TOKENS
@@ -57,4 +57,5 @@ def test_it_is_told_to_answer_in_the_language_of_the_request_whatever_the_settin
 
 def test_the_house_has_the_last_word_on_whoever_is_proven() -> None:
     assert coder("en").proof == ""
-    assert proven(coder("en")).proof == DELIVERS
+    assert coder("en").turn.ends == "finish"
+    assert proven(coder("en")).proof == DELIVER

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.jobs.delivering import NAME as DELIVERS
 from greenroom.app.jobs.founding import found_job
+from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.founding import Cast
 from greenroom.app.talks.names import JOB
+from greenroom.app.talks.wanted import Wanted
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId
 from greenroom.core.state.spec import AgentSpec
@@ -26,19 +27,19 @@ CAST = Cast(
 
 
 @pytest.mark.parametrize(
-    ("setup", "checks", "first"),
+    ("setup", "question", "first"),
     [
-        (False, False, ["converse"]),
-        (False, True, ["baseline", "converse"]),
-        (True, False, ["prepare", "converse"]),
-        (True, True, ["prepare", "baseline", "converse"]),
+        (False, False, [BASELINE, CONFIRM, "converse"]),
+        (True, False, ["prepare", BASELINE, CONFIRM, "converse"]),
+        (True, True, ["prepare", "converse"]),
     ],
 )
-async def test_a_copy_is_prepared_then_checked_then_worked_in(
-    tmp_path: Path, setup: bool, checks: bool, first: list[str]
+async def test_a_worktree_is_prepared_then_checked_then_worked_in(
+    tmp_path: Path, setup: bool, question: bool, first: list[str]
 ) -> None:
     runtime = await Runtime.open(tmp_path)
-    team = await found_job(runtime, CAST, "log\n\nDo it.", typed="Do it.", limits=Limits(), checks=checks, setup=setup)
+    wanted = Wanted(question=question)
+    team = await found_job(runtime, CAST, "log\n\nDo it.", typed="Do it.", limits=Limits(), setup=setup, wanted=wanted)
     world = await runtime.world(team)
     await runtime.close()
     assert [one.work.executor for one in world.steps_of(ANN)] == first
@@ -49,7 +50,7 @@ async def test_a_copy_is_prepared_then_checked_then_worked_in(
 
 async def test_only_who_is_talked_to_is_judged_because_those_it_calls_answer_it(tmp_path: Path) -> None:
     runtime = await Runtime.open(tmp_path)
-    team = await found_job(runtime, CAST, "Do it.", limits=Limits(), checks=False)
+    team = await found_job(runtime, CAST, "Do it.", limits=Limits())
     agents = (await runtime.world(team)).agents
     await runtime.close()
-    assert {name: agents[name].spec.proof for name in (ANN, BOB)} == {ANN: DELIVERS, BOB: ""}
+    assert {name: agents[name].spec.proof for name in (ANN, BOB)} == {ANN: DELIVER, BOB: ""}

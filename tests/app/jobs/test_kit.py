@@ -11,63 +11,27 @@ import pytest
 
 from greenroom.abilities.tools.propose_plan import Guess
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.app.checks.planning import Plan
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.hands import Hands
-from greenroom.app.jobs import baseline
-from greenroom.app.jobs.kit import Supplies, job_kit, lending
-from greenroom.app.jobs.place import THREAD, Place, workspace
-from greenroom.app.jobs.planning import plan_of
-from greenroom.app.jobs.preparing import Setup
+from greenroom.app.jobs.kit import Supplies, job_kit
+from greenroom.app.jobs.place import workspace
+from greenroom.app.jobs.plan import Plan, plan_of
+from greenroom.app.jobs.setup import Setup
+from greenroom.app.jobs.verdict import BASELINE
 from greenroom.app.kit import Kit
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
 from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.model import Models
-from greenroom.core.ports.workspace import SCRATCH, Lent, Snapshot, Workspace, Worktree
+from greenroom.core.ports.workspace import SCRATCH
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
-from greenroom.testing.conformance.workspace_case import is_there
 from tests.adapters.git.person import Person
-from tests.app.checks.log import Story
-from tests.app.checks.projects import Shelf
 from tests.app.jobs.deliveries import RUN, AtWork, nothing_runs
-
-VENV = Lent(path=".venv", source="/p/.venv", kind="packages")
-DEPS = Lent(path="web/.deps", source="/p/web/.deps", kind="packages")
-SUB = Lent(path="sub", source="/p/sub", kind="submodule")
-
-
-class Files:
-    """A workspace that lends what it is asked for."""
-
-    async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
-        """By name."""
-        return (VENV, SUB, *((DEPS,) if ".deps" in names else ()))
-
-
-@pytest.mark.parametrize(
-    ("setup", "lent"),
-    [
-        (Setup(), (VENV, SUB)),
-        (Setup(lend=(".deps",)), (VENV, SUB, DEPS)),
-        (Setup(line="uv sync"), (SUB,)),
-        (Setup(line="uv sync", lend=(".deps",)), (SUB, DEPS)),
-        (Setup(line="uv sync", left="not run"), (VENV, SUB)),
-    ],
-    ids=["nothing said", "by name", "prepared", "prepared and by name", "not prepared after all"],
-)
-async def test_packages_are_lent_unless_a_copy_is_prepared_with_its_own(setup: Setup, lent: tuple[Lent, ...]) -> None:
-    place = Place(
-        run="r",
-        at=Path("/p"),
-        workspace=cast("Workspace", Files()),
-        snapshot=Snapshot(commit="c", tree="t"),
-        worktree=cast("Worktree", None),
-        lent=(VENV, SUB),
-    )
-    assert (await lending(place, setup)).lent == lent
+from tests.app.jobs.log import Story
+from tests.app.jobs.projects import Shelf
+from tests.conformance.workspace_case import is_there
 
 
 class Tools:
@@ -84,14 +48,14 @@ class Tools:
 
 
 class Desk:
-    """A person whose check is a recipe that makes files beside, a log, and the plans that were made."""
+    """A person whose check is a recipe, a log, and the plans that were made."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.person, self.story, self.plans = Person(tmp_path / "repo"), Story(), list[Plan]()
         self._shelf = Shelf()
         self.person.root.mkdir()
         self.person.git("init", "--quiet", "--initial-branch=main")
-        self.recipe("mkdir -p out; touch out/1 out/2 out/3 out/4; grep -q good app.txt")
+        self.recipe("grep -q good app.txt")
         self.person.write("app.txt", "good\n")
         self.person.commit_all("first")
 
@@ -99,7 +63,7 @@ class Desk:
         """What `make check` does."""
         self.person.write("Makefile", f"check:\n\t@{line}\n")
 
-    def _plan(self, root: Path, then: Sequence[Check]) -> Plan:
+    def _plan(self, root: Path, then: Sequence[Check] | None) -> Plan:
         self.plans.append(plan_of(root, walls=True, then=then))
         return self.plans[-1]
 
@@ -122,6 +86,8 @@ class Desk:
             blob=self._blob,
             guess=cast("Guess", None),
             alone=lambda: True,
+            non_interactive=lambda: True,
+            says_yes=lambda: False,
             patience=lambda: None,
         )
         made = await job_kit(supplies)(Team(team_id=RUN, workspace=str(self.person.root)))
@@ -139,9 +105,9 @@ class Desk:
     async def begins(self) -> None:
         """The first step of the job, in a life that ends with it."""
         async with self.kit() as kit:
-            first = kit.abilities.get("tool", baseline.NAME)
+            first = kit.abilities.get("tool", BASELINE)
             assert first is not None
-            step = self.story.step(baseline.NAME).steps.pop()
+            step = self.story.step(BASELINE).steps.pop()
             here = AtWork(step)
             here.blobs = self._shelf.blobs
             outcome = await first.run(cast("Bench", here))
@@ -166,19 +132,6 @@ async def test_what_a_check_was_when_the_job_began_judges_it_whatever_its_person
     desk.story.steps.clear()
     await desk.goes_on()
     assert [one.digest for one in desk.plans[-1].run] != then, "without a log nobody knows what it was"
-
-
-@pytest.mark.parametrize("gone", [False, True])
-async def test_what_the_checks_made_on_the_base_is_no_work_in_a_copy_that_was_made_anew_either(
-    desk: Desk, gone: bool
-) -> None:
-    await desk.begins()
-    theirs = await workspace(desk.person.root)
-    if gone:
-        await theirs.close(RUN, THREAD)
-    await desk.goes_on()
-    worktree = await theirs.open(RUN, THREAD, (await theirs.snapshot(RUN)).commit)
-    assert await worktree.passed_over() == ("out/",)
 
 
 async def test_a_fresh_copy_that_a_killed_life_has_left_is_taken_away(desk: Desk) -> None:

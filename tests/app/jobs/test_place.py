@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,8 +17,9 @@ from greenroom.core.ports.workspace import SCRATCH
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
 from tests.adapters.git.person import Person
+from tests.tiers import has_bubblewrap
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 
 
 @pytest.fixture(name="person")

@@ -1,31 +1,32 @@
-"""What people read of a job: the files, what proves it, and what nobody has proven."""
+"""What people read of a run: the files, the receipts, and one sentence for each finding in each language."""
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from greenroom.app.jobs.delivering import NAME
-from greenroom.app.jobs.report import LATER, SHOWN, JobReport, verdict_in
-from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
-from greenroom.core.base.records import Data
+from greenroom.app.jobs.report import SHOWN, JobReport
+from greenroom.app.jobs.verdict import Code, Finding, Receipt, Verdict
+from greenroom.app.jobs.words import EN, WHY_LEFT, ZH, sentence, shorten
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
-from greenroom.core.state.step import Step, Work
 
-RECEIPT = {"check": "pytest", "outcome": "clean", "exit": 0, "tree": "0123456789abcdef", "step": "ann#7"}
+VERIFIED = Verdict(state="verified")
+FORGED = "a\n✓ pytest: 12 passed, 0.1 s.md"
 
 
-def lines(*changes: Change, verdict: Data | None = None) -> tuple[str, ...]:
-    return JobReport(base="b", tip="t", diff=Diff(changes=changes, text=""), verdict=verdict or {}).lines
+def report(*changes: Change, verdict: Verdict = VERIFIED, root: str = "/home/me/repo") -> JobReport:
+    return JobReport(base="b", tip="t", diff=Diff(changes=changes, text=""), verdict=verdict, root=root)
 
 
 def test_files_are_counted_and_what_happened_to_each_is_said() -> None:
-    told = lines(
+    changes = (
         Change(path="a.py", kind="changed", added=3, removed=1),
         Change(path="long/new.py", kind="added", added=2),
         Change(path="b.png", kind="deleted", binary=True),
         Change(path="c.py", kind="renamed", before="old.py"),
     )
-    assert told == (
+    assert report(*changes).lines == (
         "4 files changed, +5 −1",
         "  a.py         +3 −1",
         "  long/new.py  +2 −0 added",
@@ -34,134 +35,94 @@ def test_files_are_counted_and_what_happened_to_each_is_said() -> None:
     )
 
 
-FORGED = "a\n✓ pytest: clean, on tree 0123456789, step ann#7.md"
+def test_of_many_files_the_first_are_named() -> None:
+    lines = report(*(Change(path=f"{number}.py", kind="changed") for number in range(SHOWN + 3))).lines
+    assert (len(lines), lines[-1]) == (SHOWN + 2, "  and 3 more")
+
+
+def test_changed_tests_come_first_then_receipts_reasons_and_notes() -> None:
+    verdict = Verdict(
+        state="failed",
+        reasons=(Finding(code="new_failures", check="pytest", tests=("t.py::a",), count=1),),
+        notes=(
+            Finding(code="does_not_judge", check="ruff", why="A program is missing"),
+            Finding(code="tests_changed", paths=("t.py",)),
+        ),
+        receipts=(
+            Receipt(check="pytest", kind="test", outcome="failed", passed=11, failing=1, seconds=2.04),
+            Receipt(check="mypy", kind="types", outcome="passed", seconds=1.0),
+            Receipt(check="ruff", kind="lint", outcome="does_not_judge"),
+        ),
+    )
+    assert report(verdict=verdict).lines == (
+        "! changed tests or settings of checks: t.py",
+        "No file was changed.",
+        "✗ pytest: 11 passed, 1 failing, 2.0 s",
+        "✓ mypy: passed, 1.0 s",
+        "· ruff: does not judge, 0.0 s",
+        "failed: pytest: 1 newly failing: t.py::a",
+        "Note: ruff does not judge: A program is missing",
+    )
 
 
 def test_a_name_with_a_line_end_in_it_is_no_line_of_the_report() -> None:
-    told = JobReport(
+    changes = (Change(path=FORGED, kind="added"), Change(path="b", kind="renamed", before=FORGED))
+    verdict = Verdict(
+        state="unverified",
+        reasons=(Finding(code="tests_altered", tests=(FORGED,), paths=(FORGED,)),),
+        notes=(Finding(code="not_in_change", paths=(FORGED,)), Finding(code="tests_changed", paths=(FORGED,))),
+    )
+    found = JobReport(
         base="b",
         tip="t",
-        diff=Diff(
-            changes=(Change(path=FORGED, kind="added"), Change(path="b", kind="renamed", before=FORGED)), text=""
-        ),
-        verdict={name: [f"{FORGED} is odd"] for name in ("missing", "changed", "claims", "remarks")},
+        diff=Diff(changes=changes, text=""),
+        verdict=verdict,
         conflicted=(FORGED,),
         left_out=(LeftOut(path=FORGED, why="other"),),
     )
-    assert len(told.lines) == 10
-    assert not [one for line in told.lines for one in line.splitlines() if one.startswith("✓")]
-    assert all("a\\n✓" in line for line in told.lines[1:])
-    assert not [one for one in told.unproven if "\n" in one]
-
-
-def test_a_file_that_a_check_uses_is_not_said_to_be_read_by_none() -> None:
-    uses = {"remarks": ["app.txt, which 'quick' runs or uses, was changed."]}
-    told = lines(Change(path="app.txt", kind="changed"), Change(path="README.md", kind="changed"), verdict=uses)
-    assert [one for one in told if one.startswith("NOT")] == ["NOT verified: docs, which no check reads: README.md"]
-
-
-def test_of_many_files_the_first_are_named() -> None:
-    told = lines(*(Change(path=f"{number}.py", kind="changed") for number in range(SHOWN + 3)))
-    assert (len(told), told[-1]) == (SHOWN + 2, "  and 3 more")
-
-
-def test_receipts_and_what_is_open_follow_in_words() -> None:
-    told = lines(
-        verdict={
-            "state": "unproven",
-            "receipts": [
-                RECEIPT,
-                {**RECEIPT, "check": "mypy", "exit": 1},
-                {**RECEIPT, "check": "ruff", "outcome": "new_failures"},
-                "nonsense",
-            ],
-            "missing": ["docs"],
-            "changed": ["test_a.py"],
-            "claims": ["`b.py`"],
-            "remarks": ["flaky"],
-        }
-    )
-    assert told == (
-        "No file was changed.",
-        "✓ pytest: clean, on tree 0123456789, step ann#7",
-        "✓ mypy: no new failure, on tree 0123456789, step ann#7",
-        "✗ ruff: new_failures, step ann#7",
-        "NOT verified: docs",
-        "Changed by the work itself: test_a.py",
-        "Said, and not so: `b.py`",
-        "Note: flaky",
-    )
+    assert len(found.lines) == 8
+    assert not [line for text in found.lines for line in text.splitlines() if line.startswith("✓")]
+    assert not [reason for reason in found.reasons if "\n" in reason]
 
 
 def test_a_link_that_leads_out_of_the_repository_is_named_with_where_it_leads() -> None:
     targets = {"a": "/etc/passwd", "sub/b": "../../x", "sub/c": "../a.py", "d": "/home/me/repo/a.py", "e": "."}
     targets["f"] = "/home/me/repository\n✓"
     changes = tuple(Change(path=name, kind="added", target=target) for name, target in targets.items())
-    told = JobReport(base="b", tip="t", diff=Diff(changes=changes, text=""), verdict={}, root="/home/me/repo").lines
-    (note,) = (one for one in told if one.startswith("Note: "))
-    out = "a → /etc/passwd, sub/b → ../../x, f → '/home/me/repository\\n✓'"
+    (note,) = (line for line in report(*changes).lines if line.startswith("Note: "))
+    out = "a → /etc/passwd, sub/b → ../../x, f → /home/me/repository\\n✓"
     assert note == f"Note: a link that leads out of the repository: {out}"
-
-
-def test_only_a_verdict_that_says_so_is_verified() -> None:
-    found = [
-        JobReport(base="b", tip="t", diff=Diff(changes=(), text=""), verdict={"state": one})
-        for one in ("verified", "x")
-    ]
-    assert [one.verified for one in found] == [True, False]
-
-
-def ended(number: int, executor: str, **result: object) -> Step:
-    work = Work(type="tool", executor=executor, intention="Do it.")
-    return Step(
-        step_id=StepId(f"ann#{number}"),
-        task_id=TaskId("t1"),
-        agent_id=AgentId("ann"),
-        thread_id=ThreadId("ann@t1"),
-        stage_id=None,
-        subtask_id=None,
-        queued_at=0,
-        work=work,
-        state="finished",
-        result=result,
-    )
-
-
-@pytest.mark.parametrize(
-    ("later", "state"),
-    [
-        ((), "verified"),
-        (({"tree": "t1"}, {"text": "said"}), "verified"),
-        (({"tree": "t2"},), "unproven"),
-        (({"tree": "t2"}, {"tree": "t1"}), "unproven"),
-    ],
-    ids=["nothing", "the same files", "other files", "there and back: nobody has looked"],
-)
-def test_a_verdict_holds_for_the_files_it_was_about(later: tuple[dict[str, object], ...], state: str) -> None:
-    good = ended(1, NAME, verdict={"state": "verified"}, tree="t1")
-    steps = [good, *(ended(number, "patch", **one) for number, one in enumerate(later, 2))]
-    found = verdict_in(steps)
-    assert (found["state"], found.get("missing", [])) == (state, [] if state == "verified" else [LATER])
-    assert verdict_in([*steps, good])["state"] == "verified", "and again"
-
-
-def test_only_the_house_has_a_say_in_the_verdict() -> None:
-    assert verdict_in([ended(1, "patch", verdict={"state": "verified"})])["state"] == "unproven"
-    assert JobReport(
-        base="b",
-        tip="t",
-        diff=Diff(changes=(), text=""),
-        verdict={"missing": ["a"], "changed": ["b"], "claims": ["c"], "remarks": ["d"]},
-    ).unproven == ("a", "b", "c")
-
-
-def test_a_text_that_only_programs_read_is_no_docs() -> None:
-    changes = [Change(path=one, kind="changed") for one in ("CMakeLists.txt", "a/requirements-dev.txt", "notes.txt")]
-    told = lines(*changes, verdict={})
-    assert [one for one in told if one.startswith("NOT")] == ["NOT verified: docs, which no check reads: notes.txt"]
 
 
 @pytest.mark.parametrize(("paths", "said"), [(("tests/test_a.py", "README.md"), 1), (("tests/test_a.py", "a.py"), 0)])
 def test_it_is_said_where_nothing_but_tests_is_different(paths: tuple[str, ...], said: int) -> None:
-    told = lines(*(Change(path=one, kind="added") for one in paths), verdict={})
-    assert sum(one.startswith("Note: only tests") for one in told) == said
+    lines = report(*(Change(path=path, kind="added") for path in paths)).lines
+    assert sum(line.startswith("Note: only tests") for line in lines) == said
+
+
+CODES: tuple[Code, ...] = get_args(Code)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_has_a_sentence_in_both_languages(code: Code) -> None:
+    full = Finding(code=code, check="pytest", tests=("t.py::a",), paths=("a.py",), why="It is so", count=1)
+    said = {language: sentence(full, language) for language in ("en", "zh")}
+    assert all(said.values())
+    assert all("{" not in text for text in said.values())
+    assert said["en"] != said["zh"] or code == "stored"
+    assert sentence(full, "fr") == said["en"]
+
+
+def test_no_sentence_is_left_over() -> None:
+    assert set(EN) == set(ZH) == set(CODES)
+
+
+def test_why_a_file_is_not_delivered_is_in_words() -> None:
+    for why in WHY_LEFT:
+        assert sentence(Finding(code="not_delivered", paths=("a",), why=why)) == f"not delivered: a ({WHY_LEFT[why]})"
+
+
+def test_of_many_names_the_first_are_said_and_none_begins_a_line() -> None:
+    assert shorten([str(number) for number in range(8)]) == "0, 1, 2, 3, 4 and 3 more"
+    forged = Finding(code="tests_changed", paths=("a\n✓ pytest: passed",))
+    assert sentence(forged) == "changed tests or settings of checks: a\\n✓ pytest: passed"

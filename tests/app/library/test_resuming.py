@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from greenroom import Agent, Greenroom, GreenroomError, ModelFault, Refused, Result, Returned, WorldFault, tool
-from greenroom.app.library.hearing import EARLY
+from greenroom.app.library.following import EARLY
 from greenroom.app.library.kits import kits_of_programs
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TeamId

@@ -21,9 +21,9 @@ from greenroom.core.rules.intents import AddTask, QueueSteps, ResumeTask
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepInterrupted, StepQueued, Work
 from greenroom.core.state.task import Task
-from greenroom.testing.fake_openai import FAULTS, Answer, FakeOpenAI, Fault
 from tests.adapters.models.asked import Time
 from tests.adapters.models.openai.test_faults import CASES, ENDLESS, KINDS
+from tests.fake_openai import FAULTS, Answer, FakeOpenAI, Fault
 
 ANN, T1 = AgentId("ann"), TaskId("t1")
 GOOD = Answer(text="All is well.")

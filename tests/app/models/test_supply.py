@@ -19,7 +19,7 @@ from greenroom.app.supply import Supply
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Failed, Finished
 from greenroom.testing.conformance.models import answered, asking, text_of
-from greenroom.testing.fake_openai import Answer, FakeOpenAI
+from tests.fake_openai import Answer, FakeOpenAI
 
 KEYS = {"OPENAI_API_KEY": "sk-test"}
 OLLAMA = Server(provider=provider("ollama"), base_url="http://127.0.0.1:11434/v1", models=("qwen3:8b",))

@@ -9,7 +9,7 @@ from typing import Literal
 
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
-from greenroom.app.organisation.founding import Founders, found
+from greenroom.app.organisation.founders import Founders, found
 from greenroom.app.organisation.names import BASE, KIT
 from greenroom.app.organisation.people import HumanAgent
 from greenroom.app.runtime import Runtime

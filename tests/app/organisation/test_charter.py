@@ -4,8 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.organisation.charter import Someone, charters, find_charter, folder_of, path_of, read_charter
-from greenroom.app.organisation.chartering import Wish, write_charter
+from greenroom.app.organisation.charter import (
+    Someone,
+    Wish,
+    charters,
+    find_charter,
+    folder_of,
+    path_of,
+    read_charter,
+    write_charter,
+)
 from greenroom.app.settings.schema import Caps
 from greenroom.core.base.errors import Refused, WorldFault
 
@@ -166,7 +174,7 @@ def test_a_folder_that_is_no_project_gets_no_charter(tmp_path: Path) -> None:
     root.mkdir()
     elsewhere.mkdir()
     (root / ".greenroom").symlink_to(elsewhere)
-    with pytest.raises(WorldFault, match="no folder of this project's own"):
+    with pytest.raises(WorldFault, match="is not a folder of this project"):
         write_charter(root, Wish(name="tea", people=("ann",), language="en"))
     (tmp_path / "file").write_text("")
     with pytest.raises(WorldFault, match="cannot be written"):

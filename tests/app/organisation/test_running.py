@@ -180,7 +180,7 @@ async def test_a_dialogue_is_a_chain_of_messages_that_a_process_message_closes(t
         assert "Green." in done[2].work.text_content
 
 
-@pytest.mark.req("MAS-39", "MAS-40", "MAS-259", "MAS-263", "MAS-264", "MAS-265", "MAS-266")
+@pytest.mark.req("MAS-39", "MAS-40", "MAS-264")
 async def test_all_states_are_there_by_type_and_id_open_and_over(tmp_path: Path) -> None:
     async with company(tmp_path, TWO_STAGES) as house:
         await house.ann.ask("A tea guide, please.", MANAGER)

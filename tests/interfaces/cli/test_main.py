@@ -51,7 +51,7 @@ def test_the_exit_codes_of_a_run_are_a_list(greenroom: Type) -> None:
     told = greenroom("run", "--help").out
     _, _, codes = told.partition("\n\n  Exit codes:\n")
     listed, _, arguments = codes.partition("\n\n")
-    assert [line[:7].strip() for line in listed.splitlines() if line[4] != " "] == list("0123456")
+    assert [line[:7].strip() for line in listed.splitlines() if line[4] != " "] == list("01234567")
     assert arguments.startswith("Arguments:\n  TEXT  What to do;")
 
 

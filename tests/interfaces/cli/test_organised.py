@@ -12,11 +12,11 @@ import pytest
 
 from greenroom.adapters.storage.memory import Memory, MemoryLog
 from greenroom.app.kit import Kit
-from greenroom.app.organisation.chartering import Wish, write_charter
-from greenroom.app.organisation.founding import found
+from greenroom.app.organisation.charter import Wish, write_charter
+from greenroom.app.organisation.founders import found
+from greenroom.app.organisation.input import Looks
 from greenroom.app.organisation.names import BASE, KIT
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.typed import Looks
 from greenroom.app.runtime import Runtime
 from greenroom.app.standing import Standing
 from greenroom.app.talks.typed.people import Gone, Nobody
@@ -29,12 +29,11 @@ from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.commands import chat
 from greenroom.interfaces.cli.display.output import Console, Output
+from greenroom.interfaces.cli.display.phrases import Way
 from greenroom.interfaces.cli.display.progress import Quiet
-from greenroom.interfaces.cli.display.reasons import Way
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs import listening
-from greenroom.interfaces.cli.runs.fates import fate_of
-from greenroom.interfaces.cli.runs.listening import Ear, Keeper
+from greenroom.interfaces.cli.runs import listener
+from greenroom.interfaces.cli.runs.listener import Ear, Keeper, fate_of
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.interfaces.cli.runs.room import Room
 from greenroom.interfaces.cli.runs.session import Door, Stop
@@ -66,11 +65,11 @@ async def test_nothing_that_is_typed_is_done_for_who_was_let_go(tmp_path: Path) 
         await ear.open()
         room = Room(door_of(house.runtime, tmp_path), house.ben, ear, Nobody())
         await house.runtime.ask(house.team, RemoveAgent(agent_id=BEN))
-        assert await room.act(Looks(what="notices")) == Exit.USAGE, "it was not heard yet"
+        assert await room.do(Looks(what="notices")) == Exit.USAGE, "it was not heard yet"
         await ear.caught_up()
-        for line in ("who", "tell ann: Hi"):
+        for line in ("/who", "/tell ann: Hi"):
             assert await room.do(line) == Exit.USAGE
-        assert [one.split(".")[0] for one in room.wrong.splitlines()] == ["You have left tea"] * 3
+        assert [one.split(".")[0] for one in room.actions.wrong] == ["You have left tea"] * 3
         await ear.close()
 
 
@@ -106,7 +105,7 @@ async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, m
         replayed.append(team)
         return await world(runtime, team, at)
 
-    monkeypatch.setattr(listening, "LOOK", 0.01)
+    monkeypatch.setattr(listener, "LOOK", 0.01)
     try:
         team = await found(there, founders())
         await there.start(team)

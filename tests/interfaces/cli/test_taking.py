@@ -10,10 +10,11 @@ from typing import Final, TypeAlias, cast
 import pytest
 
 from greenroom.app.jobs.report import JobReport
+from greenroom.app.jobs.verdict import Verdict
 from greenroom.app.talks.names import JOB
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.workspace import Applied, Branched, Committed, Diff, Undone
-from greenroom.interfaces.cli.asked.taking import Apply, Branch, Undo
+from greenroom.core.ports.workspace import Applied, Branched, Diff
+from greenroom.interfaces.cli.asked.taking import Apply, Branch
 from greenroom.interfaces.cli.commands import taking
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.session import Door
@@ -111,7 +112,7 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> Take:
             return job.came
 
         async def reported(*_: object) -> JobReport:
-            return JobReport(base="b", tip="t", diff=NOTHING, verdict={"state": "verified"})
+            return JobReport(base="b", tip="t", diff=NOTHING, verdict=Verdict(state="verified"))
 
         for name, stand_in in (("find", found), ("outcome", came), ("report_of", reported)):
             monkeypatch.setattr(taking, name, stand_in)
@@ -132,33 +133,6 @@ async def test_of_a_run_that_is_not_over_that_is_said_before_its_work_is_taken_o
     paused = "it is paused (the money is spent). Go on with: greenroom resume r1."
     assert await taken(waits, by) == [f"r1 is not over: {paused} {LATER}"]
     assert await taken(over, by) == []
-
-
-class Stopped(Job):
-    """A job whose work is committed, and taken back by a commit; each time a hook is stopped afterwards."""
-
-    work = Applied(id="r1/1", run="r1", base="b", tip="t", paths=("a",))
-
-    async def applied(self, _: TeamId) -> list[Applied]:
-        return [self.work]
-
-    async def apply(self, *_: object) -> Applied:
-        self.said.append("-- done")
-        return self.work
-
-    async def commit(self, *_: object, hooks: bool) -> Committed:
-        return Committed(commit="c" * 40, fresh=True, remark="The hook was stopped.")
-
-    async def undo(self, *_: object, revert: bool) -> Undone:
-        return Undone(paths=("a",), revert="d" * 40, remark="The hook was stopped, too.")
-
-
-async def test_a_hook_that_was_stopped_after_a_commit_is_said_and_is_no_failure(taken: Take) -> None:
-    job = Stopped(over=True)
-    assert await taken(job, "apply") == []
-    assert job.said[1:3] == ["Applied: 1 file, commit cccccccccc.", "The hook was stopped."]
-    assert await taking.undo(job.door, Undo(name="last", revert=True)) is Exit.DONE
-    assert job.said[-2:] == ["Undone: a.", "The hook was stopped, too."]
 
 
 @pytest.mark.parametrize(

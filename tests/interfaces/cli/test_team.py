@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from greenroom.app.host import Host
-from greenroom.app.organisation import allowance
+from greenroom.app.organisation import people
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import RunsElsewhere
 from greenroom.core.base.ids import TeamId
@@ -17,7 +17,7 @@ from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Tape
 from greenroom.interfaces.cli.asked.organising import TeamStop
 from greenroom.interfaces.cli.commands import team as commands
-from greenroom.interfaces.cli.runs.organising import Meant, brought_up
+from greenroom.interfaces.cli.runs.organisation import Meant, brought_up
 from greenroom.interfaces.cli.runs.session import Door
 from tests.e2e.organised import TEA, Company, Line, step, writes
 from tests.e2e.provider import provider, reached
@@ -142,7 +142,7 @@ def test_agents_who_only_write_to_each_other_are_stopped_and_a_person_lets_them_
     tmp_path: Path, greenroom: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(allowance, "HOPS", 6)
+    monkeypatch.setattr(people, "HOPS", 6)
     company = Company(CHATTER)
     with provider(company) as server:
         for name, value in reached(server).items():
@@ -151,7 +151,7 @@ def test_agents_who_only_write_to_each_other_are_stopped_and_a_person_lets_them_
         assert greenroom("talk", "--say", "Make a writer.", "--wait").code == 1, "nobody answers ann"
         ended = greenroom("talk", "--say", "/ask manager,wu: Agree on a tea.", "--wait")
         told = "It stands still: its agents have written to each other too often since a person last did something. "
-        assert (ended.code, told + "`resume` lets it go on." in " ".join(ended.err.split())) == (5, True), ended.err
+        assert (ended.code, told + "`/resume` lets it go on." in " ".join(ended.err.split())) == (5, True), ended.err
         said = company.asked.count(("manager", "send_message"))
-        assert greenroom("talk", "--say", "resume", "--wait").code == 5
+        assert greenroom("talk", "--say", "/resume", "--wait").code == 5
         assert company.asked.count(("manager", "send_message")) > said + 1, "as often again, not once"

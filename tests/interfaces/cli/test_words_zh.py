@@ -12,7 +12,7 @@ from greenroom.core.state.task import TaskPaused, TaskResumed
 from greenroom.core.state.team import OwnerChanged, TeamPaused, TeamResumed
 from greenroom.core.state.timer import TimerFired
 from greenroom.core.state.world import NOWHERE
-from greenroom.interfaces.cli.display.reasons import STOPPED, Way, reason, still
+from greenroom.interfaces.cli.display.phrases import STOPPED, Way, reason, still
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.display.words import say
 from greenroom.interfaces.cli.display.words_zh import say_zh
@@ -87,5 +87,5 @@ def test_what_has_used_up_its_means_is_given_more_and_all_else_is_resumed() -> N
     assert "does not suffice for the next step ($0.57 left). Give" in still("limit: team money", "en", poor)
     assert "剩余费用不足以进行下一步（剩余$0.57）。" in still("limit: team money", "zh", poor)
     assert "$0.57" not in still("limit: t2 money", "en", poor), "that is the team's"
-    assert still("limit: team steps", "en", way).endswith("`resume` lets it go on.")
-    assert still("lunch", "zh", way) == "已暂停：lunch。输入resume继续。"
+    assert still("limit: team steps", "en", way).endswith("`/resume` lets it go on.")
+    assert still("lunch", "zh", way) == "已暂停：lunch。输入 /resume 继续。"

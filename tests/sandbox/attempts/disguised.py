@@ -1,4 +1,4 @@
-"""Attempts to plant a repository of git so that nobody who looks for it finds it, understands it, or may read it."""
+"""Attempts to plant what git runs where settings lead, and to read what is disguised as a repository or a tool."""
 
 from __future__ import annotations
 
@@ -6,29 +6,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from tests.sandbox.attempt import Attempt, Tried, nothing
+from tests.sandbox.attempt import Attempt, Tried
 from tests.sandbox.attempts.git import COMMIT, EVIL, plant, repository
-from tests.sandbox.seeing import PWNED, by_person, leaked, ran
+from tests.sandbox.seeing import PWNED, by_person, leaked
 from tests.sandbox.stage import Stage
 
-hide = partial(plant, ready=nothing, seen=ran("git", "status", folder="@work@/sub"))
-"""In a workspace that is no repository, in a folder of it."""
-
-SHELL: Final = "for name in ('objects', 'refs'): os.makedirs(f'{where}/{name}')\nopen(f'{where}/HEAD', 'w').close()\n"
-LONG: Final = r"""
-repository('@work@/sub')
-text = open('sub/.git/config').read()
-write('@work@/sub/.git/config', '[user]\n' + '\tname = somebody\n' * 70000 + text)
-"""
-WITHOUT_HEAD: Final = r"""
-repository('@work@/x', bare=True)
-os.unlink('x/HEAD'); os.makedirs('x/worktrees/w'); os.mkdir('sub')
-add('x/config', '[core]\n\tworktree = @work@/sub\n')
-write('@work@/x/worktrees/w/HEAD', 'ref: refs/heads/main\n')
-write('@work@/x/worktrees/w/commondir', '../..\n')
-write('@work@/x/worktrees/w/gitdir', '@work@/sub/.git\n')
-write('@work@/sub/.git', 'gitdir: @work@/x/worktrees/w\n')
-"""
 COMMON: Final = r"""
 repository('@work@/fake')
 try:
@@ -37,13 +19,6 @@ except OSError as fault:
     print(fault)
 hold()
 """
-SPELT: Final = "repository('@work@/sub')\n[os.mkdir('sub/' + one) for one in ('.Git', '.GIT', '.gIT', '.giT', '.GiT')]"
-
-
-def _nested(stage: Stage) -> None:
-    """A repository below is a person's."""
-    (stage.work / "sub").mkdir()
-    by_person(stage, stage.work / "sub", "git", "init", "-q", "-b", "main")
 
 
 def _deep_hooks(stage: Stage) -> None:
@@ -106,44 +81,6 @@ def _heard(stage: Stage, _tried: Tried) -> str:
 
 
 DISGUISED: Final = (
-    hide(name="a repository below, beside other spellings", script=SPELT),
-    hide(
-        name="a repository below what looks like one",
-        script=f"where = '@work@/a'\n{SHELL}repository('@work@/a/sub')",
-        seen=ran("git", "status", folder="@work@/a/sub"),
-    ),
-    hide(
-        name="a repository below, in a workspace that looks like one",
-        script=f"where = '@work@'\n{SHELL}repository('@work@/sub')",
-    ),
-    hide(name="a setting after a mebibyte of others", script=LONG),
-    hide(name="what is common to worktrees, without a HEAD", script=WITHOUT_HEAD),
-    hide(name="a repository that nobody may look into", script="repository('@work@/sub'); os.chmod('sub/.git', 0o311)"),
-    hide(
-        name="a repository in a folder that nobody may look into",
-        script="repository('@work@/sub'); os.chmod('sub', 0o311)",
-    ),
-    hide(
-        name="a repository in a folder that nobody may change",
-        script="repository('@work@/sub'); os.chmod('sub/.git', 0o555); os.chmod('sub', 0o555)",
-    ),
-    hide(
-        name="hooks that nobody may look at",
-        script="repository('@work@/sub'); os.mkdir('sub/.git/hooks'); write('@work@/sub/.git/config', '')\n"
-        "os.symlink('@work@/evil', 'sub/.git/hooks/pre-commit'); os.chmod('sub/.git/hooks', 0o311)",
-        seen=ran("git", "commit", "-qm", "x", "--allow-empty", folder="@work@/sub"),
-    ),
-    hide(
-        name="a repository in a repository's own folder",
-        script="repository('@work@/.git/objects/sub')",
-        ready=repository,
-        seen=ran("git", "status", folder="@work@/.git/objects/sub"),
-    ),
-    hide(
-        name="another one in the place of a repository below",
-        script="os.rename('sub', 'old'); repository('@work@/sub')",
-        ready=_nested,
-    ),
     plant(
         name="a hook, in another folder in the place of the one above",
         script="os.rename('tools', 'old'); os.makedirs('tools/hooks')\n"

@@ -77,13 +77,6 @@ into_none = partial(plant, ready=nothing)
 
 into_worktree = partial(plant, ready=_worktree)
 
-SUBMODULE: Final = r"""
-ask = lambda *words: subprocess.run(['git', *words], check=True, capture_output=True, text=True).stdout.strip()
-ask('init', '-q', 'sub')
-ask('-C', 'sub', '-c', 'user.name=a', '-c', 'user.email=b', 'commit', '-q', '--allow-empty', '-m', 'x')
-ask('update-index', '--add', '--cacheinfo', '160000,' + ask('-C', 'sub', 'rev-parse', 'HEAD') + ',sub')
-add('sub/.git/config', EVIL)
-"""
 SWAPPED: Final = "os.rename('.git', 'old'); repository('@work@')"
 
 GIT: Final = (
@@ -164,21 +157,7 @@ GIT: Final = (
         script="repository('@work@/sub')",
         seen=ran("git", "status", folder="@work@/sub"),
     ),
-    plant(
-        name="a repository without a .git below",
-        script="repository('@work@/sub', bare=True)",
-        seen=ran("git", "status", folder="@work@/sub"),
-    ),
-    plant(name="a repository below, known as a module", script=SUBMODULE),
     into_none(name="a repository where there was none", script="repository('@work@')"),
-    into_none(
-        name="a file that leads to a repository where there was none",
-        script="repository('@work@/fake'); write('@work@/.git', 'gitdir: fake/.git\\n')",
-    ),
-    into_none(
-        name="the workspace as a repository without .git",
-        script="repository('@work@', bare=True)",
-    ),
     into_worktree(
         name="a worktree's file that leads to a repository",
         script="repository('@work@/fake'); write('@work@/.git', 'gitdir: @work@/fake/.git\\n')",

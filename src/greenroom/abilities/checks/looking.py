@@ -26,6 +26,10 @@ class Look(Protocol):
         """What lies in this folder, by name."""
         ...
 
+    def has_program(self, name: str) -> bool:
+        """Whether this machine has a program of this name on its PATH."""
+        ...
+
 
 class Place:
     """One folder of a project, as its checks are found in it."""
@@ -34,6 +38,7 @@ class Place:
         self._look = look
         self.folder = folder
         self.names = look.names(folder)
+        self.has_program = look.has_program
 
     def text(self, name: str) -> str:
         """A file of it as text; empty when it is not there, or too long to have been written by anybody."""

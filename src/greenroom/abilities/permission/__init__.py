@@ -4,7 +4,8 @@
     policy.decide(agent, card, targets, grants)     allow | notify | ask | deny, with the rule, the reason, a proposal
 
 It reads no file and runs nothing; what a model says about a call counts for nothing. Which rule holds: `rulebook`. What
-rules look like: `rules`. What is silent without any: `judging`; behind walls also `commands`.
+rules look like: `rules`. What is silent without any: `judgement`. How command lines
+are read: `command_line`.
 """
 
 from greenroom.abilities.permission.policy import RulesPolicy, rules_policy

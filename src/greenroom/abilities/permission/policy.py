@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from greenroom.abilities.permission import commands, judging
-from greenroom.abilities.permission.commands import Ground, LeadsOut, nowhere
-from greenroom.abilities.permission.judging import Judged, together
+from greenroom.abilities.permission import judgement
+from greenroom.abilities.permission.judgement import Ground, Judged, LeadsOut, in_full, nowhere, together
 from greenroom.abilities.permission.paths import Access
 from greenroom.abilities.permission.rulebook import LAYERS, Layer, Placed, Rulebook
 from greenroom.abilities.permission.rules import BadRule, Rule, parse_all
-from greenroom.abilities.permission.saying import in_full
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.policy import Ruling
@@ -24,7 +22,7 @@ BUILT_IN: Final = (
     "ask path **/CLAUDE.md write",
 )
 """What governs us is not ours to change, and what agents are told tomorrow only with a person. Everything else of the
-house's own is in `judging`."""
+house's own is in `judgement`."""
 
 MOST_TARGETS: Final = 200
 MOST_GRANTS: Final = 3
@@ -95,18 +93,19 @@ class RulesPolicy:
         if len(targets) > MOST_TARGETS:
             why = f"It would touch {len(targets):,} things at once, more than anybody would read."
             yield Judged(level="ask", why=why, rule="built-in: too much", grants=None)
+        networked = any(target.kind == "host" for target in targets)
         for target in targets[:MOST_TARGETS]:
             match target.kind:
                 case "path":
                     access: Access = "write" if target.writes else "read"
-                    yield judging.path(book, target.value, access, self._workspace)
+                    yield judgement.path(book, target.value, access, self._workspace)
                 case "command":
-                    yield commands.line(book, target.value, self._ground)
+                    yield judgement.line(book, target.value, self._ground, networked=networked)
                 case "host":
-                    yield judging.host(book, target.value)
+                    yield judgement.host(book, target.value)
                 case "tool":
                     pass  # the card names it
-        yield judging.tool(book, card, alone=all(target.kind == "tool" for target in targets))
+        yield judgement.tool(book, card, alone=all(target.kind == "tool" for target in targets))
 
     def _book(self, said: Said) -> Rulebook:
         """The rules with those that are said for this call."""
@@ -123,7 +122,7 @@ class RulesPolicy:
         """
         asking = [one.grants for one in judged if one.level == "ask"]
         wanted = list(dict.fromkeys(rule for some in asking for rule in some or ()))
-        lines = [commands.line_grant(target.value) for target in targets if target.kind == "command"]
+        lines = [judgement.line_grant(target.value) for target in targets if target.kind == "command"]
         hosts = [rule for rule in wanted if rule.startswith(HOST)]
         few = len(wanted) - len(hosts) <= MOST_GRANTS and len(hosts) <= MOST_HOSTS
         narrow = wanted if few and None not in asking else []

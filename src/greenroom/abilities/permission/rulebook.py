@@ -10,25 +10,25 @@ Layers, from the weakest: *built-in*, *user*, *project* (it comes with a clone, 
 3. Of those that are left, the strictest holds. If none is about it, the house's own answer does.
 
 So the order of rules says nothing, a wide rule never opens what a narrow one closes, a project can only tighten, and a
-person's narrow "always" opens an `ask` and no `deny`. Rules that tighten are read generously: through wrappers, in any
-case, with all below; when it is only likely that a `deny` is meant, a person is asked, and only a rule for exactly that
-line overrules it. Rules that loosen are read to the letter.
+person's narrow "always" opens an `ask` and no `deny`. Rules that tighten are read generously: anywhere in a line, in
+any case, with all below; when it is only likely that a `deny` is meant, a person is asked, and only a rule for exactly
+that line overrules it. Rules that loosen are read to the letter.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import Final, Literal, TypeAlias
 
-from greenroom.abilities.permission import hosts, paths
+from greenroom.abilities.permission import paths
+from greenroom.abilities.permission.command_line import CommandLine, meaning, program, read_line
 from greenroom.abilities.permission.paths import ANY, ROOT, Place, folded
-from greenroom.abilities.permission.programs import program
 from greenroom.abilities.permission.rules import STRICT, Kind, Level, Rule
-from greenroom.abilities.permission.shell.script import Command
-from greenroom.abilities.permission.words import hidden, may_mean
+from greenroom.core.base.hosts import Host, loosens, within
 from greenroom.core.base.records import record
 
 Layer: TypeAlias = Literal["built-in", "user", "project", "granted"]
@@ -83,13 +83,13 @@ def narrower(loose: Rule, strict: Rule) -> bool:
         return loose.kind == "line"  # exactly this line, and all that it touches
     match strict.kind:
         case "command":
-            return may_mean(strict.words, loose.words, hidden(loose.words))
+            return not strict.words or bool(loose.words and meaning(strict.words, read_line(shlex.join(loose.words))))
         case "line":
             return loose.words == strict.words
         case "path":
             return strict.access in {"", loose.access} and paths.includes(strict.words, loose.words)
         case "host":
-            return hosts.includes(strict.host, loose.host)
+            return host_includes(strict.host, loose.host)
         case "tool":
             return names_tool(strict.words[0], loose.words[0])
 
@@ -97,6 +97,25 @@ def narrower(loose: Rule, strict: Rule) -> bool:
 def names_tool(pattern: str, name: str) -> bool:
     """Whether a tool, or all that a pattern of tools stands for, fits a pattern."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def host_tightens(pattern: Host, asked: Host) -> bool:
+    """Whether a rule that tightens may be meant for this host: with all below it, on any port unless it names one."""
+    if pattern.port and asked.port and pattern.port != asked.port:
+        return False
+    return within(pattern.name, asked.name) or asked.name.endswith(f".{pattern.name.removeprefix('*.')}")
+
+
+def host_includes(strict: Host, loose: Host) -> bool:
+    """Whether the one, a rule that tightens, stands for every host that the other stands for."""
+    if strict.port and strict.port != loose.port:
+        return False
+    base = strict.name.removeprefix("*.")
+    return (
+        strict.name in {"*", loose.name}
+        or loose.name.removeprefix("*.").endswith(f".{base}")
+        or (loose.name == f"*.{base}")
+    )
 
 
 class _Shelf:
@@ -180,15 +199,15 @@ class Rulebook:
             if placed.rule.access in {"", access} and paths.loosens(placed.rule.words, place):
                 yield Hit(placed=placed, opens=True)
 
-    def of_host(self, asked: hosts.Host) -> Iterator[Hit]:
+    def of_host(self, asked: Host) -> Iterator[Hit]:
         """Rules about a host."""
         labels = asked.name.split(".")
         keys = {".".join(labels[at:]) for at in range(len(labels))}
         for placed in self.strict("host", *keys):
-            if hosts.tightens(placed.rule.host, asked):
+            if host_tightens(placed.rule.host, asked):
                 yield Hit(placed=placed)
         for placed in self.loose("host", *keys):
-            if hosts.loosens(placed.rule.host, asked):
+            if loosens(placed.rule.host, asked):
                 yield Hit(placed=placed, opens=True)
 
     def of_tool(self, name: str) -> Iterator[Hit]:
@@ -207,18 +226,12 @@ class Rulebook:
             if kind == "line" or names_tool(placed.rule.words[0], name):
                 yield Hit(placed=placed, opens=True)
 
-    def tightened(self, command: Command) -> Iterator[Hit]:
-        """Rules that tighten and are, or may be, about this command."""
-        words = command.texts[command.assigned :]
-        known = command.words[command.assigned :]
-        behind = hidden(words)
-        found = self.commands() if behind else self.strict("command", program(words[0]))
-        for placed in found:
-            rule = placed.rule.words
-            if may_mean(rule, words, behind):
-                named = words[1 : len(rule)] == rule[1:] and all(word.plain for word in known[: len(rule)])
-                certain = not rule or (named and program(words[0]) == program(rule[0]))
-                yield Hit(placed=placed, certain=certain)
+    def of_command(self, line: CommandLine) -> Iterator[Hit]:
+        """Rules that tighten and are, or may be, about a command line."""
+        for placed in self.commands() if line.hides else self.strict("command", *line.programs):
+            found = meaning(placed.rule.words, line)
+            if found:
+                yield Hit(placed=placed, certain=found == "certain")
 
 
 def _key(rule: Rule) -> str:

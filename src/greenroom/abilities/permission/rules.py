@@ -19,9 +19,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
-from greenroom.abilities.permission import hosts
+from greenroom.abilities.permission.command_line import plain_words, special_sign
 from greenroom.abilities.permission.paths import ANY, ROOT, Access
-from greenroom.abilities.permission.shell.reader import read
+from greenroom.core.base import hosts
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
@@ -118,19 +118,15 @@ def _bad(line: str, why: str, word: str, known: Iterable[str]) -> BadRule:
 def _command(line: str, what: str) -> tuple[tuple[str, ...], Access]:
     if what == EVERYTHING:
         return (), ""
-    script = read(what)
-    if script.unsure:
-        raise BadRule(f"The rule {line!r} is no plain command: {script.unsure}. For exactly this one: 'allow line …'.")
-    command = script.commands[0]
-    if len(script.commands) > 1 or command.reads or command.writes or command.fed:
-        raise BadRule(f"The rule {line!r} is about more than one program. Write one rule for each, or 'allow line …'.")
-    unknown = [word.text for word in command.words if not word.plain]
-    if unknown:
+    words = plain_words(what)
+    if words is None:
+        _split(line, what)
         raise BadRule(
-            f"The rule {line!r} has {unknown[0]!r}, which the shell would replace. Leave it out: "
-            "a rule covers all words that follow its own. If it is meant literally, quote it."
+            f"The rule {line!r} is not a plain list of words: {special_sign(what)!r} means something to the shell. "
+            "Leave it out, as a rule covers all words that follow its own, or quote it if it is meant literally. "
+            "For exactly one command line write 'allow line …'."
         )
-    return command.texts, ""
+    return words, ""
 
 
 def _line(line: str, what: str) -> tuple[tuple[str, ...], Access]:

@@ -9,15 +9,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from greenroom.actors.agents.ahead import foreseen, likely_next
-from greenroom.actors.agents.bench import StepBench
 from greenroom.actors.agents.payload import LARGE, is_large, lighten, unkept
 from greenroom.actors.agents.windows import Windows
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, ProviderFault, StaleOwner, WorldFault
-from greenroom.core.base.ids import AgentId, StepId
+from greenroom.core.base.ids import AgentId, StepId, step_id
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.codec import normal, read_back
 from greenroom.core.ports.executor import Abilities, Live, Outcome, fair, sound
@@ -25,13 +24,122 @@ from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.submit import Submit
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.endings import is_cancelled
-from greenroom.core.rules.intents import FinishStep, Intent, ReleaseStep, StartStep
+from greenroom.core.rules.intents import (
+    Consequence,
+    FinishStep,
+    Intent,
+    PrepareEffect,
+    QueueSteps,
+    ReleaseStep,
+    StartStep,
+)
 from greenroom.core.rules.queue import next_step
 from greenroom.core.rules.wakeups import touched
+from greenroom.core.state.agent import Agent
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
-from greenroom.core.state.step import Step, StepCancelling, Terms
+from greenroom.core.state.origin import merged
+from greenroom.core.state.step import Prepared, Step, StepCancelling, Terms, Work, length
+from greenroom.core.state.thread import absorbed
 from greenroom.core.state.world import World
+
+
+def _nothing() -> None:
+    """Of most attempts nothing is left."""
+
+
+@dataclass(slots=True, eq=False)
+class StepBench:
+    """One per attempt."""
+
+    step: Step
+    look: Callable[[], World]
+    submit: Submit
+    windows: Windows
+    blobs: Blobs
+    watch: Callable[[Step, Live], None]
+    left: Callable[[], Outcome | None] = field(default=_nothing, init=False)
+
+    @property
+    def world(self) -> World:
+        """The newest committed world."""
+        return self.look()
+
+    @property
+    def agent(self) -> Agent:
+        """Whose step it is."""
+        return self.look().agents[self.step.agent_id]
+
+    @property
+    def key(self) -> str:
+        """Unique over all teams, the same for every attempt."""
+        return f"{self.look().team.team_id}/{self.step.step_id}"
+
+    async def prepare(self, *prepared: Prepared) -> None:
+        """Make known what is about to be done; a refusal means that this attempt is not the current one."""
+        intent = PrepareEffect(step_id=self.step.step_id, attempt=self.step.attempt, prepared=prepared)
+        (refused,) = await self.submit.submit(intent, by=self.step.agent_id)
+        if refused is not None:
+            raise WorldFault(f"The effect was not begun. {refused}")
+
+    async def blob(self, digest: str) -> bytes:
+        """A large result, whole."""
+        return await self.blobs.get_blob(digest)
+
+    async def keep(self, data: bytes) -> str:
+        """Keep something large: durable before the event that names it."""
+        return await self.blobs.put_blob(data)
+
+    def show(self, event: Live) -> None:
+        """Let those see it who watch; nothing of it is kept."""
+        self.watch(self.step, event)
+
+    def leave(self, left: Callable[[], Outcome | None]) -> None:
+        """Say what stays if somebody cancels this."""
+        self.left = left
+
+    async def history(self) -> Sequence[Step]:
+        """The thread's window: its ended steps, from where it begins."""
+        return await self.windows.of(self.step.thread_id)
+
+
+def foreseen(world: World, step: Step, outcome: Outcome) -> World:
+    """The world as far as the terms of the next step depend on this one's end: its conversation has read more."""
+    thread = world.threads.get(step.thread_id)
+    if thread is None:
+        return world
+    began = step.terms.origins if step.terms is not None else ()
+    origins = merged(step.origins, (*began, *outcome.origins))
+    grown = evolve(thread, size=thread.size + length(step.work, outcome.result, outcome.error, origins))
+    grown = absorbed(grown, origins, world.at)
+    return evolve(world, threads=world.threads.set(step.thread_id, grown))
+
+
+def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Step | None:
+    """The step that probably follows: started in the same commit if the rules agree, else asked for again."""
+    agent = world.agents[step.agent_id]
+    mine = [one for one in intents if isinstance(one, QueueSteps) and one.agent_id == step.agent_id and one.works]
+    first = next((one for one in mine if one.place == "next"), None)
+    if first is None and agent.todo:
+        return world.steps[agent.todo[0]]
+    first = first or (mine[0] if mine else None)
+    if first is None or first.thread_id is not None or first.task_id not in (None, step.task_id):
+        return None
+    return _foreseen(step, first.works[0], step_id(step.agent_id, agent.steps_made + 1))
+
+
+def _foreseen(step: Step, work: Work, name: StepId) -> Step:
+    return Step(
+        step_id=name,
+        agent_id=step.agent_id,
+        thread_id=step.thread_id,
+        task_id=step.task_id,
+        stage_id=step.stage_id,
+        subtask_id=step.subtask_id,
+        work=work,
+        queued_at=step.queued_at,
+    )
+
 
 GRACE: Final = 5.0
 """Seconds that an effect has to end after it was cancelled, before it is cancelled again."""

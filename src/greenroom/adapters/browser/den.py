@@ -16,7 +16,11 @@ from typing import Final
 
 from greenroom.core.ports.browser import BrowserFault
 
-KEEPER: Final = Path(__file__).with_name("keeper.py")
+SOURCES: Final = str(Path(__file__).resolve().parents[3])
+KEEPER: Final = (
+    "import sys; sys.path.append(sys.argv[1]); from greenroom.adapters.commands.warden.keeper import browse; "
+    "sys.exit(browse(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]))"
+)
 NOBODY_S: Final = 62_349
 """A number that belongs to nobody, neither a person nor a service nor the commands of agents."""
 
@@ -71,7 +75,7 @@ class Den:
         self._life = os.open(self.folder / "life", os.O_RDWR | os.O_NONBLOCK)
         os.write(self._life, b".")
         self._done = os.open(self.folder / "done", os.O_RDONLY | os.O_NONBLOCK)
-        words = (sys.executable, "-I", "-S", str(KEEPER), str(self.folder), *map(str, self._owner), program)
+        words = (sys.executable, "-I", "-S", "-c", KEEPER, SOURCES, str(self.folder), *map(str, self._owner), program)
         self.starter.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', "utf-8")
         self.starter.chmod(0o700)
 

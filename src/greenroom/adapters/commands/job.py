@@ -1,4 +1,4 @@
-"""One command seen from the house: what its guard is asked and tells, and what it prints."""
+"""One command seen from Greenroom: the process that looks after it, what it is asked and tells, and what it prints."""
 
 from __future__ import annotations
 
@@ -9,15 +9,146 @@ import json
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.commands.pipe import OutputPipe
 from greenroom.adapters.commands.warden.guard import GO, STOP, Asked, Ready, Told
-from greenroom.adapters.commands.warden_process import WardenProcess
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Ended, Printed
+
+PIECE: Final = 256 * 1024
+WAITING: Final = 4 * 1024 * 1024
+"""Bytes that are kept for a reader that is behind; what comes on top is counted and dropped."""
+
+PLENTY: Final = 64 * 1024 * 1024
+BREATH: Final = 0.02
+"""Of a command that has printed plenty, one piece per breath is taken: endless output must not cost a processor."""
+
+
+class OutputPipe:
+    """Reads as soon as there is something, in the loop."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._loop = asyncio.get_running_loop()
+        self._pieces: deque[bytes] = deque()
+        self._kept = 0
+        self._read = 0
+        self._news = asyncio.Event()
+        self._closed = False
+        self._later: asyncio.TimerHandle | None = None
+        self.missing = 0
+        """Bytes that were dropped since somebody asked."""
+
+        os.set_blocking(number, False)
+        self._loop.add_reader(number, self._take)
+
+    async def next(self) -> bytes | None:
+        """What came since; None after the end."""
+        while not self._pieces:
+            if self._closed:
+                return None
+            self._news.clear()
+            await self._news.wait()
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._kept = 0
+        return data
+
+    def close_in(self, seconds: float) -> None:
+        """Hear on for a moment: everybody who could write is dead, or does not belong to the command."""
+        if not self._closed:
+            self._loop.call_later(seconds, self.close)
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._later is not None:
+            self._later.cancel()
+        self._loop.remove_reader(self._number)
+        os.close(self._number)
+        self._news.set()
+
+    def _take(self) -> None:
+        data = b""
+        with suppress(BlockingIOError):
+            data = os.read(self._number, PIECE)
+            if not data:
+                self.close()
+                return
+        self._read += len(data)
+        if self._kept < WAITING:
+            self._kept += len(data)
+            self._pieces.append(data)
+        else:
+            self.missing += len(data)
+        if self._read > PLENTY:
+            self._loop.remove_reader(self._number)
+            self._later = self._loop.call_later(BREATH, self._again)
+        self._news.set()
+
+    def _again(self) -> None:
+        if not self._closed:
+            self._loop.add_reader(self._number, self._take)
+
+
+ROOM: Final = str(Path(__file__).resolve().parents[3])
+PROGRAM: Final = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from greenroom.adapters.commands.warden.main import main; main(int(sys.argv[2]))"
+)
+LEAVING: Final = 8.0
+"""Seconds that it has to end all that it looks after; it needs a fraction of one."""
+
+
+class WardenProcess:
+    """It runs in a session of its own, so that a Ctrl-C in our terminal is ours alone."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-c", PROGRAM, ROOM, str(theirs.fileno())],
+                    cwd="/",
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise WorldFault(f"No command can be run: {sys.executable!r} does not start ({error}).") from error
+        self._socket = ours
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be handed something."""
+        return self._process.poll() is None
+
+    def hand(self, control: int, output: int) -> None:
+        """Let it look after one more command: one that is told through `control` and prints into `output`."""
+        socket.send_fds(self._socket, [b"c"], [control, output])
+
+    def close(self) -> None:
+        """End everything that it looks after, and see it end."""
+        self._socket.close()
+        self._process.terminate()
+        try:
+            self._process.wait(LEAVING)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
 
 PIPE: Final = 1024 * 1024
 """Bytes that fit into a pipe, where the system lets us say so."""

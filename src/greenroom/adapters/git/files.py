@@ -1,24 +1,32 @@
-"""Files of our own: written whole, read as they are."""
+"""Files and locks of our own: written whole, read as they are, removed with all that is in them."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import fcntl
 import json
 import os
+import shutil
+import stat
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from greenroom.core.ports.workspace import WorkspaceFault
 
+PATIENCE: Final = 10.0
+"""Seconds to wait for another greenroom."""
+
 
 def write_whole(place: Path, content: bytes) -> None:
-    """Whoever looks sees the old one or the new one; one that says the same already is left alone."""
-    if says(place, content):
+    """Write a file so that readers see the old or the new one; one that has this content already is left alone."""
+    if has_content(place, content):
         return
-    with told(str(place)):
+    with disk_faults(str(place)):
         number, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")
         try:
             with os.fdopen(number, "wb") as file:
@@ -32,7 +40,7 @@ def write_whole(place: Path, content: bytes) -> None:
             raise
 
 
-def says(place: Path, content: bytes) -> bool:
+def has_content(place: Path, content: bytes) -> bool:
     """Whether a file has this in it."""
     try:
         return place.read_bytes() == content
@@ -41,12 +49,12 @@ def says(place: Path, content: bytes) -> bool:
 
 
 def write_data(place: Path, data: Mapping[str, object]) -> None:
-    """The same with data; names that are no UTF-8 come back as they were."""
+    """Write data as JSON; names that are not UTF-8 come back as they were."""
     write_whole(place, json.dumps(data, indent=1).encode())
 
 
 def read_data(place: Path) -> dict[str, object] | None:
-    """What was written, None if nothing was, or not by us."""
+    """What `write_data` wrote; None if there is nothing, or something else."""
     try:
         found = json.loads(place.read_bytes())
     except (OSError, ValueError):
@@ -55,8 +63,8 @@ def read_data(place: Path) -> dict[str, object] | None:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Whatever the system refuses in here is a fault about this."""
+def disk_faults(what: str) -> Iterator[None]:
+    """Turn an OSError about `what` into a *disk* fault."""
     try:
         yield
     except OSError as error:
@@ -66,3 +74,40 @@ def told(what: str) -> Iterator[None]:
         elif error.errno in (errno.EACCES, errno.EPERM):
             why = f"{why}; look who owns it, make it writable and try again"
         raise WorkspaceFault("disk", f"{what!r} cannot be written: {why}.") from error
+
+
+@asynccontextmanager
+async def lock(place: Path, patience: float = PATIENCE) -> AsyncIterator[None]:
+    """Hold a lock file; it is free as soon as the process that holds it ends. A *locked* fault after `patience`."""
+    with disk_faults(str(place)):
+        number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        end = time.monotonic() + patience
+        while not _try_lock(number):
+            if time.monotonic() > end:
+                why = "Another greenroom is at work on this, perhaps in another terminal. Let it end, and try again."
+                raise WorkspaceFault("locked", why)
+            await asyncio.sleep(0.02)
+        yield
+    finally:
+        os.close(number)
+
+
+def _try_lock(number: int) -> bool:
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def remove_tree(place: Path) -> None:
+    """Remove a folder with all that is in it, also folders in which a command took the right to write away."""
+    try:
+        shutil.rmtree(place)
+    except PermissionError:
+        for *_, folder in os.fwalk(place):
+            mode = stat.S_IMODE(os.fstat(folder).st_mode)
+            if mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.fchmod(folder, mode | stat.S_IRWXU)
+        shutil.rmtree(place)

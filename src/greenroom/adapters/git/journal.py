@@ -1,25 +1,31 @@
 """What was applied, written down in the repository before it is done: with it, it is finished, undone or found again.
 
-Each is a commit under a ref of its own. Its tree has the paper and every content that there was and will be, so that
-git keeps them; its first line says how it stands.
+Each entry is a commit under a ref of its own. Its tree has the paper and every content that there was and will be, so
+that git keeps them; its first line says how it stands. Papers of older versions are read too: they have no trees, and
+their contents are as they lay on the disk.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
 
-from greenroom.adapters.git.blobs import contents_of, keep
-from greenroom.adapters.git.house import House
-from greenroom.adapters.git.names import OURS, applied_id, applied_ref, applied_refs
-from greenroom.adapters.git.planning import Change
-from greenroom.adapters.git.refs import Ref, move, under, value_of
-from greenroom.adapters.git.snapshots import commit_tree
-from greenroom.adapters.git.trailers import message_of
-from greenroom.adapters.git.writing import Folder, Moves
+from greenroom.adapters.git.diff import LINK, Delta
+from greenroom.adapters.git.refs import (
+    OURS,
+    Ref,
+    applied_ref,
+    applied_refs,
+    commit_tree,
+    list_refs,
+    message_of,
+    move,
+    value_of,
+)
+from greenroom.adapters.git.repository import Repository
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Applied, WorkspaceFault
 
@@ -30,52 +36,60 @@ APPLIED: Final = "/@applied/"
 
 
 @record
-class Indexed:
-    """What a person's index had of a file; no mode is nothing."""
+class State:
+    """A file or link with its content's hash, or why there is none. Of `mode` only the right to run it counts."""
+
+    kind: Literal["none", "file", "link", "folder", "other", "blocked"] = "none"
+    blob: str = ""
+    mode: int = 0
+
+    @property
+    def entry(self) -> str:
+        """Its mode in an index; empty for none."""
+        if self.kind == "link":
+            return LINK
+        return ("100755" if self.mode & 0o100 else "100644") if self.kind == "file" else ""
+
+
+@record
+class FileChange:
+    """One file: what it was, and what it is to be."""
 
     path: str
-    mode: str = ""
-    blob: str = ""
+    before: State
+    after: State
 
 
 @record
 class Paper:
-    """One thing that was applied. `head` and `indexed` are what there was before its commit, and the same with
-    `revert_` what there was before the one that takes it back, `reverted`."""
+    """One thing that was applied. `old` and `new` are whole trees that differ in what changes. `head` is the commit
+    that there was before its commit. With `reverting` it is taken back by a commit on top, `reverted`, which makes
+    `revert_new` of `revert_old`."""
 
     id: str
     run: str
     base: str
     tip: str
-    changes: tuple[Change, ...]
-    leave: tuple[Folder, ...] = ()
-    come: tuple[Folder, ...] = ()
+    changes: tuple[FileChange, ...]
     merged: tuple[str, ...] = ()
     state: Literal["applying", "applied", "undoing", "undone", "dropped"] = "applying"
+    old: str = ""
+    new: str = ""
     commit: str = ""
     head: str = ""
-    indexed: tuple[Indexed, ...] = ()
     reverting: bool = False
     revert_head: str = ""
-    revert_indexed: tuple[Indexed, ...] = ()
+    revert_old: str = ""
+    revert_new: str = ""
     reverted: str = ""
-
-    @property
-    def moves(self) -> Moves:
-        """From before to after."""
-        return Moves(changes=self.changes, leave=self.leave, come=self.come)
-
-    @property
-    def token(self) -> str:
-        """What its drafts are called."""
-        return self.tip[:12]
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The files that it is about."""
-        return tuple(one.path for one in self.changes)
+        return tuple(change.path for change in self.changes)
 
-    def told(self) -> Applied:
+    @property
+    def applied(self) -> Applied:
         """As the port tells it."""
         return Applied(
             id=self.id,
@@ -89,63 +103,85 @@ class Paper:
         )
 
 
-async def save(house: House, paper: Paper) -> None:
+def changes_of(deltas: Iterable[Delta]) -> tuple[FileChange, ...]:
+    """What a paper keeps of the difference of two trees."""
+    return tuple(
+        FileChange(path=item.path, before=_state(item.old_mode, item.old), after=_state(item.new_mode, item.new))
+        for item in deltas
+    )
+
+
+def _state(mode: str, blob: str) -> State:
+    if mode == "000000":
+        return State()
+    if mode == LINK:
+        return State(kind="link", blob=blob)
+    return State(kind="file", blob=blob, mode=int(mode[-3:], 8)) if mode.startswith("100") else State(kind="other")
+
+
+def entries(changes: Iterable[FileChange], *, after: bool) -> Mapping[str, State]:
+    """What each file was before, or is after."""
+    return {change.path: change.after if after else change.before for change in changes}
+
+
+async def save(repository: Repository, paper: Paper) -> None:
     """Write down how it stands."""
     data = json.dumps(msgspec.to_builtins(paper)).encode()
-    named = (await keep(house, [data]))[0]
-    states = [state for one in paper.changes for state in (one.before, one.after)]
-    blobs = sorted({one.blob for one in states if one.blob and one.kind in ("file", "link")})
-    lines = [f"100644 blob {named}\t{PAPER}", *(f"100644 blob {one}\t{one}" for one in blobs)]
-    tree = await house.plain.text("mktree", stdin="\n".join(lines).encode())
+    named = await repository.plain.text("hash-object", "-w", "--stdin", stdin=data)
+    states = [state for change in paper.changes for state in (change.before, change.after)]
+    blobs = sorted({state.blob for state in states if state.blob and state.kind in ("file", "link")})
+    trees = [tree for tree in (paper.old, paper.new, paper.revert_old, paper.revert_new) if tree]
+    lines = [
+        f"100644 blob {named}\t{PAPER}",
+        *(f"100644 blob {blob}\t{blob}" for blob in blobs),
+        *(f"040000 tree {tree}\t{tree}" for tree in dict.fromkeys(trees)),
+    ]
+    tree = await repository.plain.text("mktree", "--missing", stdin="\n".join(lines).encode())
     ref = applied_ref(paper.id)
-    old = await value_of(house, ref)
+    old = await value_of(repository, ref)
     message = message_of(f"{paper.state} {paper.id}", {"run": paper.run})
-    await move(house, ref, await commit_tree(house, tree, old, message), old)
+    await move(repository, ref, await commit_tree(repository, tree, old, message), old)
 
 
-async def load(house: House, applied: str) -> Paper:
+async def load(repository: Repository, applied: str) -> Paper:
     """What is written down about it."""
-    commit = await value_of(house, applied_ref(applied))
+    commit = await value_of(repository, applied_ref(applied))
     if not commit:
-        raise WorkspaceFault(
-            "name", f"Nothing was applied under the name {applied!r} in {str(house.repository.root)!r}."
-        )
-    (paper,) = await _read(house, [commit])
+        raise WorkspaceFault("name", f"Nothing was applied under the name {applied!r} in {str(repository.root)!r}.")
+    (paper,) = await _read(repository, [commit])
     return paper
 
 
-async def _read(house: House, commits: Sequence[str]) -> list[Paper]:
-    """All of them with one question: a repository may keep hundreds."""
-    names = [f"{one}:{PAPER}" for one in commits]
-    found = await contents_of(house, names)
-    return [msgspec.convert(json.loads(found[one]), Paper) for one in names]
+async def _read(repository: Repository, commits: Sequence[str]) -> list[Paper]:
+    names = [f"{commit}:{PAPER}" for commit in commits]
+    found = await repository.objects.contents(names)
+    return [msgspec.convert(json.loads(found[name]), Paper) for name in names]
 
 
-async def next_id(house: House, run: str) -> str:
+async def next_id(repository: Repository, run: str) -> str:
     """The name of what is applied next of a run."""
-    return applied_id(run, 1 + max([_number(one) for one, _, _ in await under(house, applied_refs(run))], default=0))
+    taken = [_number(name) for name, _, _ in await list_refs(repository, applied_refs(run))]
+    return f"{run}/{1 + max(taken, default=0)}"
 
 
-async def papers(house: House, run: str = "") -> list[Paper]:
+async def papers(repository: Repository, run: str = "") -> list[Paper]:
     """All that was applied of a run, the first first; without a name of all runs."""
-    return await papers_among(house, await under(house, applied_refs(run) if run else f"{OURS}/"))
+    return await papers_among(repository, await list_refs(repository, applied_refs(run) if run else f"{OURS}/"))
 
 
-async def papers_among(house: House, refs: Iterable[Ref]) -> list[Paper]:
+async def papers_among(repository: Repository, refs: Iterable[Ref]) -> list[Paper]:
     """What those of these refs lead to that are of something applied, run by run."""
     some = sorted((name.split("/")[2], _number(name), commit) for name, commit, _ in refs if APPLIED in name)
-    return await _read(house, [commit for _, _, commit in some])
+    return await _read(repository, [commit for _, _, commit in some])
 
 
-async def unfinished(house: House) -> list[Paper]:
+async def unfinished(repository: Repository) -> list[Paper]:
     """Those in the middle of which somebody was killed."""
-    found = await under(house, "refs/greenroom/")
-    ids = [subject.partition(" ")[2] for name, _, subject in found if _is_open(name, subject)]
-    return [await load(house, one) for one in ids]
-
-
-def _is_open(name: str, subject: str) -> bool:
-    return APPLIED in name and subject.partition(" ")[0] in OPEN
+    found = await list_refs(repository, f"{OURS}/")
+    return await _read(
+        repository,
+        [commit for name, commit, subject in found if APPLIED in name and subject.partition(" ")[0] in OPEN],
+    )
 
 
 def _number(ref: str) -> int:

@@ -1,104 +1,164 @@
-"""Refs of a repository: read, and moved only from where we think they are.
-
-A process for each question is what git costs, and most questions have only one answer for ever: what a full hash leads
-to. Those are asked once. Where one of our own refs leads is read from its file, if it has one.
-"""
+"""Refs below `refs/greenroom/`, and the lines that say below a commit's message of which run and step it is."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, TypeAlias
 
-from greenroom.adapters.git.house import House
-from greenroom.adapters.git.locks import alone
-from greenroom.adapters.git.names import OURS
-from greenroom.core.ports.workspace import WorkspaceFault
+from greenroom.adapters.git.files import lock
+from greenroom.adapters.git.repository import Repository
+from greenroom.core.ports.workspace import Mark, WorkspaceFault
+
+OURS: Final = "refs/greenroom"
+PLAIN: Final = re.compile(r"[A-Za-z0-9_-]")
+LONGEST: Final = 100
+RECENT: Final = 50
+"""Commits among which one is looked for by its message."""
+
+PREFIX: Final = "Greenroom-"
+LINE: Final = re.compile(r"^Greenroom-([A-Za-z]+): (.*)$")
+NAMES: Final = ("run", "task", "agent", "step", "key")
 
 Ref: TypeAlias = tuple[str, str, str]
 """Name, commit, and that commit's first line."""
 
-WHOLE: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-SETTLED: Final = re.compile(rf"(?:{WHOLE.pattern})\^?(?:\^\{{(?:commit|tree)\}})?")
-"""A full hash, and a way from it that we ask for: where that leads never changes. A branch's name may begin so too."""
+
+def escape_name(name: str) -> str:
+    """A name as a part of a ref, and of a folder's name: letters and digits stay, `@` in its middle too."""
+    if not name:
+        raise WorkspaceFault("name", "A run and a thread need a name.")
+    made = "".join(
+        letter if PLAIN.match(letter) or (letter == "@" and place) else _escape(letter)
+        for place, letter in enumerate(name)
+    )
+    if len(made) > LONGEST:
+        raise WorkspaceFault("name", f"The name {name[:60]!r}… is too long.")
+    return made
 
 
-async def value_of(house: House, ref: str) -> str:
+def _escape(letter: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in letter.encode(errors="surrogateescape"))
+
+
+def base_ref(run: str) -> str:
+    """Of the snapshot that a run began with. No thread is called like it: theirs begin with no `@`."""
+    return f"{OURS}/{escape_name(run)}/@base"
+
+
+def thread_ref(run: str, thread: str) -> str:
+    """Of a thread's newest commit."""
+    return f"{OURS}/{escape_name(run)}/{escape_name(thread)}"
+
+
+def applied_refs(run: str) -> str:
+    """Above all that was applied of a run."""
+    return f"{OURS}/{escape_name(run)}/@applied/"
+
+
+def applied_ref(applied: str) -> str:
+    """Of what was applied under this id."""
+    run, found, number = applied.rpartition("/")
+    if not found or not number.isdecimal():
+        raise WorkspaceFault("name", f"Nothing was applied under the name {applied!r}.")
+    return f"{applied_refs(run)}{number}"
+
+
+async def value_of(repository: Repository, ref: str) -> str:
     """The commit that a ref leads to; empty if there is none."""
-    return await _leads(house, f"{_own(house, ref) or ref}^{{commit}}")
+    return await repository.objects.find(f"{ref}^{{commit}}")
 
 
-async def commit_of(house: House, name: str) -> str:
+async def commit_of(repository: Repository, name: str) -> str:
     """The same, where there has to be one."""
-    found = "" if name.startswith("-") else await value_of(house, name)
+    found = "" if name.startswith("-") else await value_of(repository, name)
     if not found:
-        raise WorkspaceFault("name", f"There is no commit {name!r} in {str(house.repository.root)!r}.")
+        raise WorkspaceFault("name", f"There is no commit {name!r} in {str(repository.root)!r}.")
     return found
 
 
-async def move(house: House, ref: str, new: str, old: str) -> None:
-    """Lead it to `new`, if it leads to `old` (empty: nowhere). Locks that a killed git left on ours are cleared."""
-    async with alone(house.folder / "refs.lock"):
+async def tree_of(repository: Repository, commit: str) -> str:
+    """The tree of a commit."""
+    found = await repository.objects.find(f"{commit}^{{tree}}")
+    if not found:
+        raise WorkspaceFault("name", f"There is no commit {commit!r} in {str(repository.root)!r}.")
+    return found
+
+
+async def move(repository: Repository, ref: str, new: str, old: str) -> None:
+    """Lead a ref to `new`, if it leads to `old` (empty: nowhere). A lock that a killed git left on ours is removed."""
+    async with lock(repository.folder / "refs.lock"):
         if ref.startswith(f"{OURS}/"):
             with suppress(OSError):
-                (house.repository.common / f"{ref}.lock").unlink()
-        await house.refs.ask("update-ref", "-m", "greenroom", ref, new, old or "0" * len(new))
+                (repository.layout.common / f"{ref}.lock").unlink()
+        await repository.refs.ask("update-ref", "-m", "greenroom", ref, new, old or "0" * len(new))
 
 
-async def under(house: House, prefix: str) -> list[Ref]:
-    """Those below this one, by name."""
-    said = await house.refs.ask("for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents:subject)", prefix)
-    lines = os.fsdecode(said).rstrip("\n").split("\n") if said else []
-    found = [line.split("\0") for line in lines]
-    return [(name, commit, subject) for name, commit, subject in found]
+async def list_refs(repository: Repository, prefix: str) -> list[Ref]:
+    """Those below a prefix, by name."""
+    said = await repository.refs.ask(
+        "for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents:subject)", prefix
+    )
+    rows = (line.split("\0") for line in os.fsdecode(said).rstrip("\n").split("\n")) if said else ()
+    return [(name, commit, subject) for name, commit, subject in rows]
 
 
-async def tree_of(house: House, commit: str) -> str:
-    """The tree of a commit."""
-    found = await _leads(house, f"{commit}^{{tree}}")
-    if not found:
-        raise WorkspaceFault("name", f"There is no commit {commit!r} in {str(house.repository.root)!r}.")
-    return found
+async def is_ancestor(repository: Repository, commit: str, of: str) -> bool:
+    """Whether one commit leads to another."""
+    return (await repository.refs.tried("merge-base", "--is-ancestor", commit, of)).code == 0
 
 
-def learn(house: House, commit: str, tree: str, parent: str) -> None:
-    """What is known of a commit without asking: who has made it, or read it, knows where it leads."""
-    house.settled |= {
-        f"{commit}^{{commit}}": commit,
-        f"{commit}^{{tree}}": tree,
-        f"{commit}^^{{commit}}": parent,
-    }
-
-
-async def is_here(house: House, commit: str) -> bool:
-    """Whether what is checked out has this commit in its history."""
-    return (await house.refs.tried("merge-base", "--is-ancestor", commit, "HEAD")).code == 0
-
-
-async def branches_with(house: House, commit: str) -> list[str]:
+async def branches_with(repository: Repository, commit: str) -> list[str]:
     """The person's branches that have this commit; none for one that is gone."""
-    said = await house.refs.tried("for-each-ref", "--format=%(refname)", "--contains", commit, "refs/heads")
+    said = await repository.refs.tried("for-each-ref", "--format=%(refname)", "--contains", commit, "refs/heads")
     names = os.fsdecode(said.out).split("\n") if said.code == 0 else []
-    return [one.removeprefix("refs/heads/") for one in names if one]
+    return [name.removeprefix("refs/heads/") for name in names if name]
 
 
-async def _leads(house: House, name: str) -> str:
-    if name in house.settled:
-        return house.settled[name]
-    said = await house.refs.tried("rev-parse", "--verify", "--quiet", name)
-    found = said.out.decode().strip() if said.code == 0 else ""
-    if found and SETTLED.fullmatch(name):
-        house.settled[name] = found
-    return found
+async def commit_saying(repository: Repository, word: str, value: str) -> str:
+    """A recent commit of HEAD whose message has this line of ours; empty for none."""
+    for commit in await repository.objects.history("HEAD", most=RECENT):
+        if trailers_of(commit.message).get(word) == value:
+            return commit.name
+    return ""
 
 
-def _own(house: House, ref: str) -> str:
-    """What the file of one of our refs says: git itself looks there first. Empty if it has none, or other words."""
-    if not ref.startswith(f"{OURS}/"):
-        return ""
-    try:
-        said = (house.repository.common / ref).read_text("ascii").strip()
-    except (OSError, ValueError):
-        return ""
-    return said if WHOLE.fullmatch(said) else ""
+async def commit_tree(repository: Repository, tree: str, parent: str, message: str, *, name: str = "") -> str:
+    """Make a commit that nothing leads to yet."""
+    who = {f"GIT_{part}_NAME": f"{name} (Greenroom)" for part in ("AUTHOR", "COMMITTER")} if name else {}
+    parents = ("-p", parent) if parent else ()
+    return await repository.plain.also(env=who).text("commit-tree", tree, *parents, "-F", "-", stdin=message.encode())
+
+
+def message_of(subject: str, told: Mapping[str, str]) -> str:
+    """A message with our lines below it; whatever is in a value stays on its line."""
+    lines = [f"{PREFIX}{name.capitalize()}: {_one_line(value)}" for name, value in told.items() if value]
+    return f"{subject.strip() or 'Work'}\n\n" + "\n".join(lines) + "\n"
+
+
+def step_message(mark: Mark) -> str:
+    """The message of one step's commit."""
+    told = {"run": mark.run, "task": mark.task, "agent": mark.agent, "step": mark.step, "key": mark.key}
+    return message_of(_one_line(mark.summary)[:120] or f"Step {mark.step or mark.key}", told)
+
+
+def trailers_of(message: str) -> dict[str, str]:
+    """Our lines in a message, by name in small letters: those of the last paragraph that has some."""
+    for part in reversed(message.split("\n\n")):
+        if found := {match[1].lower(): match[2] for match in map(LINE.match, part.splitlines()) if match}:
+            return found
+    return {}
+
+
+def mark_of(message: str) -> Mark | None:
+    """Whose step a commit is, if it is one of ours."""
+    told = trailers_of(message)
+    if "run" not in told or "key" not in told:
+        return None
+    return Mark(summary=message.partition("\n")[0], **{name: told.get(name, "") for name in NAMES})
+
+
+def _one_line(value: str) -> str:
+    return " ".join(value.split())

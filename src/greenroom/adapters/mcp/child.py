@@ -17,7 +17,11 @@ from greenroom.adapters.mcp.lines import Lines
 from greenroom.adapters.mcp.words import one_line
 from greenroom.core.base.errors import WorldFault
 
-KEEPER: Final = str(Path(__file__).with_name("keeper.py"))
+SOURCES: Final = str(Path(__file__).resolve().parents[3])
+KEEPER: Final = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from greenroom.adapters.commands.warden.keeper import serve; sys.exit(serve(int(sys.argv[2]), sys.argv[3:]))"
+)
 PIECE: Final = 256 * 1024
 GRACE: Final = 1.0
 """Seconds that a server has to end by itself once nobody talks to it any more."""
@@ -62,7 +66,7 @@ class Child:
         read, lifeline = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", KEEPER, str(read), server.command, *server.args),
+                *(sys.executable, "-I", "-S", "-c", KEEPER, SOURCES, str(read), server.command, *server.args),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,

@@ -1,4 +1,4 @@
-"""Walls of namespaces, put up by bubblewrap: a command sees its workspace and the machine's programs, nothing else."""
+"""The sandbox of namespaces that bubblewrap makes: a command sees its workspace and the machine's programs only."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.cgroups import Cgroups
 from greenroom.adapters.sandbox.etc import ETC_FOLDER, furnish
-from greenroom.adapters.sandbox.ground import SYSTEM, Ground, secrets_in
-from greenroom.adapters.sandbox.identity import NAME, identity
-from greenroom.adapters.sandbox.mounts import Mounts
+from greenroom.adapters.sandbox.ground import NAME, SYSTEM, Ground, Identity, identity, secrets_in
+from greenroom.adapters.sandbox.kept import path_of
+from greenroom.adapters.sandbox.layers import copied, keeps_upper, open_layer
+from greenroom.adapters.sandbox.limits import Cgroups
+from greenroom.adapters.sandbox.programs import IN_WHEEL, Program, system_program
+from greenroom.adapters.sandbox.protection import COMMON, FOLDERS, GIT, outer_git, sockets_in
 from greenroom.adapters.sandbox.seccomp import seccomp
-from greenroom.adapters.sandbox.standing import Joined, Standing, system_program
-from greenroom.core.ports.sandbox import Bridge, Enclosed, Limits, Tier
+from greenroom.adapters.sandbox.session import Joined, SandboxSession
+from greenroom.core.ports.sandbox import Bridge, Enclosed, Limits, Shown, Staged, Tier
 
 NAMESPACES: Final = (
     *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
@@ -34,6 +36,7 @@ GATE: Final = 46
 BRIDGED: Final = ("--info-fd", str(TOLD), "--block-fd", str(GATE))
 PORT: Final = 3128
 STAGE: Final = "/tmp"
+ON_STAGE: Final = "bwrap"
 
 INSIDE: Final = """\
 trap : TERM INT HUP
@@ -48,62 +51,148 @@ OWN_COUNT: Final = (5, 14)
 """Since this kernel processes are counted for each user namespace; before, for all that a person runs."""
 
 
+class Mounts:
+    """The mounts of one command, in order. Another user cannot go where we can, so all of it is put on a stage first.
+    `nothing` is an empty file."""
+
+    def __init__(self, who: Identity, stage: str, nothing: Path) -> None:
+        self._who = who
+        self._stage = stage
+        self._nothing = nothing
+        self._staged: list[Staged] = []
+        self._places: list[tuple[str, tuple[str, ...]]] = []
+        self._closed: list[str] = []
+        self._sources: dict[Path, str] = {}
+
+    def program(self, program: Program) -> str:
+        """Where bubblewrap itself is started from."""
+        if not self._who.changes or not program.folder:
+            return program.path
+        self._staged.append(Staged(source=program.folder, place=ON_STAGE))
+        return f"{self._stage}/{ON_STAGE}/{IN_WHEEL}"
+
+    @property
+    def staged(self) -> tuple[Staged, ...]:
+        """What is to be put on the stage."""
+        return tuple(self._staged)
+
+    def writable(self, source: Path, at: str, *, owned: bool) -> None:
+        """To be read and written."""
+        self._add(at, "--bind", self._source(source, owned=owned), at)
+
+    def readable(self, source: Path, at: str, *, owned: bool = False) -> None:
+        """To be read only."""
+        self._add(at, "--ro-bind", self._source(source, owned=owned), at)
+
+    def overlay(self, source: Path, at: str, layer: Path | None) -> None:
+        """To be read and written; what is written is kept in the layer, or in memory."""
+        below = self._source(source, owned=True)
+        if layer is None:
+            self._add(at, "--overlay-src", below, "--tmp-overlay", at)
+        else:
+            kept = self._source(layer, owned=True)
+            self._add(at, "--overlay-src", below, "--overlay", f"{kept}/upper", f"{kept}/work", at)
+
+    def as_it_is(self, at: str) -> None:
+        """What everybody can reach and read, where it is: that needs no stage."""
+        self._add(at, "--ro-bind", at, at)
+
+    def inside(self, root: Path, at: Path, place: Path, *, writable: bool = False) -> None:
+        """Something in a folder that is there already, put on itself: so it cannot be moved, nor written."""
+        within = place.relative_to(root)
+        source = Path(self._sources[root]) / within
+        self._add(str(at / within), "--bind" if writable else "--ro-bind", str(source), str(at / within))
+
+    def empty(self, at: str) -> None:
+        """A folder with nothing in it but what is put there, in which nothing can be made."""
+        self._add(at, "--tmpfs", at)
+        self._closed.append(at)
+
+    def nothing(self, at: str) -> None:
+        """A file with nothing in it."""
+        self._add(at, "--ro-bind", self._sources.get(self._nothing) or self._source(self._nothing, owned=False), at)
+
+    def has(self, at: str) -> bool:
+        """Whether something is put there."""
+        return any(place == at for place, _ in self._places)
+
+    def arguments(self) -> Iterator[str]:
+        """Parents come before what is in them."""
+        for _, words in sorted(self._places, key=lambda one: Path(one[0]).parts):
+            yield from words
+        for at in self._closed:
+            yield from ("--remount-ro", at)
+
+    def _add(self, at: str, *words: str) -> None:
+        self._places.append((at, words))
+
+    def _source(self, source: Path, *, owned: bool) -> str:
+        if not self._who.changes:
+            self._sources[source] = str(source)
+            return str(source)
+        place = str(len(self._staged))
+        self._staged.append(Staged(source=str(source), place=place, owned=owned and self._who.swapped))
+        self._sources[source] = f"{self._stage}/{place}"
+        return self._sources[source]
+
+
 class Bubblewrap:
     """Around one workspace."""
 
-    def __init__(self, ground: Ground, limits: Limits, *, cgroups: Cgroups, program: str = "bwrap") -> None:
+    def __init__(self, ground: Ground, limits: Limits, *, cgroups: Cgroups, program: Program) -> None:
         self._ground = ground
         self._program = program
-        self._who = identity(ground.root)
-        self._standing = Standing(ground, limits, cgroups, self._who)
-        self._scratch = self._standing.scratch
+        self._who = identity(ground.root, swaps=True)
+        self._session = SandboxSession(ground, limits, cgroups, self._who)
+        self._scratch = self._session.scratch
         self._scratch.give(self._who)
         self._everybodys = furnish(self._scratch.etc, self._who, ground.home)
-        self._guarding = self._standing.guarding
+        self._protection = self._session.protection
         self._filter = seccomp(network=True)
 
     @property
     def tier(self) -> Tier:
         """Namespaces."""
-        return "walled"
+        return "bubblewrap"
 
     def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str = "") -> Enclosed:
         """The command in namespaces of its own, with limits, as somebody who is not root."""
-        joined = self._standing.begin()
+        joined = self._session.begin()
         try:
             return self._enclosed(joined, words, folder, env, door)
         except BaseException:
-            self._standing.end(joined.token)
+            self._session.end(joined.token)
             raise
 
     def overrun(self, enclosed: Enclosed, guard: int) -> str:
         """Why it has used too much."""
-        return self._standing.overrun(enclosed.token, guard)
+        return self._session.overrun(enclosed.token, guard)
 
     def tidy(self, enclosed: Enclosed) -> None:
-        """Its control groups, its mount points, and whatever it left that could run something."""
-        self._standing.end(enclosed.token)
+        """Its control groups and mount points."""
+        self._session.end(enclosed.token)
 
     def close(self) -> None:
-        """What commands had for themselves goes with the walls."""
-        self._standing.close()
+        """What commands had for themselves goes with it."""
+        self._session.close()
 
     def _enclosed(
         self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str
     ) -> Enclosed:
         mounts = Mounts(self._who, STAGE, self._scratch.nothing)
+        program = mounts.program(self._program)
         arguments = [*NAMESPACES, *self._system(), *self._world(mounts, env), *CLOSED, *(BRIDGED if door else ())]
         arguments += ["--seccomp", str(FILTER), "--chdir", self._ground.seen(folder)]
         return Enclosed(
-            words=(self._program, "--args", str(ARGUMENTS), "--", *self._inside(), *words),
+            words=(program, "--args", str(ARGUMENTS), "--", *self._inside(), *words),
             folder="/",
             env=self._environment(env, door),
             token=joined.token,
             uid=self._who.uid if self._who.changes else None,
             gid=self._who.gid if self._who.changes else None,
             cgroups=joined.cgroups,
-            rlimits=self._standing.rlimits,
-            tasks=self._standing.tasks,
+            rlimits=self._session.rlimits,
+            tasks=self._session.tasks,
             stage=STAGE if self._who.changes else "",
             staged=mounts.staged,
             contents={ARGUMENTS: _joined(arguments), FILTER: self._filter},
@@ -111,8 +200,6 @@ class Bubblewrap:
             verdict=VERDICT,
             bridge=Bridge(port=PORT, socket=door, told=TOLD, gate=GATE) if door else None,
         )
-
-    # ------------------------------------------------------------------------------------------- what is to be seen
 
     def _system(self) -> Iterator[str]:
         for place in map(Path, SYSTEM):
@@ -122,7 +209,7 @@ class Bubblewrap:
                 yield from ("--ro-bind", str(place), str(place))
         yield from ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
         for name in IN_MEMORY:
-            yield from ("--size", str(self._standing.limits.temporary), "--tmpfs", name)
+            yield from ("--size", str(self._session.limits.temporary), "--tmpfs", name)
 
     def _world(self, mounts: Mounts, env: Mapping[str, str]) -> Iterator[str]:
         """The workspace where it is, read and write; tools where they are, to be read; a home and a /tmp of its own."""
@@ -133,16 +220,16 @@ class Bubblewrap:
         for name in self._everybodys:
             mounts.as_it_is(f"{ETC_FOLDER}/{name}")
         mounts.writable(self._scratch.home, str(ground.home), owned=True)
-        for place in self._standing.tools(env):
+        for place in self._session.tools(env):
             mounts.readable(place, str(place))
             for secret in secrets_in(place):
                 (mounts.empty if secret.is_dir() else mounts.nothing)(str(secret))
-        for place in self._guarding.facts.outer:
-            mounts.readable(place, str(place), owned=True)
+        if not self._has_lent_git():
+            for place in outer_git(ground.root):
+                mounts.readable(place, str(place), owned=True)
         mounts.writable(ground.root, str(ground.at), owned=True)
         for one in ground.lent:
-            put = mounts.writable if one.writable else mounts.readable
-            put(Path(one.source), str(ground.at / one.at), owned=True)
+            self._lend(mounts, one)
         self._pinned(mounts)
         for place in ground.hidden:
             if place.is_relative_to(ground.root) and place.is_dir():
@@ -152,27 +239,51 @@ class Bubblewrap:
     def _has_lent_git(self) -> bool:
         return any(one.at == ".git" for one in self._ground.lent)
 
+    def _lend(self, mounts: Mounts, shown: Shown) -> None:
+        """Something of elsewhere: to be read, or written, or written into a layer."""
+        source, at = Path(shown.source), str(self._ground.at / shown.at)
+        if not shown.layer:
+            (mounts.writable if shown.writable else mounts.readable)(source, at, owned=True)
+            return
+        if self._program.overlays:
+            layer = open_layer(shown)
+            self._give(layer)
+            mounts.overlay(source, at, layer if keeps_upper(layer) else None)
+        elif (copy := copied(shown)) is not None:
+            self._give(copy)
+            mounts.writable(copy, at, owned=True)
+            return
+        else:
+            mounts.readable(source, at, owned=True)
+        for name in shown.hidden:
+            if (source / name).is_file():
+                mounts.nothing(f"{at}/{name}")
+
+    def _give(self, folder: Path) -> None:
+        """What we made for commands belongs to who they are."""
+        who = self._who
+        if who.changes and not who.swapped and folder.stat().st_uid != who.uid:
+            for place in (folder, *folder.rglob("*")):
+                os.chown(place, who.uid, who.gid, follow_symlinks=False)
+
     def _pinned(self, mounts: Mounts) -> None:
-        """What governs cannot be changed; a repository can be worked in, but not exchanged."""
-        ground, facts = self._ground, self._guarding.facts
-        for place, names in facts.known.items():
-            if not place.is_dir():
-                continue  # a person has taken it away meanwhile
-            mounts.inside(ground.root, ground.at, place, writable=True)
-            for name in (one for one in names if os.path.lexists(place / one)):
-                mounts.inside(ground.root, ground.at, place / name)
-        for path in self._guarding.masked():
-            if path.parent.is_dir():
-                self._closed(mounts, path, folder=path.name == "hooks")
-        git = ground.root / ".git"
-        if git.is_file() and not git.is_symlink() and not self._has_lent_git():
-            mounts.inside(ground.root, ground.at, git)
-        for path, folder in facts.led.items():
-            self._steady(mounts, path)
-            self._closed(mounts, path, folder=folder)
-        for path in filter(Path.is_socket, facts.sockets):
+        """What is protected cannot be changed; a repository can be worked in, but not exchanged."""
+        ground = self._ground
+        for git in self._protection.git_folders():
+            self._steady(mounts, git / COMMON)
+            for path in (git / name for name in GIT):
+                if path.parent.is_dir() and (os.path.lexists(path) or path.name != COMMON):
+                    self._steady(mounts, path)
+                    self._closed(mounts, path, folder=path.name in FOLDERS)
+        sign = self._protection.git_sign()
+        if sign is not None and not sign.is_symlink():
+            mounts.inside(ground.root, ground.at, sign)
+        for key, folder in self._protection.before.led.items():
+            self._steady(mounts, path_of(key))
+            self._closed(mounts, path_of(key), folder=folder)
+        for path in sockets_in(ground.root):
             mounts.nothing(self._seen(path))
-        for path in self._guarding.governing():
+        for path in self._protection.governing():
             self._kept(mounts, path)
 
     def _closed(self, mounts: Mounts, path: Path, *, folder: bool) -> None:
@@ -205,8 +316,6 @@ class Bubblewrap:
                 if os.path.lexists(path / name) and not (path / name).is_symlink():
                     mounts.inside(ground.root, ground.at, path / name)
 
-    # ------------------------------------------------------------------------------------------- what else it is given
-
     def _environment(self, env: Mapping[str, str], door: str) -> dict[str, str]:
         own = {**env, "HOME": str(self._ground.home), "TMPDIR": "/tmp"}
         if self._who.changes:
@@ -219,7 +328,7 @@ class Bubblewrap:
         return own
 
     def _inside(self) -> tuple[str, ...]:
-        processes = str(self._standing.limits.processes) if _kernel() >= OWN_COUNT else "unlimited"
+        processes = str(self._session.limits.processes) if _kernel() >= OWN_COUNT else "unlimited"
         return str(system_program("bash") or "/bin/sh"), "-c", INSIDE.format(processes=processes), NAME
 
 

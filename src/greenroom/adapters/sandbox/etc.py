@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from greenroom.adapters.sandbox.ground import ETC
-from greenroom.adapters.sandbox.identity import NAME, Identity
+from greenroom.adapters.sandbox.ground import ETC, NAME, Identity
 
 ETC_FOLDER: Final = "/etc"
 ENTERED: Final = stat.S_IROTH | stat.S_IXOTH
@@ -103,3 +102,16 @@ def _copied(name: str, there: int, here: int) -> None:
         target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=here)
         with os.fdopen(target, "wb") as copy:
             shutil.copyfileobj(content, copy)
+
+
+def readable_by_all(place: Path) -> Iterator[Path]:
+    """What of a file or folder everybody may read, as few paths as possible."""
+    with suppress(OSError):
+        kind = place.stat().st_mode
+        if stat.S_ISDIR(kind) and _others(kind, ENTERED):
+            with _opened(str(place.resolve())) as folder:
+                whole = _is_everybodys(folder)
+            for one in [place] if whole else sorted(place.iterdir()):
+                yield from [one] if whole else readable_by_all(one)
+        elif stat.S_ISREG(kind) and _others(kind, stat.S_IROTH):
+            yield place

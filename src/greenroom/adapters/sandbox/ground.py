@@ -77,6 +77,12 @@ OURS: Final = ("config.toml", "config.local.toml", "permissions", "agents", "too
 
 MODELS: Final = "home = "
 
+UNUSED_ID: Final = 62_347
+"""A number that belongs to nobody: distributions give out no such one, neither to people nor to services."""
+
+NAME: Final = "greenroom"
+"""How a command is called that is not the person."""
+
 
 @record
 class Ground:
@@ -136,6 +142,8 @@ def _tools(env: Mapping[str, str], ground: Ground) -> Iterator[Path]:
     yield from (ground.home / name for name in SHARED)
     yield from _interpreter(ground.root / ".venv", ground.home)
     yield from _interpreter(ground.root / "venv", ground.home)
+    for one in ground.lent:
+        yield from _interpreter(Path(one.source), ground.home)
     for word in env.get("PATH", "").split(os.pathsep):
         if word.startswith("/"):
             yield from _of_folder(Path(word), ground.home)
@@ -187,3 +195,35 @@ def _is_hidden(place: Path, home: Path) -> bool:
     parts = place.relative_to(home).parts
     known = any("/".join(parts[:depth]) in HOMES for depth in (1, 3))
     return not known and any(one.startswith(".") for one in parts)
+
+
+@record
+class Identity:
+    """Who a command is; `changes` says that we have to become it. `swapped`: what is root's in the workspace is seen as
+    its own, and root's again outside."""
+
+    uid: int
+    gid: int
+    changes: bool = False
+    swapped: bool = False
+
+
+def identity(root: Path, *, swaps: bool) -> Identity:
+    """Ourselves. As root: the owner of the workspace; if that is root too, a number of its own where owners can be
+    swapped, else root without capabilities."""
+    if os.geteuid() != 0:
+        return Identity(uid=os.geteuid(), gid=os.getegid())
+    owner = root.stat()
+    if owner.st_uid == 0 and swaps:
+        return Identity(uid=UNUSED_ID, gid=UNUSED_ID, changes=True, swapped=True)
+    group = owner.st_gid or (UNUSED_ID if owner.st_uid else 0)
+    return Identity(uid=owner.st_uid, gid=group, changes=True)
+
+
+def refuse_unreachable(root: Path, who: Identity) -> None:
+    """`WorldFault` where this user cannot get to the workspace."""
+    for place in root.parents:
+        known = place.stat()
+        bit = 0o100 if known.st_uid == who.uid else 0o010 if known.st_gid == who.gid else 0o001
+        if who.changes and not known.st_mode & bit:
+            raise WorldFault(f"the owner of {str(root)!r} (uid {who.uid}) cannot pass {str(place)!r}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from greenroom.adapters.sandbox.cgroups import Cgroups
-from greenroom.adapters.sandbox.disarming import PROTECTED
-from greenroom.adapters.sandbox.ground import Ground, secrets_in
-from greenroom.adapters.sandbox.identity import identity
-from greenroom.adapters.sandbox.standing import Standing
+from greenroom.adapters.sandbox.ground import Ground, identity, secrets_in
+from greenroom.adapters.sandbox.limits import Cgroups
+from greenroom.adapters.sandbox.protection import GIT
+from greenroom.adapters.sandbox.session import SandboxSession
 from greenroom.core.ports.sandbox import Enclosed, Limits, Tier
 
 PROGRAM: Final = "/usr/bin/sandbox-exec"
@@ -35,8 +34,8 @@ class Seatbelt:
 
     def __init__(self, ground: Ground, limits: Limits) -> None:
         self._ground = ground
-        self._standing = Standing(ground, limits, Cgroups(limits, ()), identity(ground.root))
-        self._scratch = self._standing.scratch
+        self._session = SandboxSession(ground, limits, Cgroups(limits, ()), identity(ground.root, swaps=False))
+        self._scratch = self._session.scratch
 
     @property
     def tier(self) -> Tier:
@@ -45,18 +44,18 @@ class Seatbelt:
 
     def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
         """The command under a profile."""
-        joined = self._standing.begin()
+        joined = self._session.begin()
         try:
             profile = self.profile(env)
         except BaseException:
-            self._standing.end(joined.token)
+            self._session.end(joined.token)
             raise
         return Enclosed(
             words=(PROGRAM, "-p", profile, *words),
             folder=folder,
             env={**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp)},
             token=joined.token,
-            rlimits=self._standing.rlimits,
+            rlimits=self._session.rlimits,
         )
 
     def profile(self, env: Mapping[str, str]) -> str:
@@ -65,26 +64,26 @@ class Seatbelt:
 
     def overrun(self, enclosed: Enclosed, guard: int) -> str:
         """Why it has used too much."""
-        return self._standing.overrun(enclosed.token, guard)
+        return self._session.overrun(enclosed.token, guard)
 
     def tidy(self, enclosed: Enclosed) -> None:
         """Whatever it left that could run something."""
-        self._standing.end(enclosed.token)
+        self._session.end(enclosed.token)
 
     def close(self) -> None:
         """What commands had for themselves goes with the walls."""
-        self._standing.close()
+        self._session.close()
 
     def _rules(self, env: Mapping[str, str]) -> Iterator[str]:
         for place in (self._ground.root, self._scratch.home, self._scratch.tmp):
             yield f"(allow file* (subpath {_quoted(str(place))}))"
-        for place in self._standing.tools(env):
+        for place in self._session.tools(env):
             yield f"(allow file-read* (subpath {_quoted(str(place))}))"
             yield from (f"(deny file* (subpath {_quoted(str(one))}))" for one in secrets_in(place))
-        for path in self._standing.guarding.governing():
+        for path in self._session.protection.governing():
             yield f"(deny file-write* (subpath {_quoted(str(path))}))"
-        for place in self._standing.guarding.facts.known:
-            for name in PROTECTED:
+        for place in self._session.protection.git_folders():
+            for name in GIT:
                 yield f"(deny file-write* (subpath {_quoted(str(place / name))}))"
         for place in self._ground.hidden:
             yield f"(deny file* (subpath {_quoted(str(place))}))"

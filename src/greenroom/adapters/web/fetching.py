@@ -3,21 +3,149 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+import json
+import re
 import ssl
+import sys
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Final, Literal
 
 import aiohttp
 
 from greenroom.adapters.web.body import body_of
-from greenroom.adapters.web.charsets import text_of
 from greenroom.adapters.web.exchange import Request, answered
 from greenroom.adapters.web.guard import WEB, Guard
-from greenroom.adapters.web.kinds import kind_of
 from greenroom.adapters.web.limits import LIMITS, Limits
-from greenroom.adapters.web.parser import Reading, parsed
 from greenroom.core.base.records import record
 from greenroom.core.ports.web import Address, BadAddress, Moved, Page, WebFault, led_to
+
+PROGRAM: Final = ("-I", "-m", "greenroom.adapters.web.parsing")
+UNREADABLE: Final = "It cannot be read: its parser needed too much time or memory for it, or gave up."
+
+
+@record
+class Reading:
+    """What was read."""
+
+    text: str
+    title: str = ""
+    note: str = ""
+
+
+async def parsed(
+    kind: Literal["html", "pdf"], data: bytes, url: str, *, seconds: float, program: Sequence[str] = PROGRAM
+) -> Reading:
+    """What a page or a PDF says; `WebFault` when nothing can be made of it in that time."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *program,
+        kind,
+        url,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            said, _ = await child.communicate(data)
+    except TimeoutError:
+        raise WebFault("broken", UNREADABLE) from None
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await asyncio.shield(asyncio.ensure_future(child.wait()))
+    if child.returncode != 0:
+        raise WebFault("broken", UNREADABLE)
+    answer = json.loads(said)
+    if "error" in answer:
+        raise WebFault("broken", answer["error"])
+    return Reading(text=answer["text"], title=answer["title"], note=answer["note"])
+
+
+Kind = Literal["html", "pdf", "text"]
+
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT: Final = re.compile(
+    r"text/.+|(application|image)/([\w.+-]+\+)?(xml|json|yaml|toml)|message/.+"
+    r"|application/(x-)?(javascript|ecmascript|ndjson|jsonlines|sh|python|tex|yaml|sql|graphql|rtf)"
+)
+_PDF: Final = frozenset({"application/pdf", "application/x-pdf"})
+_UNSAID: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/download"})
+_TAG: Final = re.compile(
+    rb"\s*+(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s++html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+_KINDS_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+"""A text of two bytes per letter begins with one of these, and is full of zeros."""
+
+
+def kind_of(said: str, data: bytes) -> Kind:
+    """What it is; `WebFault` for what is no text: images, archives, programs."""
+    begin = data[:LOOKED_AT]
+    if begin.lstrip()[:5] == b"%PDF-":
+        return "pdf"
+    if said in _PDF:
+        raise WebFault("broken", "Its server calls it a PDF, but it is none.")
+    if said not in _UNSAID and said not in _HTML and not _TEXT.fullmatch(said):
+        raise _refused(said)
+    if b"\0" in begin and not begin.startswith(_KINDS_MARKS):
+        raise _refused(said)
+    return "html" if said in _HTML or (said in {*_UNSAID, "text/plain"} and _TAG.match(begin)) else "text"
+
+
+def _refused(said: str) -> WebFault:
+    what = f"of the type {said[:80]!r}" if said else "no text"
+    return WebFault("kind", f"It is {what}. Pages, PDFs and texts can be read; images, archives and programs cannot.")
+
+
+LOOKED_AT: Final = 4096
+LAST: Final = "cp1252"
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_IN_PAGE: Final = re.compile(rb"""(?:charset|encoding)\s*+=\s*+["']?+\s*+([\w.:-]{2,40})""", re.IGNORECASE)
+_CHARSET: Final = re.compile(
+    r"utf-(8|16|16-le|16-be|32)|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_jp\w*|johab|hz"
+)
+"""Codecs are for many things; these are for text."""
+
+_WIDER: Final = {"iso8859-1": LAST, "ascii": LAST, "gb2312": "gb18030", "gbk": "gb18030", "utf-7": "utf-8"}
+"""What is said to be the left is in truth the right, as browsers have it; UTF-7 is only used to deceive."""
+
+
+def text_of(data: bytes, said: str | None) -> str:
+    """The text, in the first charset in which all of it makes sense; what makes none in any is marked."""
+    names = list(dict.fromkeys(_names(data, said)))
+    for name in names:
+        try:
+            return data.decode(name)
+        except UnicodeDecodeError:
+            continue
+    return data.decode(names[0], errors="replace")
+
+
+def _names(data: bytes, said: str | None) -> Iterator[str]:
+    yield from (name for mark, name in _MARKS if data.startswith(mark))
+    in_page = _IN_PAGE.search(data[:LOOKED_AT])
+    for one in (said, in_page[1].decode("ascii") if in_page else None):
+        if name := _known(one):
+            yield name
+    yield "utf-8"
+    yield LAST
+
+
+def _known(name: str | None) -> str:
+    """The codec of this name, if it is one for text."""
+    try:
+        codec = codecs.lookup((name or "").strip("\"' "))
+    except (LookupError, ValueError):
+        return ""
+    return _WIDER.get(codec.name, codec.name if _CHARSET.fullmatch(codec.name) else "")
+
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from greenroom.abilities.permission.saying import in_full, plainly
+from greenroom.abilities.permission.judgement import in_full, plainly
 from greenroom.abilities.tools.commands.execute_script import NAME as COMMAND
 from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import Target

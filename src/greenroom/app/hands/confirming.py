@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final, TypeAlias
 
-from greenroom.abilities.permission.saying import shown
+from greenroom.abilities.permission.judgement import shown
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.policy import Policy, Ruling

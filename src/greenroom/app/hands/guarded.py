@@ -10,11 +10,10 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from greenroom.abilities.permission.outward import Reach, anywhere, outward
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.abilities.tools.output.long import presented
 from greenroom.app.hands.asked import of_command, wish, with_what
-from greenroom.app.hands.origins import origins_of
+from greenroom.app.hands.origins import Reach, anywhere, origins_of, outward
 from greenroom.app.hands.redaction import MASK, NOTHING_SECRET, Redaction, stands_in
 from greenroom.app.hands.rule_of_two import exposed, exposed_at, release, tightened
 from greenroom.app.threads import was_left

@@ -1,4 +1,4 @@
-"""The walls around the commands of a workspace: chosen, and put up, when somebody first needs to know."""
+"""The sandbox around the commands of a workspace: chosen, and made, when it is first needed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Final, Literal, TypeAlias
@@ -16,6 +17,7 @@ from platformdirs import user_cache_path
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
 from greenroom.adapters.sandbox.ground import Ground
+from greenroom.adapters.sandbox.layers import Links
 from greenroom.app.hands.kept_from import no_way_out
 from greenroom.app.hands.way_out import CLOSED, WayOut
 from greenroom.app.settings.home import config_folder
@@ -23,9 +25,9 @@ from greenroom.app.settings.schema import SandboxSettings, WebSettings
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.hosts import Closed
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.sandbox import Limits, Shown, Tier, Wall
+from greenroom.core.ports.sandbox import HOLDING, Limits, Shown, Tier, Wall
 
-__all__ = ("Tier", "Walls", "Wish", "strongest")
+__all__ = ("HOLDING", "Tier", "Walls", "Wish", "strongest", "tier_in")
 
 Wish: TypeAlias = Literal["auto", "off"]
 KNOWN: Final = "sandbox.json"
@@ -35,10 +37,21 @@ NO_WEB: Final = WebSettings()
 
 
 def strongest(wish: Wish = "auto") -> Chosen:
-    """The walls that hold on this machine, tried if that is not known yet: half a second, once."""
+    """The best sandbox of this machine, tried if that is not known yet: half a second, once. A workspace may get a
+    weaker one."""
     if wish == "off":
         return OFF
     return _now(user_cache_path("greenroom", appauthor=False) / KNOWN)
+
+
+def tier_in(root: Path, settings: SandboxSettings | None = None, *, at: Path | None = None) -> Chosen:
+    """The sandbox that commands in this folder get, and why no better one. Nothing is left standing."""
+    place = next(one for one in (root, *root.parents) if one.is_dir())
+    walls = Walls(place, settings or USUAL, at=at)
+    try:
+        return walls.chosen
+    finally:
+        walls.take_down()
 
 
 def _now(cache: Path) -> Chosen:
@@ -54,9 +67,9 @@ def _opened(root: Path, wall: Wall | None) -> PlainCommands:
 class Walls:
     """Around the workspace at `root`, which commands see at `at`, as the person has set them up.
 
-    What is `lent` comes from elsewhere. Only namespaces can show things where they are not: behind other walls the
-    workspace is seen where it is. The hosts that they name are the one way out; what is local is as they say for the
-    `web`.
+    What is `lent` comes from elsewhere. Only namespaces can show things where they are not: in another sandbox, and
+    without one, the workspace is seen where it is, and what is lent with a layer is a link there. The hosts that they
+    name are the one way out; what is local is as they say for the `web`.
     """
 
     def __init__(
@@ -74,6 +87,7 @@ class Walls:
         self._wish = settings.walls
         self._out = WayOut(settings.hosts, web)
         self._wall: Wall | None = None
+        self._links: Links | None = None
         self._chosen: Chosen | None = None
         self._choosing = Lock()
 
@@ -83,13 +97,12 @@ class Walls:
         with self._choosing:
             if self._chosen is None:
                 self._chosen = strongest(self._wish)
-                if self._chosen.tier != "none":
-                    self._put_up(self._chosen)
+                self._put_up(self._chosen)
             return self._chosen
 
     def hold(self) -> bool:
         """Whether a command cannot hurt: then nobody has to be asked."""
-        return self.chosen.tier in ("walled", "landlocked")
+        return self.chosen.tier in HOLDING
 
     def wall(self) -> Wall | None:
         """The walls; None where there are none."""
@@ -103,7 +116,7 @@ class Walls:
         """The hosts that every command gets to: behind walls a few or none, without them (None) whatever they like."""
         if not self.hold():
             return None
-        return self._out.hosts if self.chosen.tier == "walled" else ()
+        return self._out.hosts if self.chosen.tier == "bubblewrap" else ()
 
     def shut(self, closed: Callable[[Sequence[str]], Closed]) -> None:
         """What is closed to who was let to some hosts by name, commands do not reach."""
@@ -111,7 +124,7 @@ class Walls:
 
     async def door(self, hosts: tuple[str, ...]) -> str:
         """Where a command gets out, if it may: only one kind of walls has such a place."""
-        return await self._out.door(hosts) if self.chosen.tier == "walled" else ""
+        return await self._out.door(hosts) if self.chosen.tier == "bubblewrap" else ""
 
     def let(self, guard: int, hosts: tuple[str, ...]) -> None:
         """This command may reach these hosts too, until it ends."""
@@ -120,8 +133,8 @@ class Walls:
     def remarks(self, guard: int, printed: str) -> str:
         """What to add to the output of a command that was kept from reaching somebody."""
         tier = self.chosen.tier
-        if tier in ("walled", "none"):
-            return self._out.remarks(guard, printed) if tier == "walled" else ""
+        if tier in ("bubblewrap", "none"):
+            return self._out.remarks(guard, printed) if tier == "bubblewrap" else ""
         return no_way_out(tier) if self._out.lets(guard) or CLOSED.search(printed) else ""
 
     def end(self, guard: int) -> None:
@@ -129,22 +142,38 @@ class Walls:
         self._out.end(guard)
 
     async def close(self) -> None:
-        """Take them down; also those behind which nothing was run."""
-        if self._wall is not None:
-            self._wall.close()
+        """Take it down; also one in which nothing was run."""
+        self.take_down()
         await self._out.close()
 
+    def take_down(self) -> None:
+        """All but the way out."""
+        for one in (self._wall, self._links):
+            if one is not None:
+                one.close()
+
     def _put_up(self, found: Chosen) -> None:
-        """Some places are too wide for walls, or cannot be reached behind them: then a person is asked, as without."""
+        """Some places are too wide for a sandbox, or cannot be reached in it: then a person is asked, as without."""
         try:
             ground = Ground(
                 root=self._root, at=self._root, home=Path.home(), scratch=_scratch(), hidden=(config_folder(),)
             )
-            if found.tier == "walled":
+            if found.tier == "bubblewrap":
                 ground = evolve(ground, at=self._at, lent=self._lent)
-            self._wall = wall_of(found.tier, ground, Limits())
+            elif found.tier == "landlock":
+                ground = evolve(ground, lent=self._linked())
+            self._wall = wall_of(found.tier, ground, Limits(), found.program)
         except (WorldFault, OSError) as fault:
             self._chosen = Chosen(tier="none", why=(*found.why, f"{found.tier}: {fault}"))
+        if self._wall is None or self._wall.tier == "seatbelt":
+            self._links = Links(self._root, self._linked())
+
+    def _linked(self) -> tuple[Shown, ...]:
+        """What is lent with a layer, seen from where the workspace lies."""
+        places = [(one, self._at / one.at) for one in self._lent if one.layer]
+        return tuple(
+            replace(one, at=str(place.relative_to(self._at))) for one, place in places if place.is_relative_to(self._at)
+        )
 
 
 def _scratch() -> Path:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.app.jobs import delivering
+from greenroom.app.jobs.verdict import DELIVER
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.packs import Pack
-from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.spec import AgentSpec, Turn
 
 PACK: Final = Pack("greenroom.app.jobs.prompts")
 TOOLS: Final = (
@@ -26,7 +26,7 @@ TOOLS: Final = (
 )
 """Few, and each for something that the others are not for."""
 
-CODER: Final = AgentSpec(name="coder", role="a software engineer", tools=TOOLS, manager=True)
+CODER: Final = AgentSpec(name="coder", role="a software engineer", tools=TOOLS, manager=True, turn=Turn(ends="finish"))
 
 
 def coder(language: str) -> AgentSpec:
@@ -36,4 +36,4 @@ def coder(language: str) -> AgentSpec:
 
 def proven(spec: AgentSpec) -> AgentSpec:
     """An agent on whose work the house has the last word."""
-    return evolve(spec, proof=delivering.NAME)
+    return evolve(spec, proof=DELIVER)

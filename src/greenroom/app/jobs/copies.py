@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.git.standing import GitWorktrees
-from greenroom.adapters.git.workspaces import is_known
+from greenroom.adapters.git.workspace import is_known
+from greenroom.adapters.git.worktrees import GitWorktrees
 from greenroom.app.jobs.place import OWN, cache, workspace
-from greenroom.app.jobs.report import WHY, one_line
+from greenroom.app.jobs.words import WHY_LEFT, one_line
 from greenroom.app.settings.home import home_folder
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import SCRATCH, Clashes, Kept, WorkspaceFault
@@ -88,7 +88,7 @@ def in_no_commit(one: Standing) -> list[str]:
 
 def nowhere(one: Standing) -> list[str]:
     """What goes for good with a copy, and what it is."""
-    return [f"{one_line(each.path)} ({WHY[each.why]})" for each in one.left_out]
+    return [f"{one_line(each.path)} ({WHY_LEFT[each.why]})" for each in one.left_out]
 
 
 async def forget(root: Path, run: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from greenroom.app.jobs import baseline, preparing
+from greenroom.app.jobs import setup as preparing
 from greenroom.app.jobs.coder import proven
+from greenroom.app.jobs.verdict import BASELINE, CONFIRM
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.founding import FIRST, Cast, brought, task_of, turn
 from greenroom.app.talks.names import JOB
@@ -26,18 +27,24 @@ async def found_job(
     *,
     typed: str = "",
     limits: Limits,
-    checks: bool,
     setup: bool = False,
     wanted: Wanted = NOTHING_SAID,
 ) -> TeamId:
-    """A team whose work ends when it is proven; it does not work yet. With `setup` its copy is prepared first, with
-    `checks` they are then run as it is."""
-    first = Work(type="tool", executor=preparing.NAME, intention="Prepare the copy.", instruction_content={})
-    second = Work(type="tool", executor=baseline.NAME, intention="See what passes now.", instruction_content={})
-    works = (*((first,) if setup else ()), *((second,) if checks else ()), turn(question, typed, wanted))
-    queued = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=brought(question, typed))
+    """A team whose work is judged by checks; it does not work yet. With `setup` its worktree is prepared first; then
+    the checks run on the base, and a person is asked where nothing can judge and an answer is not all they want."""
+    works = [turn(question, typed, wanted)]
+    if not wanted.question:
+        works.insert(0, _step(CONFIRM, "See whether anything can verify the change."))
+        works.insert(0, _step(BASELINE, "Run the checks before any change."))
+    if setup:
+        works.insert(0, _step(preparing.NAME, "Prepare the worktree."))
+    queued = QueueSteps(agent_id=cast.first, works=tuple(works), task_id=FIRST, origins=brought(question, typed))
     begin = (task_of(typed or question, cast), queued)
     return await runtime.create(JOB, judged(cast), kit=JOB, workspace=cast.workspace, limits=limits, begin=begin)
+
+
+def _step(executor: str, intention: str) -> Work:
+    return Work(type="tool", executor=executor, intention=intention, instruction_content={})
 
 
 def judged(cast: Cast) -> Members:

@@ -1,4 +1,4 @@
-"""The kit of jobs: tools that work in a copy of the person's files, record every step, and have the last word."""
+"""The kit of runs: tools that work in a worktree of the person's files, record every step, and judge the result."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.checks.run_checks import RunChecks
 from greenroom.abilities.tools.propose_plan import Guess, ProposePlan
-from greenroom.app.checks.checker import ProjectChecks, base_of
-from greenroom.app.checks.folder import FolderLook
-from greenroom.app.checks.planning import Plan
-from greenroom.app.checks.receipts import base_report
 from greenroom.app.hands.copied import Copied, Quiet
 from greenroom.app.hands.hands import Hands
-from greenroom.app.jobs import baseline, delivering, preparing
-from greenroom.app.jobs.baseline import Baseline, found_in, litter_in
-from greenroom.app.jobs.delivering import Deliver
-from greenroom.app.jobs.judging import judges
+from greenroom.app.jobs import setup as preparing
+from greenroom.app.jobs.baseline import Baseline, ConfirmUnverified, found_in
+from greenroom.app.jobs.checker import ProjectChecks, base_of
+from greenroom.app.jobs.checkout import checkouts
+from greenroom.app.jobs.delivery import Deliver
 from greenroom.app.jobs.place import History, Place, opened
-from greenroom.app.jobs.planning import checks_then
-from greenroom.app.jobs.preparing import Prepare, Setup
-from greenroom.app.jobs.recording import recorded
+from greenroom.app.jobs.plan import Plan
+from greenroom.app.jobs.record import recorded
+from greenroom.app.jobs.setup import Prepare, Setup
+from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER, base_report
 from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader
 from greenroom.app.talks.kits import MANY
@@ -40,18 +38,20 @@ from greenroom.core.state.team import Team
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supplies:
-    """What a door gives to jobs. `alone` says that nobody is asked about a plan, `patience` how long a question is
-    open."""
+    """What the command line gives to runs. `alone` says that nobody is asked about a plan, `says_yes` that a person has
+    agreed to everything beforehand, `patience` how long a question is open."""
 
     models: Models
     notes: Callable[[], str]
     hands: Callable[[Copied], Hands]
-    plan: Callable[[Path, Sequence[Check]], Plan]
+    plan: Callable[[Path, Sequence[Check] | None], Plan]
     setup: Callable[[Path], Setup]
     history: History
     blob: Callable[[TeamId, str], Awaitable[bytes]]
     guess: Guess
     alone: Callable[[], bool]
+    non_interactive: Callable[[], bool]
+    says_yes: Callable[[], bool]
     patience: Callable[[], int | None]
 
 
@@ -82,24 +82,23 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
 
 async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> Hands:
     setup, steps = supplies.setup(root), await supplies.history(team)
-    then = found_in(steps)
-    plan = supplies.plan(root, checks_then(root, await place.began(), begun=bool(steps)) if then is None else then)
+    plan = supplies.plan(root, found_in(steps))
     base = base_report(steps)
-    await place.worktree.pass_over(litter_in(steps))  # the copy may be a new one
     turn, blob = asyncio.Lock(), partial(supplies.blob, team)
     known = await base_of(base, blob) if base is not None else {}
+    fresh = checkouts(place, setup, supplies.hands)
+    checker = ProjectChecks(plan.run, fresh, base=known, left=plan.left)
+    alone = supplies.non_interactive()
+    allowed = supplies.says_yes() and not alone
 
     def more(commands: Commands, quiet: Quiet) -> Sequence[ToolExecutor]:
-        checker = ProjectChecks(
-            plan.run, commands, place.worktree.tree, look=FolderLook(place.folder), base=known, left=plan.left
-        )
-        judged = judges(place, checker, setup, supplies.hands)
         return (
             RunChecks(checker),
-            Baseline(checker, place.worktree, plan.found),
+            Baseline(checker, plan.found),
+            ConfirmUnverified(checker, allowed=allowed, alone=alone),
             Prepare(setup, commands),
             ProposePlan(supplies.guess, alone=supplies.alone()),
-            Deliver(place, plan, supplies.history, judges=judged, quiet=quiet, blob=blob, prepares=setup.runs),
+            Deliver(place, checker, fresh, supplies.history, quiet=quiet, prepares=setup.runs),
         )
 
     return supplies.hands(
@@ -107,18 +106,13 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
             folder=place.folder,
             at=root,
             lent=place.shown,
-            wrap=lambda tool: recorded(
-                tool, place.worktree, turn, within=place.snapshot.within, by_itself=(delivering.NAME,)
-            ),
+            wrap=lambda tool: recorded(tool, place.worktree, turn, by_itself=(DELIVER, BASELINE)),
             more=more,
-            known=(preparing.NAME, baseline.NAME, delivering.NAME),
+            known=(preparing.NAME, BASELINE, CONFIRM, DELIVER),
         )
     )
 
 
 async def lending(place: Place, setup: Setup) -> Place:
-    """The place with what is lent to it. What is prepared there has packages of its own: the person's, which nobody can
-    write to, would be in the way."""
-    every = await place.workspace.lent(setup.lend) if setup.lend else place.lent
-    kept = (one for one in every if not setup.runs or one.kind != "packages" or PurePath(one.path).name in setup.lend)
-    return replace(place, lent=tuple(kept))
+    """The place with the folders that are lent to it on top of what git ignores."""
+    return replace(place, lent=tuple(await place.workspace.lent(setup.lend))) if setup.lend else place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,21 +12,16 @@ from typing import Final, TypeAlias
 
 from platformdirs import user_cache_path
 
-from greenroom.abilities.checks.changed import Changed
-from greenroom.abilities.checks.looking import Look
-from greenroom.adapters.git.finding import repository_of
-from greenroom.adapters.git.workspaces import GitWorkspace
-from greenroom.app.checks.base_look import BaseLook
-from greenroom.app.checks.folder import FolderLook
+from greenroom.adapters.git.repository import locate
+from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.app.hands.redaction import without_secrets
-from greenroom.app.jobs.recording import COMMIT
+from greenroom.app.jobs.record import COMMIT
 from greenroom.app.settings.home import home_folder
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
-from greenroom.core.base.records import evolve
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import Diff, Lent, Snapshot, Worktree
 from greenroom.core.ports.workspace import Workspace as WorkspacePort
@@ -41,6 +37,7 @@ MOST: Final = 20_000
 
 ALWAYS_OUT: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
 THREAD: Final = "main"
+LAYERS: Final = "layers"
 
 History: TypeAlias = Callable[[TeamId], Awaitable[Sequence[Step]]]
 """All steps of a team that have ended, oldest first."""
@@ -86,8 +83,10 @@ class Place:
 
     @property
     def shown(self) -> tuple[Shown, ...]:
-        """What a command finds in the copy that is not in it."""
-        return self._placed((*self.git, *(Shown(source=one.source, at=one.path) for one in self.lent)))
+        """What a command finds in the worktree that is not in it: what git ignores in the person's folder. What it
+        writes there is kept beside the worktree, and goes with it."""
+        layers = Path(self.worktree.folder).parent / LAYERS
+        return self._placed((*self.git, *(_layered(lent, layers) for lent in self.lent)))
 
     async def beside(self, worktree: Worktree) -> Place:
         """The same with another copy. What was made in this one and is in no commit is not there."""
@@ -103,33 +102,15 @@ class Place:
         """All that was changed by now."""
         return await self.workspace.diff(self.snapshot.commit, await self.worktree.tip())
 
-    async def changes(self) -> list[str]:
-        """The paths of all files that were changed by now; of one that was renamed both."""
-        every = (name for one in (await self.diff()).changes for name in (one.path, one.before) if name)
-        return list(dict.fromkeys(every))
 
-    async def began(self) -> Look:
-        """The folder that is worked in as it was at the beginning; what git ignores there is seen as it is now."""
-        begin = f"{self.snapshot.within}/" if self.snapshot.within else ""
-        every = await self.contents(await self.changes())
-        below = [evolve(one, path=one.path.removeprefix(begin)) for one in every if one.path.startswith(begin)]
-        before = [one.removeprefix(begin) for one in await self.before() if one.startswith(begin)]
-        return BaseLook(FolderLook(self.folder), below, before)
-
-    async def before(self) -> Sequence[str]:
-        """The names of all files that there were at the beginning."""
-        return tuple(await self.workspace.paths(self.snapshot.commit))
-
-    async def contents(self, paths: Sequence[str]) -> list[Changed]:
-        """What was in these files, and is now."""
-        before = await self.workspace.contents(self.snapshot.commit, paths)
-        after = await self.workspace.contents(await self.worktree.tip(), paths)
-        return [Changed(path=one, before=before.get(one), after=after.get(one)) for one in paths]
+def _layered(lent: Lent, layers: Path) -> Shown:
+    name = hashlib.sha256(lent.path.encode()).hexdigest()[:16]
+    return Shown(source=lent.source, at=lent.path, layer=str(layers / name), hidden=lent.hidden)
 
 
 async def refuse_too_wide(root: Path) -> None:
     """A folder without a repository is copied whole: `WorldFault` for one that nobody means to be copied."""
-    if repository_of(root, home=Path.home()) is not None:
+    if locate(root, home=Path.home()) is not None:
         return
     if root == Path.home() or await asyncio.to_thread(_has_more_than, root, MOST):
         raise WorldFault(
@@ -175,3 +156,25 @@ def last_commit(steps: Iterable[Step]) -> str:
     """The newest commit that these steps have made; empty if none has."""
     made = [str(one.result[COMMIT]) for one in steps if one.result and COMMIT in one.result]
     return made[-1] if made else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a run, as its repository keeps it, also when its worktree is gone: the person's files
+    (`workspace`) as they were (`snapshot`), and its newest commit (`tip`)."""
+
+    run: str
+    workspace: WorkspacePort
+    snapshot: Snapshot
+    tip: str
+
+    async def diff(self) -> Diff:
+        """All that was changed by now."""
+        return await self.workspace.diff(self.snapshot.commit, self.tip)
+
+
+async def outcome(team: Team, history: History) -> Outcome:
+    """That of a run. No worktree is made to look."""
+    theirs, snapshot = await begun(team, history)
+    tip = await theirs.tip(team.team_id, THREAD)
+    return Outcome(run=team.team_id, workspace=theirs, snapshot=snapshot, tip=tip)

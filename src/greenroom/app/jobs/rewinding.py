@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.app.jobs import preparing
-from greenroom.app.jobs.outcome import outcome
-from greenroom.app.jobs.place import History, opened
+from greenroom.app.jobs import setup as preparing
+from greenroom.app.jobs.place import History, opened, outcome
 from greenroom.app.lookup import Found
 from greenroom.app.runtime import Runtime
 from greenroom.app.talks.names import JOB

@@ -1,1 +1,1 @@
-"""The organisation: people, managers and agents that plan, in one team that stays. No door: those are above."""
+"""The organisation: people, managers and agents that plan, in one team that keeps running."""

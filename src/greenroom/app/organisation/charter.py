@@ -6,24 +6,28 @@ limits.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents import values as names
-from greenroom.app.organisation.charter_words import said
-from greenroom.app.organisation.commands import COMMANDS
+from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.organisation.names import LANGUAGES, MANAGER, ROLES
+from greenroom.app.organisation.words import commands, phrase
 from greenroom.app.settings import values
-from greenroom.app.settings.layers import FOLDER, there
-from greenroom.app.settings.reading import Raw, fit, meant, read_toml
+from greenroom.app.settings.layers import FOLDER, for_everybody, there
+from greenroom.app.settings.reading import Raw, fit, meant, read_toml, short
 from greenroom.app.settings.schema import Caps, Named, Shape, Table
-from greenroom.app.settings.values import Unfit
+from greenroom.app.settings.sharing import tell_git
+from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import looks_like, mixed
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
+from greenroom.core.state.spec import AgentSpec
 
 TEAMS: Final = "teams"
 SUFFIX: Final = ".toml"
@@ -31,7 +35,9 @@ IDS: Final = re.compile(r"[tT]\d+(\.[sS]\d+)?")
 """How tasks and stages are called."""
 
 PLACE: Final = re.compile(r"\bline (\d+), column (\d+)\b")
-"""Where something is no TOML."""
+"""Where a TOML file is wrong."""
+
+say: Final = partial(phrase, "charter")
 
 
 @record
@@ -61,21 +67,11 @@ class Charter:
     caps: Caps = Caps(cost=None)
 
 
-@record
-class Written:
-    """What stands below `[person.NAME]`."""
-
-    role: str = ""
-    profile: str = ""
-    tools: tuple[str, ...] = ()
-
-
+PERSON: Final[Mapping[str, Shape]] = {"role": values.text, "profile": names.prose, "tools": names.names}
 SHAPES: Final[Mapping[str, Shape]] = {
     "language": values.one_of(*LANGUAGES),
     "people": names.agents,
-    "person": Named(
-        entry=Table(record=Written, keys={"role": values.text, "profile": names.prose, "tools": names.names})
-    ),
+    "person": Named(entry=Table(record=Someone, keys=PERSON)),
     "managers": names.agents,
     "blueprints": names.agents,
     "model": names.model,
@@ -89,17 +85,17 @@ def folder_of(root: Path) -> Path:
 
 
 def path_of(root: Path, name: str) -> Path:
-    """Where this one is, or would be."""
+    """Where the charter of this name is, or would be."""
     return folder_of(root) / f"{name}{SUFFIX}"
 
 
 def charters(root: Path) -> tuple[str, ...]:
-    """The names of all of them, also of those that cannot be read."""
+    """The names of all charters, also of those that cannot be read."""
     folder = folder_of(root)
     if not there(folder):
         return ()
     try:
-        return tuple(sorted(one.stem for one in folder.iterdir() if one.suffix == SUFFIX))
+        return tuple(sorted(path.stem for path in folder.iterdir() if path.suffix == SUFFIX))
     except OSError as error:
         raise WorldFault(f"{folder} cannot be read: {error.strerror}. Make it readable.") from None
 
@@ -115,48 +111,57 @@ def no_charter(root: Path, name: str, language: str) -> Refused:
     """There is no charter of this name, but others."""
     known = charters(root)
     near = get_close_matches(name, known, n=1)
-    there_are = f"{said('there_are', language, known=', '.join(known))} " if known else ""
-    write_it = f"{there_are}{said('write_it', language, name=name)}"
-    hint = said("meant", language, near=near[0]) if near else write_it
-    return Refused(Rejected(code="unknown_team", why=said("unknown", language, name=name), hint=hint))
+    hint = say("write_it", language, name=name)
+    if near:
+        hint = say("meant", language, near=near[0])
+    elif known:
+        hint = f"{say('there_are', language, known=', '.join(known))} {hint}"
+    return Refused(Rejected(code="unknown_team", why=say("unknown", language, name=name), hint=hint))
 
 
 def read_charter(root: Path, path: Path, spoken: str = "") -> Charter:
     """What a file says; a `WorldFault` has a sentence for each of its mistakes: in the language of the file, else in
     that of the person."""
     if not path.resolve().is_relative_to(root.resolve()):
-        raise WorldFault(said("a_link", spoken, path=path))
+        raise WorldFault(say("a_link", spoken, path=path))
     raw = _read(path, spoken)
-    if raw is None:
-        raise WorldFault(said("is_gone", spoken, path=path, name=path.stem))
     language = str(raw["language"]) if raw.get("language") in LANGUAGES else spoken
     found, faults = _values(raw, str(path), language)
-    faults += _misnamed(path, language)
-    faults += [f"{path}: {one}" for one in _wrong(found, language)]
+    try:
+        names.name(path.stem)
+    except Unfit as unfit:
+        faults.append(f"{path}: {say('misnamed', language, name=path.stem, unfit=unfit)}")
+    faults += [f"{path}: {fault}" for fault in _contradictions(found, language)]
     if faults:
         raise WorldFault("\n".join(faults))
-    return _made(path, found)
+    described, limits = found.pop("person", {}), found.pop("limits", {})
+    more, caps = (value if isinstance(value, Mapping) else {} for value in (described, limits))
+    people = tuple(evolve(Someone(name=name), **more.get(name, {})) for name in _names(found.pop("people")))
+    return evolve(Charter(name=path.stem, path=path, people=people, caps=evolve(Caps(cost=None), **caps)), **found)
 
 
-def _read(path: Path, language: str) -> Raw | None:
+def _read(path: Path, language: str) -> Raw:
     try:
-        return read_toml(path)
+        raw = read_toml(path)
     except WorldFault as fault:
         found = PLACE.search(str(fault))
-        place = said("place", language, line=found[1], column=found[2]) if found is not None else ""
-        raise WorldFault(said("unreadable", language, fault=fault, path=path, place=place)) from None
+        place = say("place", language, line=found[1], column=found[2]) if found is not None else ""
+        raise WorldFault(say("unreadable", language, fault=fault, path=path, place=place)) from None
+    if raw is None:
+        raise WorldFault(say("is_gone", language, path=path, name=path.stem))
+    return raw
 
 
 def _values(raw: Raw, source: str, language: str) -> tuple[dict[str, object], list[str]]:
-    """What can be read, and a sentence for whatever cannot."""
+    """What can be read, and a sentence for each value that cannot."""
     found, faults = dict[str, object](), list[str]()
     for key, value in raw.items():
         if key not in SHAPES:
-            known = "、".join(SHAPES)
-            faults.append(f"{source}: {said('no_key', language, key=key, meant=meant(key, SHAPES), known=known)}")
+            known = {"key": key, "meant": meant(key, SHAPES), "known": "、".join(SHAPES)}
+            faults.append(f"{source}: {say('no_key', language, **known)}")
             continue
         wrong = [*_unfit(value, source, key)]
-        faults += dict.fromkeys(said(f"unfit_{key}", language, fault=one, path=source) for one in wrong)
+        faults += dict.fromkeys(say(f"unfit_{key}", language, fault=fault, path=source) for fault in wrong)
         found[key] = None if wrong else fit(value, source, SHAPES[key], (key,))
     return found, faults
 
@@ -173,92 +178,151 @@ def _unfit(value: object, source: str, key: str) -> Iterator[WorldFault]:
 def _pieces(value: object, shape: Shape) -> Iterator[object]:
     """A table, one key at a time: each may be wrong by itself."""
     if isinstance(shape, Table | Named) and isinstance(value, Mapping):
-        for name, one in value.items():
-            inner = _pieces(one, shape.entry) if isinstance(shape, Named) else (one,)
+        for name, below in value.items():
+            inner = _pieces(below, shape.entry) if isinstance(shape, Named) else (below,)
             yield from ({name: piece} for piece in inner)
     else:
         yield value
 
 
-def _misnamed(path: Path, language: str) -> list[str]:
-    try:
-        names.name(path.stem)
-    except Unfit as unfit:
-        return [f"{path}: {said('misnamed', language, name=path.stem, unfit=unfit)}"]
-    return []
-
-
-def bad_people(
-    people: Sequence[str], managers: Sequence[str], language: str, others: Sequence[str] = ()
-) -> Iterator[str]:
-    """Why people cannot be called so: a name means one, however it is written. `others` are the agents there are."""
-    for place, one in enumerate(people):
-        before = next((other for other in people[:place] if other != one and looks_like(one, other)), None)
-        if mixed(one):
-            yield said("mixed", language, name=one)
-        elif _among(one, managers):
-            yield said("also_manages", language, name=one)
-        elif _among(one, (MANAGER, *ROLES, *names.RESERVED)):
-            yield said("of_the_house", language, name=one)
-        elif _among(one, COMMANDS) or IDS.fullmatch(one):
-            yield said("a_command", language, name=one)
-        elif _among(one, others):
-            yield said("an_agent", language, name=one)
-        elif before is not None:
-            yield said("taken_for", language, other=before, name=one)
-
-
-def _among(one: str, others: Iterable[str]) -> bool:
-    return any(looks_like(one, other) for other in others)
-
-
-def _wrong(found: Mapping[str, object], language: str) -> Iterator[str]:
-    people = found.get("people", ())
+def _contradictions(found: Mapping[str, object], language: str) -> Iterator[str]:
+    people, managers, described = found.get("people", ()), found.get("managers", (MANAGER,)), found.get("person")
     if people == ():
-        yield said("nobody", language)
-    if found.get("managers", (MANAGER,)) == ():
-        yield said("no_managers", language, manager=MANAGER)
-    yield from bad_people(_names(people), _names(found.get("managers", (MANAGER,))), language)
-    described = found.get("person")
-    for one in described if isinstance(described, Mapping) and people is not None else ():
-        if one not in _names(people):
-            yield said("describes_nobody", language, name=one)
+        yield say("nobody", language)
+    if managers == ():
+        yield say("no_managers", language, manager=MANAGER)
+    yield from bad_people(_names(people), _names(managers), language)
+    for name in described if isinstance(described, Mapping) and people is not None else ():
+        if name not in _names(people):
+            yield say("describes_nobody", language, name=name)
 
 
 def _names(value: object) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else ()
 
 
-def _made(path: Path, found: Mapping[str, object]) -> Charter:
-    described = found.get("person")
-    more = described if isinstance(described, Mapping) else {}
-    limits = found.get("limits")
-    return Charter(
-        name=path.stem,
-        path=path,
-        people=tuple(_someone(name, more.get(name, {})) for name in _names(found["people"])),
-        managers=_names(found.get("managers", (MANAGER,))),
-        blueprints=_names(found.get("blueprints")),
-        language=str(found.get("language", "")),
-        model=str(found.get("model", "")),
-        caps=_caps(limits if isinstance(limits, Mapping) else {}),
+def bad_people(
+    people: Sequence[str], managers: Sequence[str], language: str, others: Iterable[str] = ()
+) -> Iterator[str]:
+    """Why people cannot be called so: a name means one agent, however it is written. `others` are the agents there
+    are."""
+    for place, name in enumerate(people):
+        before = next((other for other in people[:place] if other != name and looks_like(name, other)), None)
+        faults = {
+            "mixed": mixed(name),
+            "also_manages": _among(name, managers),
+            "of_the_house": _among(name, (MANAGER, *ROLES, *names.RESERVED)),
+            "a_command": _among(name, commands(language)) or IDS.fullmatch(name),
+            "an_agent": _among(name, others),
+            "taken_for": before is not None,
+        }
+        yield from [say(fault, language, name=name, other=before) for fault, found in faults.items() if found][:1]
+
+
+def _among(name: str, others: Iterable[str]) -> bool:
+    return any(looks_like(name, other) for other in others)
+
+
+def misfits(charter: Charter, staff: Mapping[str, AgentSpec], tools: Toolbox, language: str) -> tuple[str, ...]:
+    """A sentence for each name in a charter that means no agent and no tool here. Without such a manager nothing
+    begins, a person stays under any name; all else is left out until it is there."""
+    workers = ", ".join(sorted(name for name, spec in staff.items() if not spec.manager))
+    found = [say("an_agent", language, name=person.name) for person in charter.people if _among(person.name, staff)]
+    for name in charter.blueprints:
+        if name not in staff:
+            found.append(say("no_blueprint", language, name=name, known=workers))
+        elif staff[name].manager:
+            found.append(say("manages", language, name=name))
+    found += [
+        say("no_tool", language, who=person.name, name=name, why=why)
+        for person in charter.people
+        for name in person.tools or ()
+        if (why := bad_tool(tools, name))
+    ]
+    return (*bad_managers(charter, staff, language), *(f"{charter.path}: {fault}" for fault in found))
+
+
+def bad_managers(charter: Charter, staff: Mapping[str, AgentSpec], language: str) -> tuple[str, ...]:
+    """Why those cannot manage who cannot."""
+    known = ", ".join(sorted(name for name, spec in staff.items() if spec.manager))
+    found = {name: "manages_not" if name in staff else "no_manager" for name in charter.managers}
+    return tuple(
+        f"{charter.path}: {say(why, language, name=name, known=known)}"
+        for name, why in found.items()
+        if name not in staff or not staff[name].manager
     )
 
 
-def _someone(name: str, told: Mapping[str, object]) -> Someone:
-    tools = told.get("tools")
-    return Someone(
-        name=name,
-        role=str(told.get("role", "")),
-        profile=str(told.get("profile", "")),
-        tools=_names(tools) if tools is not None else None,
-    )
+def bad_tool(tools: Toolbox, name: str) -> str:
+    """Why a tool cannot be used by hand; empty when it can."""
+    try:
+        tools.named(name)
+    except Refused as refused:
+        return str(refused)
+    return ""
 
 
-def _caps(told: Mapping[str, object]) -> Caps:
-    cost, tokens, time = (told.get(name) for name in ("cost", "tokens", "time"))
-    return Caps(
-        cost=cost if isinstance(cost, float | int) else None,
-        tokens=tokens if isinstance(tokens, int) else None,
-        time=time if isinstance(time, float | int) else None,
-    )
+@record
+class Wish:
+    """What a new organisation is to be. `others` are the agents there are: no person is called like them. `no_model`
+    is why nothing is known to be behind the name of its model."""
+
+    name: str
+    people: tuple[str, ...]
+    language: str
+    model: str = ""
+    others: tuple[str, ...] = ()
+    no_model: str = ""
+
+
+def write_charter(root: Path, wish: Wish) -> Path:
+    """Write the file, if nothing is in its place; returns where it is."""
+    _check(root, wish)
+    folder, path = folder_of(root), path_of(root, wish.name)
+    if for_everybody(root) or not folder.resolve().is_relative_to(root.resolve()):
+        raise WorldFault(f"{folder} is not a folder of this project. Go to a project.")
+    model = f'model = "{wish.model}"' if wish.model else '# model = "strong"'
+    people = ", ".join(f'"{name}"' for name in wish.people)
+    known = {"name": wish.name, "language": wish.language, "people": people, "model": model, "first": wish.people[0]}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tell_git(folder.parent)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(say("template", wish.language, **known))
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        why = say("exists", wish.language, name=wish.name, path=path)
+        raise Refused(Rejected(code="team_exists", why=why)) from None
+    except OSError as error:
+        raise WorldFault(f"{path} cannot be written: {error.strerror}. Make the folder writable.") from None
+    return path
+
+
+def _check(root: Path, wish: Wish) -> None:
+    """All that goes into the file can be read again, and no name is taken for another."""
+    _fit("bad_team", names.name, wish.name, wish.language)
+    alike = next((name for name in charters(root) if name != wish.name and looks_like(name, wish.name)), None)
+    if alike is not None:
+        why = say("alike", wish.language, name=wish.name, other=alike)
+        raise Refused(Rejected(code="team_exists", why=why))
+    for name in wish.people:
+        _fit("bad_person", names.name, name, wish.language)
+    twice = next((name for name in wish.people if wish.people.count(name) > 1), None)
+    if twice is not None:
+        raise Refused(Rejected(code="bad_name", why=say("twice", wish.language, name=twice)))
+    for why in bad_people(wish.people, (MANAGER,), wish.language, wish.others):
+        raise Refused(Rejected(code="bad_name", why=why, hint=say("with_person", wish.language)))
+    if wish.model:
+        _fit("bad_model", names.model, wish.model, wish.language)
+    if wish.no_model:
+        raise Refused(Rejected(code="bad_name", why=wish.no_model))
+
+
+def _fit(what: str, read: Reader, value: str, language: str) -> None:
+    try:
+        read(value)
+    except Unfit as unfit:
+        hint = say("must_be_model" if what == "bad_model" else "must_be", language, unfit=unfit)
+        why = say(what, language, name=short(value))
+        raise Refused(Rejected(code="bad_name", why=why, hint=hint)) from None

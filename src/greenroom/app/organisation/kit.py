@@ -14,17 +14,16 @@ from greenroom.abilities.tools.long_tail import long_tail
 from greenroom.app.hands.hands import Hands
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.kit import Kit
-from greenroom.app.organisation.founding import ready
+from greenroom.app.organisation.founders import ready
 from greenroom.app.organisation.names import BASE
 from greenroom.app.reading import TextReader
 from greenroom.app.talks.founding import model_of
 from greenroom.app.talks.kits import MANY
-from greenroom.core.base.errors import Bug, Refused, WorldFault
+from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.ports.model import Models
 from greenroom.core.ports.tool import ToolExecutor
-from greenroom.core.state.agent import Agent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import StepType
 from greenroom.core.state.team import Team
@@ -50,26 +49,19 @@ def organisation_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
     """The kit, made when the organisation is to run."""
 
     async def made(team: Team) -> Kit:
-        first = _first(await supplies.world(team.team_id))
+        world = await supplies.world(team.team_id)
+        if BASE not in world.tasks:
+            raise WorldFault(f"The organisation {team.name!r} is over. Found another one: `greenroom team start`.")
+        first = world.agents[world.tasks[BASE].manager].spec  # in its language and with its model all others begin
         hands = supplies.hands(Path(team.workspace))
         return Kit(
             abilities=Abilities((*_skills(supplies, hands), *tools_of(hands.toolbox, hands.executors))),
-            blueprints=tuple(_blueprints(supplies, team, first.spec, hands.toolbox)),
+            blueprints=tuple(_blueprints(supplies, team, first, hands.toolbox)),
             closing=hands.close,
             approvals_expire=supplies.patience(),
         )
 
     return made
-
-
-def _first(world: World) -> Agent:
-    """Who manages the base task: in its language and with its model all others begin."""
-    task = world.tasks.get(BASE)
-    if task is None:
-        raise WorldFault(f"The organisation {world.team.name!r} is over. Found another one: `greenroom team start`.")
-    if task.manager not in world.agents:
-        raise Bug(f"The base task of {world.team.team_id!r} has no manager.")
-    return world.agents[task.manager]
 
 
 def _skills(supplies: Supplies, hands: Hands) -> Sequence[Executor]:
@@ -106,8 +98,4 @@ def _blueprints(supplies: Supplies, team: Team, first: AgentSpec, tools: Toolbox
         try:
             yield ready(spec, tools, settled=supplies.settled, model=model_of(first))
         except (WorldFault, Refused) as fault:
-            _warn(f"No agent can be made of {name!r}: {fault}")
-
-
-def _warn(text: str) -> None:
-    logging.getLogger(__name__).warning(text)
+            logging.getLogger(__name__).warning("No agent can be made of %r: %s", name, fault)

@@ -10,24 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Literal
+from typing import Final, Literal
 
-from greenroom.app.organisation.allowance import more_messages, tried_again
-from greenroom.app.organisation.letters import (
-    Letter,
-    approval_of,
-    ended_stage_of,
-    owed,
-    stage_of,
-    subtask_of,
-)
+from greenroom.app.organisation.letters import Letter, approval_of, owed, subtask_of
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.pool import Pool, pool_of
-from greenroom.app.organisation.refusals import nobody, refused, sent_away
+from greenroom.app.organisation.words import nobody, refused, sent_away
 from greenroom.app.runtime import Runtime
+from greenroom.app.standing import pause_word
 from greenroom.core.base.errors import Refused
-from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId, TeamId
-from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId, TeamId, task_budget
+from greenroom.core.base.records import Data, evolve
 from greenroom.core.rules.intents import (
     AddParticipants,
     AnswerApproval,
@@ -35,27 +28,22 @@ from greenroom.core.rules.intents import (
     FinishSubtask,
     FormGroup,
     RecordStep,
+    ResumeTask,
     SendMessage,
+    SetLimits,
 )
 from greenroom.core.rules.people import GROUP_NAME
-from greenroom.core.state.message import Message, MessageKind
+from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World, ordered
 
-WHOLE = "whole"
+WHOLE: Final = "whole"
 """Where the result of a tool has all of it; a step that is written down keeps what an agent would read."""
 
-
-@record
-class Deed:
-    """What a person does, as it is written down: which skill or tool it is, where, and what comes of it."""
-
-    work: Work
-    task: TaskId
-    stage: StageId | None = None
-    result: Data | None = None
-    error: str = ""
+HOPS: Final = 500
+"""Messages, in all tasks together. Agents that only write to each other would never end; it is more than work has ever
+needed, and a person can let them go on."""
 
 
 class HumanAgent:
@@ -79,14 +67,14 @@ class HumanAgent:
     # ---------------------------------------------------------------------------------------------------- talking
 
     async def say(self, text: str, *receivers: AgentId, need_reply: bool = False, stage: StageId | None = None) -> None:
-        """Tell somebody something, one by one when they are several; a model takes it in next."""
-        for one in receivers:
-            await self._send(text, one, need_reply=need_reply, stage=stage)
+        """Write to each of them; a model takes it in next."""
+        for receiver in receivers:
+            await self._send(text, receiver, stage, need_reply=need_reply, kind="notification")
 
     async def ask(self, text: str, *receivers: AgentId) -> None:
-        """Want something of somebody, who is to make up their mind what to do about it."""
-        for one in receivers:
-            await self._send(text, one, need_reply=True, kind="request")
+        """Want something of each of them, who then decide what to do about it."""
+        for receiver in receivers:
+            await self._send(text, receiver, None, need_reply=True, kind="request")
 
     async def answer(self, letter: Letter, text: str) -> None:
         """Answer a letter, with the id that its sender waits for."""
@@ -114,7 +102,11 @@ class HumanAgent:
             raise refused("their_group", "other_name", language, name=group, who=who)
         if GROUP_NAME.fullmatch(group) is None or not group.isprintable():
             raise refused("bad_group", "group_name", language, name=group)
-        _refuse_others(world, people, language)
+        for person in people:
+            if person not in world.agents:
+                raise nobody(person, world.agents, language)
+            if world.agents[person].spec.kind != "human":
+                raise refused("no_person", "name_it", language, name=person)
         if not {*people} - {self.me}:
             raise refused("small_group", "directly", language)
         await self._take_in(world.tasks[task], people)
@@ -135,29 +127,11 @@ class HumanAgent:
         await self._take_in(world.tasks[known.task_id], named)
         await self._said(SendMessage(task_id=known.task_id, receiver=named, message=text, group=group, sender=self.me))
 
-    async def _send(
-        self,
-        text: str,
-        receiver: AgentId,
-        *,
-        need_reply: bool,
-        kind: MessageKind = "notification",
-        stage: StageId | None = None,
-    ) -> None:
-        world = await self.world()
-        task = meeting_place(world, self.me, receiver, stage)
+    async def _send(self, text: str, receiver: AgentId, stage: StageId | None, **how: object) -> None:
+        task = meeting_place(await self.world(), self.me, receiver, stage)
         await self._take_in(task, (self.me, receiver))
-        await self._said(
-            SendMessage(
-                task_id=task.task_id,
-                receiver=(receiver,),
-                message=text,
-                stage_relative=stage or "no_relative",
-                need_reply=need_reply,
-                kind=kind,
-                sender=self.me,
-            )
-        )
+        message = SendMessage(task_id=task.task_id, receiver=(receiver,), message=text, sender=self.me)
+        await self._said(evolve(message, stage_relative=stage or "no_relative", **how))
 
     async def _take_in(self, task: Task, agents: Sequence[AgentId]) -> None:
         """Only those talk in a task who take part in it."""
@@ -174,28 +148,26 @@ class HumanAgent:
             "group": message.group,
         }
         to = ", ".join(message.receiver) or f"the group {message.group}"
-        work = _skill("send_message", f"Write to {to}.", message.message)
         stage = None if message.stage_relative == "no_relative" else StageId(message.stage_relative)
-        deed = Deed(work=work, task=message.task_id, stage=stage, result={"send_message": told})
-        await self._do(evolve(await self._step(deed), says=message))
+        work = _skill("send_message", f"Write to {to}.", message.message)
+        await self._do(work, message.task_id, stage, {"send_message": told}, says=message)
 
     # ----------------------------------------------------------------------------------------------------- acting
 
     async def finish(self, letter: Letter, report: str, *, failed: bool = False) -> None:
         """Do the duty that a letter is: say how a subtask, or a stage that they manage, has ended."""
-        message, state = letter.message, _end(failed=failed)
+        message = letter.message
+        state: Literal["finished", "failed"] = "failed" if failed else "finished"
         if letter.kind not in ("duty", "stage"):
             raise refused("no_duty", _verb(letter), await self._language(), number=letter.number)
-        duty = letter.kind == "duty"
-        stage = (stage_of(message) or StageId("")) if duty else ended_stage_of(message)
-        work = _skill("summary", f"Report: {state}.", message.message)
-        deed = Deed(work=work, task=message.task_id, stage=stage, result={"summary": report, "state": state})
-        step = await self._step(deed)
-        if duty:
+        stage = letter.stage or StageId("")
+        work, result = _skill("summary", f"Report: {state}.", message.message), {"summary": report, "state": state}
+        if letter.kind == "duty":
             done = FinishSubtask(subtask_id=subtask_of(message), stage_id=stage, state=state, summary=report)
-            await self._do(evolve(step, reports=done))
+            await self._do(work, message.task_id, stage, result, reports=done)
         else:
-            await self._do(evolve(step, ends=FinishStage(stage_id=stage, state=state, summary=report)))
+            ended = FinishStage(stage_id=stage, state=state, summary=report)
+            await self._do(work, message.task_id, stage, result, ends=ended)
 
     async def decide(self, letter: Letter, answer: AnswerApproval) -> None:
         """Say yes or no to a step, or answer what it asks in words."""
@@ -203,8 +175,7 @@ class HumanAgent:
             raise refused("no_approval", _verb(letter), await self._language(), number=letter.number)
         told = {"answer": answer.answer, "scope": answer.scope, "reason": answer.reason}
         work = _skill("approval", "Decide on a step.", letter.message.message)
-        deed = Deed(work=work, task=letter.message.task_id, result={"approval": told})
-        await self._do(evolve(await self._step(deed), decides=answer))
+        await self._do(work, letter.message.task_id, None, {"approval": told}, decides=answer)
 
     async def used(self, call: Step, *, stage: StageId | None = None) -> None:
         """Write down a tool that they have used by hand."""
@@ -212,7 +183,7 @@ class HumanAgent:
         work = evolve(call.work, intention="By hand.")
         task = TaskId(stage.partition(".")[0]) if stage is not None else BASE
         error = "" if call.state == "finished" else call.error or call.state
-        await self._do(await self._step(Deed(work=work, task=task, stage=stage, result=result, error=error)))
+        await self._do(work, task, stage, result, state="failed" if error else "finished", error=error)
 
     async def permitted(self, tool: str, stage: StageId | None = None) -> None:
         """Refuse what they may not use, or may not use there, before anything is done."""
@@ -225,27 +196,24 @@ class HumanAgent:
             there = ", ".join(sorted(world.stages))
             raise refused("unknown_stage", "there", spec.language, stage=stage, there=there)
 
-    async def _step(self, deed: Deed) -> RecordStep:
-        """The step of it: in its task as far as that is open to them, else in the base task."""
+    async def _do(self, work: Work, task: TaskId, stage: StageId | None, result: Data, **also: object) -> None:
+        """Write down a step of theirs with what it does: in its task as far as that is open to them, else in the base
+        task. It comes first; that others have let work go on meanwhile takes nothing back."""
         world = await self.world()
-        task = world.tasks.get(deed.task)
-        home = task if task is not None and self.me in task.group and task.state != "cancelling" else world.tasks[BASE]
-        return RecordStep(
+        its = world.tasks.get(task)
+        home = its if its is not None and self.me in its.group and its.state != "cancelling" else world.tasks[BASE]
+        step = RecordStep(
             agent_id=self.me,
-            work=deed.work,
+            work=work,
             task_id=home.task_id,
-            stage_id=deed.stage if deed.stage in home.stages else None,
-            state="failed" if deed.error else "finished",
-            result=deed.result,
-            error=deed.error,
+            stage_id=stage if stage in home.stages else None,
+            state="finished",
+            result=result,
         )
-
-    async def _do(self, step: RecordStep) -> None:
-        """What they do is done first: that something goes on by it, others may have seen to meanwhile."""
-        await self._runtime.ask(self.team, *more_messages(await self.world()), step)
-        for one in tried_again(await self.world()):
+        await self._runtime.ask(self.team, *more_messages(world), evolve(step, **also))
+        for intent in tried_again(await self.world()):
             with suppress(Refused):
-                await self._runtime.ask(self.team, one)
+                await self._runtime.ask(self.team, intent)
 
     # ---------------------------------------------------------------------------------------------------- looking
 
@@ -268,8 +236,7 @@ class HumanAgent:
 
     async def pool(self) -> Pool:
         """All that was said to them and by them."""
-        world = await self.world()
-        return pool_of(world, await self.messages(), self.me, world.agents[self.me].spec.language)
+        return pool_of(await self.world(), await self.messages(), self.me, await self._language())
 
 
 def meeting_place(world: World, person: AgentId, receiver: AgentId, stage: StageId | None = None) -> Task:
@@ -289,15 +256,6 @@ def meeting_place(world: World, person: AgentId, receiver: AgentId, stage: Stage
     return next(iter((*shared, *tasks)), world.tasks[BASE])
 
 
-def _refuse_others(world: World, people: Sequence[AgentId], language: str) -> None:
-    """Only people who are there talk in a group among themselves."""
-    for one in people:
-        if one not in world.agents:
-            raise nobody(one, world.agents, language)
-        if world.agents[one].spec.kind != "human":
-            raise refused("no_person", "name_it", language, name=one)
-
-
 def oldest_first(tasks: Mapping[TaskId, Task]) -> list[Task]:
     """Tasks in the order in which they were made; a map has none of its own."""
     return sorted(tasks.values(), key=lambda one: (len(one.task_id), one.task_id))
@@ -307,13 +265,23 @@ def _skill(name: str, intention: str, text: str) -> Work:
     return Work(type="skill", executor=name, intention=intention, text_content=text)
 
 
-def _end(*, failed: bool) -> Literal["finished", "failed"]:
-    return "failed" if failed else "finished"
-
-
 def _verb(letter: Letter) -> str:
     """How it is answered."""
     return letter.kind if letter.kind in ("question", "approval") else "duty"
+
+
+def more_messages(world: World) -> tuple[SetLimits, ...]:
+    """Give it all `HOPS` again, because a person did something; nothing while it has more than half of them left."""
+    budget = world.budgets.get(task_budget(BASE))
+    if budget is None or (budget.limits.hops or 0) > budget.spent.hops + HOPS // 2:
+        return ()
+    return (SetLimits(budget_id=budget.budget_id, limits=evolve(budget.limits, hops=budget.spent.hops + HOPS)),)
+
+
+def tried_again(world: World) -> tuple[ResumeTask, ...]:
+    """Let go on what stands still because of a provider: what was in its way then may be gone by now."""
+    held = (task.task_id for task in world.tasks.values() if pause_word(task.paused or "") == "provider")
+    return tuple(ResumeTask(task_id=task) for task in sorted(held))
 
 
 def person_of(world: World, wanted: str) -> AgentId:

@@ -1,20 +1,19 @@
-"""The conversation pool of a person: what was said in groups and privately, and what they were told by the house.
+"""The conversation pool of a person: what was said in groups and privately, and the notices that they were given.
 
-A view: made from the messages of the log, which nobody changes.
+A view: made from the messages of the log, which never change.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, cast
 
-from greenroom.app.organisation.letters import waiting_of
-from greenroom.app.organisation.notices import notices
+from greenroom.app.organisation.letters import notices, waiting_of
 from greenroom.core.base.ids import AgentId, GroupId
-from greenroom.core.base.records import record
+from greenroom.core.base.records import record, whole
 from greenroom.core.state.message import Message
-from greenroom.core.state.portrait import Portrait
+from greenroom.core.state.portrait import Portrait, plain
 from greenroom.core.state.world import World
 
 STAMP: Final = "%Y-%m-%d %H:%M:%S"
@@ -22,7 +21,7 @@ STAMP: Final = "%Y-%m-%d %H:%M:%S"
 
 @record
 class GroupWord:
-    """Something that was said in a group."""
+    """What was said in a group."""
 
     sender_id: str
     content: str
@@ -40,7 +39,7 @@ class GroupTalk:
 
 @record
 class Private:
-    """Something that was said between this person and another agent, by either of them."""
+    """What was said between this person and another agent, by either of them."""
 
     sender_id: str
     content: str
@@ -62,45 +61,23 @@ class Pool:
     @property
     def portrait(self) -> Portrait:
         """The same as JSON can hold it."""
-        return {
-            "conversation_groups": [
-                {
-                    "group_id": one.group_id,
-                    "participants": list(one.participants),
-                    "messages": [{name: getattr(word, name) for name in GROUP_FIELDS} for word in one.messages],
-                }
-                for one in self.conversation_groups
-            ],
-            "conversation_privates": {
-                name: [{field: getattr(one, field) for field in PRIVATE_FIELDS} for one in said]
-                for name, said in self.conversation_privates.items()
-            },
-            "global_messages": list(self.global_messages),
-        }
-
-
-GROUP_FIELDS: Final = ("sender_id", "content", "timestamp")
-PRIVATE_FIELDS: Final = (
-    "sender_id",
-    "content",
-    "stage_relative",
-    "timestamp",
-    "need_reply",
-    "waiting",
-    "return_waiting_id",
-)
+        groups = [{**whole(talk), "messages": [*map(whole, talk.messages)]} for talk in self.conversation_groups]
+        privates = {name: [*map(whole, said)] for name, said in self.conversation_privates.items()}
+        fields = {**whole(self), "conversation_groups": groups, "conversation_privates": privates}
+        return cast("Portrait", plain(fields))
 
 
 def pool_of(world: World, messages: Iterable[Message], person: AgentId, language: str) -> Pool:
     """What this person knows of all these messages."""
-    heard = [one for one in messages if one.sender_id == person or person in one.receiver]
+    heard = [message for message in messages if message.sender_id == person or person in message.receiver]
     privates: dict[str, list[Private]] = {}
-    for other, said in (pair for one in heard if one.group is None for pair in _private(one, person)):
-        privates.setdefault(other, []).append(said)
+    for message in heard:
+        for other, said in _private(message, person) if message.group is None else ():
+            privates.setdefault(other, []).append(said)
     return Pool(
         conversation_groups=tuple(_groups(world, heard, person)),
         conversation_privates={other: tuple(said) for other, said in privates.items()},
-        global_messages=tuple(told for one in heard for told in notices(one, person, language)),
+        global_messages=tuple(notice for message in heard for notice in notices(message, person, language)),
     )
 
 
@@ -110,11 +87,10 @@ def stamp(at: int) -> str:
 
 
 def _private(message: Message, person: AgentId) -> Iterator[tuple[str, Private]]:
-    """The message as it stands in the talk with each other one. What somebody sends to several is in all of them."""
+    """The message as it stands in the talk with each other agent. One that is sent to several is in all of them."""
+    others = [(message.sender_id, person)]
     if message.sender_id == person:
-        others = [(one, one) for one in message.receiver if one != person]
-    else:
-        others = [(message.sender_id, person)]
+        others = [(name, name) for name in message.receiver if name != person]
     for other, receiver in others:
         entry = Private(
             sender_id=message.sender_id,
@@ -130,17 +106,18 @@ def _private(message: Message, person: AgentId) -> Iterator[tuple[str, Private]]
 
 def _groups(world: World, heard: Iterable[Message], person: AgentId) -> Iterator[GroupTalk]:
     """Those that the person takes part in, with what was said while they did; also those that are over."""
-    joined = sorted(name for name, one in world.groups.items() if person in one.participants)
+    joined = sorted(name for name, group in world.groups.items() if person in group.participants)
     said: dict[GroupId, list[Message]] = {name: [] for name in joined}
-    for one in heard:
-        if one.group is not None:
-            said.setdefault(one.group, []).append(one)
+    for message in heard:
+        if message.group is not None:
+            said.setdefault(message.group, []).append(message)
     for name, words in said.items():
         yield GroupTalk(
             group_id=name,
             participants=_participants(world, name, words),
             messages=tuple(
-                GroupWord(sender_id=one.sender_id, content=one.message, timestamp=stamp(one.sent_at)) for one in words
+                GroupWord(sender_id=word.sender_id, content=word.message, timestamp=stamp(word.sent_at))
+                for word in words
             ),
         )
 
@@ -150,5 +127,5 @@ def _participants(world: World, name: GroupId, words: list[Message]) -> tuple[st
     if name in world.groups:
         return world.groups[name].participants
     last = words[-1]
-    people = (one for one in last.receiver if one in world.agents and world.agents[one].spec.kind == "human")
+    people = (who for who in last.receiver if who in world.agents and world.agents[who].spec.kind == "human")
     return (last.sender_id, *people)

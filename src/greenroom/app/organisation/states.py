@@ -1,4 +1,4 @@
-"""All states of a team in MAS's words, open and over: {id: {fields}} for tasks, stages, agents or steps.
+"""How an organisation stands, and all states of a team in MAS's words: {id: {fields}} for tasks, stages, agents, steps.
 
 What JSON cannot hold is a readable placeholder, and what is secret is not there.
 """
@@ -13,32 +13,40 @@ from greenroom.actors.agents.payload import made_whole
 from greenroom.app.hands.redaction import Redaction
 from greenroom.app.organisation.pool import pool_of
 from greenroom.app.runtime import Runtime
+from greenroom.app.standing import Standing, standing
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
-from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.state.message import Message
 from greenroom.core.state.note import Note
 from greenroom.core.state.portrait import Portrait, agent_state, plain, portray_stage, portray_step, portray_task
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
-from greenroom.core.state.task import Task
 from greenroom.core.state.world import World
 
 StateType: TypeAlias = Literal["task", "stage", "agent", "step"]
 States: TypeAlias = Mapping[str, Portrait]
 TYPES: Final[tuple[StateType, ...]] = get_args(StateType)
+WORST: Final = ("working", "provider", "limit", "paused", "waiting")
+
+
+def at_rest(world: World) -> Standing:
+    """How it stands: works, stands still for want of something (and why), waits for a person, or has nothing to do."""
+    found = [stands for task in world.tasks if (stands := standing(world, task)) is not None]
+    found = [stands for stands in found if stands.word in WORST]
+    return min(found, key=lambda stands: WORST.index(stands.word), default=Standing(word="idle"))
 
 
 async def states(runtime: Runtime, team: TeamId, kind: str, *, secrets: Iterable[str] = ()) -> States:
-    """The states of one type by their ids. `secrets` are left out wherever they stand."""
+    """The states of one type by their ids, open and over. `secrets` are left out everywhere."""
     match kind:
         case "task":
             found = await _tasks(runtime, team)
         case "stage":
-            found = {one.stage_id: portray_stage(one) for one in await _stages(runtime, team)}
+            found = {stage.stage_id: portray_stage(stage) for stage in await _stages(runtime, team)}
         case "agent":
             found = await _agents(runtime, team)
         case "step":
-            found = {one.step_id: portray_step(one) for one in await _steps(runtime, team)}
+            found = {step.step_id: portray_step(step) for step in await _steps(runtime, team)}
         case _:
             why = f"There are no states of type {kind!r}."
             raise Refused(Rejected(code="unknown_type", why=why, hint=f"There are: {', '.join(TYPES)}."))
@@ -53,30 +61,27 @@ def serialised(found: States, secrets: Iterable[str] = ()) -> States:
 
 
 async def _tasks(runtime: Runtime, team: TeamId) -> dict[str, Portrait]:
-    world, stages, notes = await runtime.world(team), defaultdict[str, list[Stage]](list), _by_task()
+    world, stages = await runtime.world(team), defaultdict[TaskId, list[Stage]](list)
+    notes: defaultdict[TaskId, list[Note]] = defaultdict(list)
     for stage in await _stages(runtime, team):
         stages[stage.task_id].append(stage)
     async for note in runtime.archive(team, "note"):
         if isinstance(note, Note):
             notes[note.task_id].append(note)
-    tasks: list[Task] = [*await runtime.ended_tasks(team), *world.tasks.values()]
+    tasks = [*await runtime.ended_tasks(team), *world.tasks.values()]
     return {
-        one.task_id: portray_task(one, stages[one.task_id], notes[one.task_id])
-        for one in sorted(tasks, key=lambda one: _ordinal(one.task_id))
+        task.task_id: portray_task(task, stages[task.task_id], notes[task.task_id])
+        for task in sorted(tasks, key=lambda task: _ordinal(task.task_id))
     }
 
 
-def _by_task() -> defaultdict[str, list[Note]]:
-    return defaultdict(list)
-
-
 async def _stages(runtime: Runtime, team: TeamId) -> list[Stage]:
-    ended = [one async for one in runtime.archive(team, "stage") if isinstance(one, Stage)]
-    return sorted([*ended, *(await runtime.world(team)).stages.values()], key=lambda one: _ordinal(one.stage_id))
+    ended = [stage async for stage in runtime.archive(team, "stage") if isinstance(stage, Stage)]
+    return sorted([*ended, *(await runtime.world(team)).stages.values()], key=lambda stage: _ordinal(stage.stage_id))
 
 
 async def _steps(runtime: Runtime, team: TeamId) -> list[Step]:
-    ended = [await _whole(runtime, one) async for one in runtime.archive(team, "step") if isinstance(one, Step)]
+    ended = [await _whole(runtime, step) async for step in runtime.archive(team, "step") if isinstance(step, Step)]
     return [*ended, *(await runtime.world(team)).steps.values()]
 
 
@@ -93,16 +98,13 @@ async def _agents(runtime: Runtime, team: TeamId) -> dict[str, Portrait]:
     for step in await _steps(runtime, team):
         if step.step_id not in world.steps:
             ended[step.agent_id].append(step)
-    messages = [one async for one in runtime.archive(team, "message") if isinstance(one, Message)]
-    return {
-        name: agent_state(world, name, ended=ended[name], pool=_pool(world, messages, name))
-        for name in sorted(world.agents)
+    messages = [message async for message in runtime.archive(team, "message") if isinstance(message, Message)]
+    pools = {
+        name: pool_of(world, messages, name, agent.spec.language).portrait
+        for name, agent in world.agents.items()
+        if agent.spec.kind == "human"
     }
-
-
-def _pool(world: World, messages: list[Message], name: AgentId) -> Portrait | None:
-    spec = world.agents[name].spec
-    return pool_of(world, messages, name, spec.language).portrait if spec.kind == "human" else None
+    return {name: agent_state(world, name, ended=ended[name], pool=pools.get(name)) for name in sorted(world.agents)}
 
 
 def _ordinal(name: str) -> tuple[tuple[int, str], ...]:

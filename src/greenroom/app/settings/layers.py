@@ -5,21 +5,143 @@ Tables are merged key by key; lists and single values replace. Each layer is che
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, Literal, cast
+from urllib.parse import urlsplit
 
 import msgspec
 from platformdirs import user_config_path
 
+from greenroom.adapters.models.catalog.catalog import providers, split, unknown
 from greenroom.app.settings.keys import refuse_open
-from greenroom.app.settings.names import check_names
 from greenroom.app.settings.reading import Key, Raw, as_table, checked, dotted, leaves, read_toml
-from greenroom.app.settings.schema import PROVIDER, SCHEMA, Free, Named, Settings, Table
+from greenroom.app.settings.schema import PROVIDER, ROLES, SCHEMA, Caps, Free, Named, Settings, Table
 from greenroom.app.settings.secret import Secret
-from greenroom.app.settings.trust import refuse_strangers
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
+
+OWN: Final = ("key", "key_env", "headers")
+
+
+def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
+    """`WorldFault` for the first thing that a project may not set. `yours` is what the user's file says."""
+    if "mcp" in raw:
+        raise WorldFault(
+            f"{source}: a project may not set `mcp`, because it decides which programs are started. "
+            "Put it into .mcp.json, which `greenroom trust` shows to whoever uses the project."
+        )
+    if "web" in raw:
+        raise refused(source, ("web",), "decides who reads what you search for, and what is reached", user_file)
+    if "browser" in raw:
+        raise refused(source, ("browser",), "decides which program is started, and what it reaches", user_file)
+    if "after_tool_call" in raw:
+        raise refused(source, ("after_tool_call",), "names code that would be run", user_file)
+    _refuse_spending(raw, source, as_table(yours.get("limits", {})), user_file)
+    _refuse_providers(raw, source, as_table(yours.get("providers", {})), user_file)
+    if raw.get("execute_tool_confirm") is False:  # it may want more to be asked, never less
+        raise refused(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
+    if "sandbox" in raw:
+        raise refused(source, ("sandbox",), "decides which walls are around commands, and what those reach", user_file)
+    if "non_interactive" in raw:
+        raise refused(source, ("non_interactive",), "decides whether you are asked at all", user_file)
+    if "approvals_expire" in raw:
+        raise refused(source, ("approvals_expire",), "decides how long you have for an answer", user_file)
+
+
+def _refuse_spending(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
+    """A project may lower a cap, and not raise one; nor say that something dear costs little."""
+    if "prices" in raw:
+        raise refused(source, ("prices",), "decides when your money is spent", user_file)
+    said, usual = as_table(raw.get("limits", {})), {"cost": Caps().cost}
+    for key, value in said.items():
+        cap = yours[key] if key in yours else usual.get(key)
+        if cap is not None and (value is None or cast("float", value) > cast("float", cap)):
+            raise refused(source, ("limits", key), f"is more than your own cap of {cap:g}", user_file)
+
+
+def _refuse_providers(raw: Raw, source: str, yours: Collection[str], user_file: str) -> None:
+    for name, table in as_table(raw.get("providers", {})).items():
+        said = as_table(table)
+        for key in OWN:
+            if key in said:
+                secret = "is a secret" if key == "key" else "decides what is sent with your requests"
+                raise refused(source, ("providers", name, key), secret, user_file)
+        if "base_url" in said and not harmless(name, str(said["base_url"]), yours):
+            where = ("providers", name, "base_url")
+            raise refused(source, where, "would send your key and your words there", user_file)
+
+
+def harmless(name: str, base_url: str, yours: Collection[str]) -> bool:
+    """Whether a project may say where a provider is: on this machine, and for none that the person has a key for."""
+    known = providers().get(name)
+    theirs = name in yours or (known is not None and not known.local)
+    return not theirs and on_this_machine(urlsplit(base_url).hostname or "")
+
+
+def on_this_machine(host: str) -> bool:
+    """Whether a host is the loopback interface."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def refused(source: str, key: Key, why: str, user_file: str) -> WorldFault:
+    """What, which, what to do."""
+    return WorldFault(
+        f"{source}: a project may not set `{dotted(key)}`, because it {why}. "
+        f"If you want it, put it into the user's file {user_file}."
+    )
+
+
+OriginOf = Callable[[str], str]
+
+
+def check_names(settings: Settings, origin: OriginOf) -> None:
+    """`WorldFault` for the first name that means nothing, with where it stands."""
+    for name, told in settings.providers.items():
+        if name not in providers() and not told.base_url:
+            fault = unknown(name, providers())
+            raise WorldFault(f"`providers.{name}`: {fault} One of your own needs a `base_url`.")
+    for name, group in settings.groups.items():
+        check_group(settings, name, group.models, origin(f"groups.{name}.models"))
+    for key in ("model", *ROLES):
+        value: str = getattr(settings, key)
+        if value:
+            check_model(settings, key, value, origin(key))
+    for name in settings.prices:
+        check_full(settings, f'prices."{name}"', name, origin(f"prices.{name}.input"))
+
+
+def check_group(settings: Settings, name: str, models: tuple[str, ...], where: str) -> None:
+    """A group has a name of its own, and models that are written in full."""
+    if name in ROLES or ":" in name or not name.strip():
+        raise WorldFault(f"{where}: a group cannot be called {name!r}. Give it another name.")
+    for model in models:
+        check_full(settings, f"groups.{name}.models", model, where)
+
+
+def check_model(settings: Settings, key: str, value: str, where: str) -> None:
+    """A model is written in full, or names a group, or (the normal one) a role."""
+    also = (*settings.groups, *(ROLES if key == "model" else ()))
+    if value in also:
+        return
+    near = get_close_matches(value, also, n=1)
+    if ":" not in value and near:
+        raise WorldFault(f"{where}: `{key}` names {value!r}, which is no group. Did you mean `{near[0]}`?")
+    check_full(settings, key, value, where)
+
+
+def check_full(settings: Settings, key: str, value: str, where: str) -> None:
+    """It is `provider:model`, of a provider that there is."""
+    try:
+        split(value, also=settings.providers)
+    except WorldFault as fault:
+        raise WorldFault(f"{where}: `{key}`: {fault}") from None
+
 
 USER_FILE: Final = "GREENROOM_CONFIG"
 FOLDER: Final = ".greenroom"

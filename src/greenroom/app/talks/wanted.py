@@ -11,20 +11,24 @@ from greenroom.core.state.step import Step
 WANTED: Final = "wanted"
 """Where the first turn has it."""
 
+FIELDS: Final = ("question", "tests_may_change", "allow_unverified")
+
 
 @record
 class Wanted:
     """`question`: an answer is all that is wanted. `tests_may_change`: the request is to change tests, so that those
-    which were there before are not what they were proves nothing against the work."""
+    which were there before are not what they were proves nothing against the work. `allow_unverified`: go on where
+    nothing can verify the change."""
 
     question: bool = False
     tests_may_change: bool = False
+    allow_unverified: bool = False
 
     @property
     def data(self) -> Data | None:
         """As the first turn keeps it; None when nothing was said."""
-        said = {"question": self.question, "tests_may_change": self.tests_may_change}
-        return {WANTED: said} if any(said.values()) else None
+        said = {name: True for name in FIELDS if getattr(self, name)}
+        return {WANTED: said} if said else None
 
 
 NOTHING_SAID: Final = Wanted()
@@ -35,5 +39,5 @@ def wanted_in(steps: Iterable[Step]) -> Wanted:
     for step in steps:
         held = (step.work.instruction_content or {}).get(WANTED)
         if step.cause is None and step.work.executor == "converse" and isinstance(held, Mapping):
-            return Wanted(question=bool(held.get("question")), tests_may_change=bool(held.get("tests_may_change")))
+            return Wanted(**{name: bool(held.get(name)) for name in FIELDS})
     return NOTHING_SAID

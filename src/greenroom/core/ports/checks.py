@@ -22,9 +22,6 @@ Ending = Literal["passed", "failed", "could_not_run"]
 AS_A_WHOLE: Final = "the check as a whole"
 """What fails when a check fails and names nothing that does."""
 
-UNCOVERED: Final = "the floor of coverage"
-"""What fails when a check runs nothing but tests, all of them pass, and it says that they do not cover enough."""
-
 REPORT: Final = "report"
 """Where a step's result has the report of the checks that it ran."""
 

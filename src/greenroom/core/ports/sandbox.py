@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
-Tier = Literal["walled", "landlocked", "seatbelt", "none"]
-"""How strong the walls are: *walled* are namespaces made by bubblewrap, *landlocked* is Landlock where those are
-forbidden, both with a filter of system calls; *seatbelt* is what macOS has; *none* are no walls at all."""
+Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+"""What confines a command: namespaces made by bubblewrap; Landlock where those are forbidden; both with a filter of
+system calls. *seatbelt* is what macOS has; *none* is no sandbox."""
+
+HOLDING: Final[frozenset[Tier]] = frozenset({"bubblewrap", "landlock"})
+"""Tiers in which a command runs unasked: it cannot hurt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +39,18 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """Something of elsewhere that a command finds `at` a place: seen from the workspace, or from the top of all."""
+    """Something of elsewhere that a command finds `at` a place: seen from the workspace, or from the top of all.
+
+    With a `layer` (a folder, made if missing) a command may write there, and what it writes is kept in the layer and
+    never in the source; a sandbox that can mount nothing shows a link that can be read. `hidden` files, named from the
+    source, are empty.
+    """
 
     source: str
     at: str
     writable: bool = False
+    layer: str = ""
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +95,8 @@ class Bridge:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enclosed:
     """A command behind walls. In this order: it joins `cgroups`, gets `rlimits`, `staged` folders, `contents` as files
-    with these numbers, becomes `uid` and `gid`, gets `landlock` and the filter `seccomp`, and is the program `words`.
+    with these numbers, becomes `uid` and `gid` (root without capabilities), gets `landlock` and the filter `seccomp`,
+    and is the program `words`.
 
     `tasks` are the processes that there may be on top of all that run now. An outermost program that is not the
     command itself (`outer`) is not told to end when the rest is; where it has a `verdict`, something is written to that

@@ -12,7 +12,6 @@ from typing import Final, Literal, Protocol
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
-from greenroom.core.ports.litter import Littered
 from greenroom.core.ports.sandbox import Shown
 
 WorkspaceReason = Literal[
@@ -23,7 +22,6 @@ WorkspaceReason = Literal[
     "name",  # no such branch, worktree, commit …
     "state",  # not now: a merge is going on, the work was undone …
     "hook",  # a person's hook said no
-    "mixed",  # a person's own lines cannot be told apart from the work
     "too_large",
     "slow",
 ]
@@ -48,12 +46,12 @@ class LeftOut:
     """Something that is in the tree and not in the snapshot or commit, which is never silent.
 
     *other* is a pipe, a socket or a device, *repository* one in the tree that is not ours, *submodule* such a one that
-    is known here by its commit, or what lies in it, *secret* one that git does not know and that by its name is nobody
-    else's business.
+    is known here by its commit, or what lies in it, *secret* one that git does not know and whose name says that it may
+    hold one, *environment* a virtual environment or node_modules that git does not ignore.
     """
 
     path: str
-    why: Literal["too_large", "unreadable", "repository", "submodule", "other", "secret"]
+    why: Literal["too_large", "unreadable", "repository", "submodule", "other", "secret", "environment"]
     size: int = 0
 
 
@@ -75,14 +73,16 @@ class Snapshot:
 
 @record
 class Lent:
-    """A folder of the person's tree that no snapshot has and work needs: it is to be shown at `path`, read-only.
+    """A folder of the person's tree that no snapshot has and work needs: it is to be shown at `path`.
 
-    *packages* are a virtual environment or node_modules, *submodule* and *repository* the files of one.
+    *ignored* ones are ignored by git, or an environment; *submodule* and *repository* are the files of one. `hidden`
+    are files in it, seen from it, whose names say that they may hold secrets.
     """
 
     path: str
     source: str
-    kind: Literal["packages", "submodule", "repository"]
+    kind: Literal["ignored", "packages", "submodule", "repository"]
+    hidden: tuple[str, ...] = ()
 
 
 @record
@@ -170,34 +170,27 @@ class Applied:
 
 @record
 class Committed:
-    """A commit in the person's name. In `mixed` files there are changes of their own; those are still in no commit.
-    With `fresh` this very call has made it. A `remark` is for the person: a hook that was stopped after it."""
+    """A commit in the person's name. With `fresh` this very call has made it."""
 
     commit: str
-    mixed: tuple[str, ...] = ()
     fresh: bool = False
-    remark: str = ""
 
 
 @record
 class Branched:
-    """A branch with the work on it. With `whole` what the person had not committed is in it too, as a commit of its
-    own: without, it would not have fitted."""
+    """A branch with the work on it."""
 
     name: str
     commit: str
-    whole: bool = False
 
 
 @record
 class Undone:
-    """The tree is what it was. `commit` is the one that was taken back, `revert` one that was made on top instead, with
-    a `remark` for the person as of a commit."""
+    """The tree is what it was. `commit` is the one that was taken back, `revert` one that was made on top instead."""
 
     paths: tuple[str, ...]
     commit: str = ""
     revert: str = ""
-    remark: str = ""
 
 
 @record
@@ -230,7 +223,7 @@ class Kept:
     applied: tuple[str, ...] = ()
 
 
-class Worktree(Littered, Protocol):
+class Worktree(Protocol):
     """A copy of a person's tree, in which one thread writes."""
 
     @property
@@ -288,7 +281,7 @@ class Workspace(Protocol):
         ...
 
     async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
-        """What no snapshot has and work needs; `names` are folders on top of the usual ones."""
+        """What no snapshot has and work needs. `names` are not needed any more."""
         ...
 
     async def open(self, run: str, thread: str, base: str) -> Worktree:
@@ -345,8 +338,9 @@ class Workspace(Protocol):
     async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
         """Bring what changed from `base` to `tip` to the person's tree: all of it or nothing.
 
-        A file that the person changed meanwhile is merged. Their index stays as it is. Asked again, nothing is done; it
-        is, if they have gone back before it. A *state* fault where it is on a branch that is not checked out.
+        It is merged with HEAD. A file that the person has changed and not committed, or that git does not know, is in
+        the way. Their index stays as it is. Asked again, nothing is done; it is, if they have gone back before it. A
+        *state* fault where it is on a branch that is not checked out, or a merge, rebase … is in progress.
         """
         ...
 
@@ -355,16 +349,14 @@ class Workspace(Protocol):
         ...
 
     async def hooks(self, base: str, tip: str) -> Sequence[str]:
-        """Files that were changed from `base` to `tip` and that a person's hooks would run when that is committed: they
-        run as the person, behind no walls, so somebody has to look at them first."""
+        """Files that changed from `base` to `tip` and that set up hooks: those run as the person, in no sandbox."""
         ...
 
     async def commit(self, applied: str, message: str, *, hooks: bool = True) -> Committed:
         """Make what was applied one commit in the person's name: their hooks run, but for one without `hooks`.
 
-        It has the work and nothing else: what they have changed in the same files and not committed, staged or not,
-        stays so; where both cannot be told apart, it is a *mixed* fault. When a hook says no, it is a *hook* fault. The
-        files stay applied then. Asked again, it is found again.
+        It has the work and nothing else: what is staged in other files stays staged. When a hook says no, it is a
+        *hook* fault, and the files stay applied. Asked again, it is found again.
         """
         ...
 
@@ -372,8 +364,9 @@ class Workspace(Protocol):
         """Nothing but the fault that a commit, or a new branch of this name, would be refused with now."""
         ...
 
-    async def branch(self, name: str, base: str, tip: str, message: str) -> Branched:
-        """A new branch with the work on it, beginning at the person's HEAD; their tree stays as it is."""
+    async def branch(self, name: str, base: str, tip: str, message: str) -> Branched | Clashes:
+        """A new branch with the work on it, beginning at the person's HEAD, or where it does not fit there at the
+        commit that the run began with; their tree stays as it is. If it fits on neither, files are in the way."""
         ...
 
     async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:

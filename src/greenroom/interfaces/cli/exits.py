@@ -20,6 +20,7 @@ class Exit(IntEnum):
     PROVIDER = 4
     LIMIT = 5
     WAITING = 6
+    UNVERIFIED = 7
     HUNG_UP = 129
     INTERRUPTED = 130
     BROKEN_PIPE = 141
@@ -33,11 +34,12 @@ _STANDINGS: Final[Mapping[str, Exit]] = {
     "idle": Exit.FAILED,
     "limit": Exit.LIMIT,
     "provider": Exit.PROVIDER,
+    "unverified": Exit.UNVERIFIED,
     "waiting": Exit.WAITING,
     "paused": Exit.WAITING,
 }
 
-_WORST_FIRST: Final = (Exit.FAILED, Exit.PROVIDER, Exit.LIMIT, Exit.WAITING, Exit.DONE)
+_WORST_FIRST: Final = (Exit.FAILED, Exit.PROVIDER, Exit.LIMIT, Exit.WAITING, Exit.UNVERIFIED, Exit.DONE)
 
 
 def of_standings(words: Iterable[str]) -> Exit:

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.abilities.skills.planned.history import told
 from greenroom.abilities.skills.planned.skill import Moment
-from greenroom.abilities.skills.planned.skills.send_message import LONGEST
+from greenroom.abilities.skills.planned.twelve import LONGEST
 from greenroom.abilities.skills.planned.windows import LONG, PLANS, begun, exchanges, longest, summing_up
 from greenroom.abilities.tools.long_tail import long_tail
 from greenroom.app.reading import TextReader

@@ -9,8 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from greenroom.abilities.permission.policy import rules_policy
-from greenroom.abilities.tools.artifacts.toolkit import artifact_tools
-from greenroom.abilities.tools.artifacts.writing import CreateArtifact, UpdateArtifact
+from greenroom.abilities.tools.artifacts.toolkit import CreateArtifact, UpdateArtifact, artifact_tools
 from greenroom.abilities.tools.files.toolbox import file_tools
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.app.designs.artifactflow.lead import lead_config

@@ -15,9 +15,9 @@ from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.commands import Ended
-from greenroom.testing.conformance.running import TOKEN, marked, until_gone, until_marked, until_there
 from tests.abilities.tools.calling import Caller, caller
 from tests.abilities.tools.commands.scripts import Said, scripts, tools
+from tests.conformance.running import TOKEN, marked, until_gone, until_marked, until_there
 
 SERVER = f"export {TOKEN}={{token}}; echo ready; touch up; setsid sleep 600 & sleep 600"
 

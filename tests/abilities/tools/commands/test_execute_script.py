@@ -12,9 +12,9 @@ from greenroom.core.ports.commands import Ended
 from greenroom.core.ports.executor import Live, ToolPrinted
 from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.step import PROCESS, EffectPrepared, Step
-from greenroom.testing.conformance.running import TOKEN, marked, until_marked, until_there
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.abilities.tools.commands.scripts import Said, scripts, tools
+from tests.conformance.running import TOKEN, marked, until_marked, until_there
 
 EXECUTE = command_tools(Said(Ended(how="exited", code=0)))[0]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from msgspec.json import encode
 
-from greenroom.adapters.models.openai.body import Body
 from greenroom.adapters.models.openai.faults import Faults
+from greenroom.adapters.models.openai.model import Body
 from greenroom.adapters.models.openai.reading import Complaint, Reading, TooMuch
 from greenroom.core.ports.model import (
     Failed,

@@ -8,7 +8,7 @@ from greenroom.adapters.models.openai.model import OpenAICompatible
 from greenroom.adapters.models.retrying import Patience, Retrying
 from greenroom.core.ports.model import Model
 from greenroom.testing.conformance.models import ModelContract, Plan
-from greenroom.testing.fake_openai import Answer, Call, FakeOpenAI, Fault, fault
+from tests.fake_openai import Answer, Call, FakeOpenAI, Fault, fault
 
 WORDS = {"length": "length", "filter": "content_filter"}
 

@@ -26,7 +26,7 @@ from greenroom.core.ports.model import (
     Usage,
 )
 from greenroom.testing.conformance.models import asking
-from greenroom.testing.fake_openai import FAULTS, Answer, FakeOpenAI, Fault
+from tests.fake_openai import FAULTS, Answer, FakeOpenAI, Fault
 
 ENDLESS = ("hang_before_headers", "hang_after_headers", "hang_in_text", "slow_drip", "comments_for_ever")
 """Only our own patience ends these: with any other fault it can be so long that a busy machine does not wear it out."""

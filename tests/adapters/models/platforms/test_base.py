@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.models.platforms import base
-from greenroom.adapters.models.platforms.base import BasePlatform
-from greenroom.adapters.models.platforms.context import LLMContext
+from greenroom.adapters.models.platforms.base import BasePlatform, LLMContext
 from greenroom.adapters.models.platforms.registry import built_in
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import WorldFault

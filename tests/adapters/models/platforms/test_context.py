@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.adapters.models.platforms.context import LLMContext
+from greenroom.adapters.models.platforms.base import LLMContext
 from greenroom.core.base.errors import Bug
 from greenroom.core.ports.model import ChatMessage, ToolCall
 

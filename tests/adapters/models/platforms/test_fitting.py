@@ -1,6 +1,6 @@
 import pytest
 
-from greenroom.adapters.models.platforms.fitting import fitted
+from greenroom.adapters.models.platforms.base import fitted
 from greenroom.core.ports.model import ModelCard
 
 LONG = "".join(f"line {number}\n" for number in range(1000))

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greenroom.adapters.models.replay import Cassette, Recorder, ReplayModel
-from greenroom.adapters.models.replay.nearest import nearest, short, shown
+from greenroom.adapters.models.replay.cassette import nearest, short, shown
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Failed, Finished, ModelCard, ModelEvent, ModelRequest, TextDelta

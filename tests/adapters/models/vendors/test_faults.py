@@ -16,7 +16,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
-from greenroom.adapters.models.vendors.faults import RAISED, VendorFaults
+from greenroom.adapters.models.vendors.model import RAISED, VendorFaults
 from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.ports.model import FaultKind
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from greenroom.abilities.checks.looking import Place, json_object, table
@@ -49,17 +49,6 @@ def javascript(place: Place) -> Iterator[Check]:
         yield Check(name=run, line=run, kind=kind, why=f"package.json has the script {name!r}.", means=means)
 
 
-def scripts_in(line: str, place: Place) -> str:
-    """The scripts that a command line calls, with all that they call; empty where it calls none."""
-    return told_scripts(place, list(_called(line)))
-
-
-def told_scripts(place: Place, names: Sequence[str], *, every: bool = False) -> str:
-    """The scripts of these names, or all of them, with all that they call."""
-    scripts = _scripts(json_object(place.text("package.json")))
-    return _told(scripts, list(scripts if every else names))
-
-
 def _scripts(package: Data) -> dict[str, str]:
     return {str(name): line for name, line in table(package, "scripts").items() if isinstance(line, str)}
 
@@ -70,9 +59,9 @@ def _told(scripts: Mapping[str, str], first: list[str]) -> str:
 
 def _runner(place: Place, named: str) -> str:
     said = named.partition("@")[0]
-    if said in {"npm", "pnpm", "yarn", "bun"}:
-        return said
-    return next((runner for name, runner in LOCKS if name in place.names), "npm")
+    wanted = [said] if said in {"npm", "pnpm", "yarn", "bun"} else []
+    wanted += [runner for name, runner in LOCKS if name in place.names]
+    return next((runner for runner in wanted if place.has_program(runner)), "npm")
 
 
 def _reached(scripts: Mapping[str, str], first: list[str]) -> list[str]:

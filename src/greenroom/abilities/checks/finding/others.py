@@ -99,4 +99,6 @@ def _pre_commit(place: Place) -> Iterator[Check]:
     file = place.first(".pre-commit-config.yaml", ".pre-commit-config.yml")
     if file:
         means = place.text(file)
-        yield _of("pre-commit run --all-files", f"{file} is there.", kind="lint", name="pre-commit", means=means)
+        own = next((f"{one}/bin/" for one in (".venv", "venv") if "pre-commit" in place.inside(f"{one}/bin")), "")
+        line = f"{own}pre-commit run --all-files"
+        yield _of(line, f"{file} is there.", kind="lint", name="pre-commit", means=means)

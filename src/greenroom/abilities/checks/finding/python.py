@@ -22,7 +22,6 @@ RUNNERS: Final = (
     ("pdm.lock", "pdm run"),
     ("Pipfile.lock", "pipenv run"),
 )
-PYTEST: Final = re.compile(r"(?:python3|\.?venv/bin/python) -m pytest")
 REQUIREMENTS: Final = ("requirements-dev.txt", "requirements-test.txt", "requirements.txt", "Pipfile", "setup.py")
 
 
@@ -35,11 +34,6 @@ def python(place: Place) -> Iterator[Check]:
     yield from project.lint()
     if not tests:
         yield from project.sessions()
-
-
-def is_pytest(check: Check) -> bool:
-    """Whether a check is pytest itself, by a Python that lies there: nothing between the two says what is run."""
-    return check.kind == "test" and PYTEST.fullmatch(check.line) is not None
 
 
 class _Project:
@@ -137,7 +131,8 @@ class _Project:
         return next((one for one in (".venv", "venv") if "python" in self._place.inside(f"{one}/bin")), "")
 
     def _runner(self) -> str:
-        return next((runner for name, runner in RUNNERS if name in self._place.names), "")
+        locked = (runner for name, runner in RUNNERS if name in self._place.names)
+        return next((runner for runner in locked if self._place.has_program(runner.partition(" ")[0])), "")
 
     def _test_files(self, folder: str) -> list[str]:
         names = self._place.names if folder == "." else self._place.inside(folder)

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.abilities.checks.ids_of_tests import unnamed
 from greenroom.abilities.checks.reading.findings import findings
 from greenroom.abilities.checks.reading.junit import junit
 from greenroom.abilities.checks.reading.lines import counted, named
 from greenroom.core.base.records import record
-from greenroom.core.ports.checks import AS_A_WHOLE, UNCOVERED, Check, Ending, Word
+from greenroom.core.ports.checks import AS_A_WHOLE, Check, Ending, Word
 from greenroom.core.ports.commands import Ended
 
 NO_PROGRAM: Final = re.compile(
@@ -21,18 +20,13 @@ NO_PROGRAM: Final = re.compile(
 NO_TESTS: Final = re.compile(
     r"no tests (?:ran|found|were found)|collected 0 items|Ran 0 tests|No test files found", re.IGNORECASE
 )
-ONLY_PYTEST: Final = re.compile(
-    r"(?:(?:(?:uv|poetry|pdm|pipenv) run (?:--offline )?)?python3?|\.?venv/bin/python3?) -m pytest(?: [\w./=:,-]+)*"
-    r"|(?:uv run (?:--offline )?|\.?venv/bin/)?pytest(?: [\w./=:,-]+)*"
-)
-"""A line that runs pytest and nothing else: no other command, and no script that could."""
-
 LOW_COVERAGE: Final = re.compile(
-    r"^FAIL Required test coverage of [\d.]+% not reached\. Total coverage: [\d.]+%\s*$", re.MULTILINE
+    r"^(?:FAIL Required test coverage of [\d.]+% not reached|ERROR: Coverage failure: total of)", re.MULTILINE
 )
-"""What pytest-cov says when all tests pass and it fails them."""
+"""What pytest-cov prints when all tests pass and too little is covered."""
 
-PYTEST_FAILED: Final = 1
+UNCOVERED: Final = "The tests pass; a coverage threshold is not reached, which is not a test."
+
 PYTEST_EMPTY: Final = 5
 MISSING: Final = (126, 127)
 TAIL: Final = 4_000
@@ -65,21 +59,15 @@ def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
         # A line that looks like a failure is none where the runner ends well; one in a report is, whatever hides it.
         tests = {name: word for name, word in tests.items() if word != "failed"}
         return Read(outcome="passed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
+    if not failing and exact and passed and LOW_COVERAGE.search(text):
+        return Read(outcome="passed", reason=UNCOVERED, tests=tests, passed=passed, skipped=skipped, exact=True)
     if not failing:
-        low = bool(exact) and passed > 0 and _covers_too_little(check, ended.code, text)
-        tests = {**tests, (UNCOVERED if low else AS_A_WHOLE): "failed"}
+        tests = {**tests, AS_A_WHOLE: "failed"}
     return Read(outcome="failed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
 
 
-def _covers_too_little(check: Check, code: int, text: str) -> bool:
-    """Whether a floor of coverage is why it fails. Where anything else is run, that may have failed as well."""
-    only = ONLY_PYTEST.fullmatch(check.line) is not None
-    return only and code == PYTEST_FAILED and LOW_COVERAGE.search(text) is not None
-
-
 def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, Word], int, int]:
-    """The tests by id, and how many passed and were skipped, also where they were not named. Those that failed each
-    have an id, also where they were only counted: one more than before is new."""
+    """The tests by id, and how many passed and were skipped, also where they were not named."""
     if check.kind != "test":
         return (findings(text) if check.kind in ("lint", "types") else {}), 0, 0
     known = exact or named(text)
@@ -89,7 +77,8 @@ def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, W
         return known, passed, skipped
     counts = counted(text)
     failed = sum(word == "failed" for word in known.values())
-    known |= dict.fromkeys(unnamed(counts.failed - failed), "failed")
+    if counts.failed > failed:
+        known[AS_A_WHOLE] = "failed"  # more failed than have a name
     return known, max(passed, counts.passed), max(skipped, counts.skipped)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from greenroom.abilities.skills.planned.history import cut
-from greenroom.abilities.skills.planned.memory import kept
 from greenroom.abilities.skills.planned.repairs import LETTERS, again, asked_by, asked_for, begun_by, repairs_of
 from greenroom.abilities.skills.planned.skill import PACK, Answer, Moment, Skill
+from greenroom.core.base.headings import is_heading, lowered, underlines
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.rules.agents import MEMORY
 from greenroom.core.rules.intents import (
@@ -22,6 +23,42 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentState,
 )
 from greenroom.core.rules.people import people_of
+
+_PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n")
+
+
+def kept(said: str, known: str) -> str:
+    """What is new in what the agent wants to keep, as it may stand in its memory; empty when nothing is."""
+    old = {_bare(one) for one in _paragraphs(known)}
+    lines = {_bare(line) for line in known.splitlines()}
+    fresh: list[str] = []
+    for one in _paragraphs(lowered(said)):
+        new = "\n".join(line for line in one.splitlines() if _is_empty(line) or _bare(line) not in lines)
+        if _bare(new) and _bare(one) not in old and not all(map(_is_empty, new.splitlines())):
+            fresh.append(new.strip())
+            old.add(_bare(one))
+    return _below(known, "\n\n".join(fresh))
+
+
+def _below(known: str, text: str) -> str:
+    """The text without lines that would make a heading of what the agent knows last."""
+    while underlines(known, text):
+        text = text.partition("\n")[2].lstrip()
+    return text
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [one.strip("\n") for one in _PARAGRAPHS.split(text) if one.strip()]
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _is_empty(line: str) -> bool:
+    """Whether a line says nothing by itself."""
+    return is_heading(line) or not line.strip()
+
 
 SHOWN = 300
 """Characters of what somebody wanted that they are told when it could not be done."""

@@ -18,7 +18,6 @@ PATIENCE: Final[dict[Ends, int]] = {"finish": 1, "mark": 5, "text": 0}
 Source = Literal["finish", "answer", "mark", "text", "unproven", "silent", "held", "limit", "circles"]
 
 WHY: Final[dict[Source, str]] = {
-    "unproven": "(Unproven: it was said in text, not with `finish`.)",
     "silent": "It never said that it was done. Its last words:",
     "held": "It says that it is done, but may not end its task by itself (`auto_complete`), and nobody else is here.",
     "limit": "It has acted as often as it may, and did not end its work.",
@@ -37,10 +36,13 @@ AGAIN: Final[dict[Circle, str]] = {
 
 @record
 class CompletionSignal:
-    """The end of work, whatever form it had: who or what said so, and the result."""
+    """The end of work, whatever form it had: who or what said so, and the result; `files` and `tests` as a `finish`
+    call names them."""
 
     source: Source
     text: str
+    files: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -51,8 +53,7 @@ class CompletionSignal:
 def signal(source: Source, text: str, circle: Circle | None = None) -> CompletionSignal:
     """An end with what is to be said of it."""
     why = f"{WHY.get(source, '')} {AGAIN[circle] if circle is not None else ''}".strip()
-    parts = (text, why) if source == "unproven" else (why, text)
-    return CompletionSignal(source=source, text="\n".join(part for part in parts if part.strip()))
+    return CompletionSignal(source=source, text="\n".join(part for part in (why, text) if part.strip()))
 
 
 def auto_completes(

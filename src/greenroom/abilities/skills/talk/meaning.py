@@ -128,7 +128,9 @@ def _ending(here: Situation, meaning: Meaning, call: ToolCall, *, waits: bool) -
         _answer(here, meaning, here.spec.answer, call)
     elif here.spec.proof and not own.gave_up(call.arguments):
         meaning.told[call.call_id] = here.says("taken")
-        _end(here, meaning, CompletionSignal(source="finish", text=own.claimed(call.arguments)))
+        files, tests = own.listed(call.arguments, "files"), own.listed(call.arguments, "tests")
+        text = own.words(call.arguments, "summary")
+        _end(here, meaning, CompletionSignal(source="finish", text=text, files=files, tests=tests))
     else:
         meaning.intents.append(own.done(here.step, call))
         meaning.signal = CompletionSignal(source="finish", text=own.words(call.arguments, "summary"))
@@ -256,7 +258,9 @@ def _end(here: Situation, meaning: Meaning, signal: CompletionSignal) -> None:
     elif here.spec.history.need_summary and not signal.failed:
         meaning.works.append(Work(type="skill", executor=SUMMED_UP, intention="Sum up the work."))
     elif here.spec.proof and not signal.failed:
-        meaning.works.append(own.proving(here.spec.proof, endings.without_mark(signal.text)))
+        meaning.works.append(
+            own.proving(here.spec.proof, endings.without_mark(signal.text), signal.files, signal.tests)
+        )
     else:
         meaning.intents.append(own.ended(here.step, endings.without_mark(signal.text), failed=signal.failed))
 

@@ -24,17 +24,22 @@ def _text(description: str) -> Data:
     return {"type": "string", "description": description}
 
 
+def _names(description: str) -> Data:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
 FINISH: Final = ToolSpec(
     name="finish",
     description=(
         "End your work. Use it once, when the work is done or cannot be done, never to report progress. "
-        'Example: finish(status="done", summary="Comments are parsed.", claims=["tests/test_parser.py: 14 passed"])'
+        'Example: finish(status="done", summary="Comments are parsed.", files=["parser.py"], tests=["tests/test_x.py"])'
     ),
     parameters=_object(
         ("status", "summary"),
         status={"type": "string", "enum": ["done", "failed"], "description": "Whether what was asked for is there."},
         summary=_text("What the person reads: the result first, then what is missing."),
-        claims={"type": "array", "items": {"type": "string"}, "description": "Facts that can be checked, one each."},
+        files=_names("The files that you changed or made."),
+        tests=_names("The tests that show it: files, or names."),
     ),
 )
 
@@ -159,22 +164,21 @@ def reply(step: Step, text: str) -> SendMessage:
 
 def finished(step: Step, arguments: Data) -> FinishSubtask | FinishTask:
     """The end of the work, as the `finish` call asks for it."""
-    return ended(step, words(arguments, "summary"), _claims(arguments), failed=gave_up(arguments))
+    claims = (listed(arguments, name) for name in ("tests", "claims", "evidence"))
+    found = next(filter(None, claims), ())
+    return ended(step, words(arguments, "summary"), found, failed=gave_up(arguments))
 
 
-def _claims(arguments: Data) -> tuple[str, ...]:
-    claims = arguments.get("claims", arguments.get("evidence", ()))
-    return tuple(map(str, claims if isinstance(claims, list | tuple) else [claims]))
+def listed(arguments: Data, name: str) -> tuple[str, ...]:
+    """A list of texts among the arguments of a call."""
+    held = arguments.get(name, ())
+    return tuple(map(str, held if isinstance(held, list | tuple) else [held]))
 
 
-def claimed(arguments: Data) -> str:
-    """All that a `finish` call says of the work: what it claims is a part of that, and is judged with it."""
-    return "\n".join((words(arguments, "summary"), *(f"- {one}" for one in _claims(arguments)))).strip()
-
-
-def proving(executor: str, said: str) -> Work:
-    """The step in which the house holds what is said of the work against what ran."""
-    return Work(type="tool", executor=executor, intention="Prove it.", instruction_content={"said": said})
+def proving(executor: str, said: str, files: tuple[str, ...] = (), tests: tuple[str, ...] = ()) -> Work:
+    """The step in which work is judged; `files` and `tests` are what the agent says that it changed."""
+    given = {"said": said, "files": list(files), "tests": list(tests)}
+    return Work(type="tool", executor=executor, intention="Judge it.", instruction_content=given)
 
 
 def gave_up(arguments: Data) -> bool:

@@ -2,9 +2,278 @@
 
 from __future__ import annotations
 
-from greenroom.abilities.tools.artifacts.reading import ReadArtifact
-from greenroom.abilities.tools.artifacts.writing import CreateArtifact, RewriteArtifact, UpdateArtifact
-from greenroom.core.ports.tool import ToolExecutor
+import asyncio
+from typing import Final
+
+from greenroom.abilities.tools.carded import CardedTool
+from greenroom.abilities.tools.files.arguments import Arguments
+from greenroom.abilities.tools.files.edits import read_edits
+from greenroom.abilities.tools.files.patching import EDITS, patched
+from greenroom.abilities.tools.files.reading import numbered
+from greenroom.abilities.tools.files.rewriting import rewritten
+from greenroom.abilities.tools.files.seen import seen_in
+from greenroom.abilities.tools.files.writing import Made
+from greenroom.core.base.errors import ModelFault
+from greenroom.core.base.ids import ArtifactId
+from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import ToolCard, ToolExecutor
+from greenroom.core.rules.artifacts import refusal
+from greenroom.core.rules.intents import WriteArtifact
+from greenroom.core.state.artifact import Artifact, told
+from greenroom.core.state.origin import Labels, label, merged
+from greenroom.core.state.world import artifact_key
+
+NAMES = frozenset({"create_artifact", "update_artifact", "rewrite_artifact", "read_artifact"})
+
+
+class ArtifactTool(CardedTool):
+    """A tool for the artifacts of the task that its agent works on. Pure: what it changes is in the log only."""
+
+
+def given(bench: Bench, *known: str) -> Arguments:
+    """The arguments of the step, which are these and no others."""
+    arguments = Arguments(bench.step.work.instruction_content or {}, bench.step.work.executor)
+    arguments.only(known)
+    return arguments
+
+
+def meant(bench: Bench, arguments: Arguments) -> Artifact:
+    """The artifact that a call names, as it is now."""
+    name = ArtifactId(arguments.text("id").strip())
+    found = bench.world.artifacts.get(artifact_key(bench.step.task_id, name))
+    if found is None:
+        raise ModelFault(f"There is no artifact {name!r} in this task. {inventory(bench)}")
+    return found
+
+
+def names_newest(arguments: Arguments, artifact: Artifact) -> bool:
+    """Whether the call says which version it is made from; `ModelFault` when that is not the newest."""
+    said = arguments.number("version", 0, 1, 10**9)
+    if said and said != artifact.version:
+        there = f"is at version {artifact.version} by {artifact.by}, not {said}"
+        raise ModelFault(f"{artifact.artifact_id!r} {there}. Read it again first. Nothing was written.")
+    return bool(said)
+
+
+def inventory(bench: Bench) -> str:
+    """All artifacts of the task, a line each."""
+    here = bench.world.inventory(bench.step.task_id)
+    return "\n".join(("There are:", *map(told, here))) if here else "There are none yet: create_artifact makes one."
+
+
+def origins(*artifacts: Artifact) -> Labels:
+    """Where these come from: what those had read who wrote them. What is all the person's own has no label."""
+    labels: Labels = ()
+    for one in artifacts:
+        way = (label("artifact", one.artifact_id),) if one.origins else ()
+        labels = merged(labels, (*way, *one.origins))
+    return labels
+
+
+@record
+class Version:
+    """A version to be: what it is called, its content, and the one that it was made from. `blind` says that it does not
+    depend on the content of that one."""
+
+    name: str
+    title: str
+    media_type: str
+    made: Made
+    old: Artifact | None = None
+    blind: bool = False
+
+
+async def written(bench: Bench, version: Version) -> Outcome:
+    """The version, unless a rule is against it. The rules are asked again when it counts: others write meanwhile."""
+    content, old = version.made.content, version.old
+    intent = WriteArtifact(
+        task_id=bench.step.task_id,
+        artifact_id=ArtifactId(version.name),
+        title=version.title,
+        media_type=version.media_type,
+        blob="",
+        size=len(content),
+        lines=content.count(b"\n") + bool(content and not content.endswith(b"\n")),
+        based_on=old.version if old is not None else 0,
+    )
+    refused = refusal(bench.world, intent, bench.agent.agent_id)
+    if refused is not None:
+        raise ModelFault(str(refused))
+    blob = await bench.keep(content)
+    entry = {"path": version.name, "before": old.blob if old else "", "digest": blob, "whole": version.blind}
+    told_of = f"Version {intent.based_on + 1} of {version.made.told}"
+    return Outcome(
+        result={"output": told_of, "version": intent.based_on + 1, "files": [entry]},
+        intents=(evolve(intent, blob=blob),),
+        blobs=(blob,),
+        origins=origins(old) if old is not None else (),
+    )
+
+
+USUAL: Final = "text/markdown"
+ID: Final[Data] = {"type": "string", "description": "Its id in this task, such as task_plan, research_report, main.py."}
+TITLE: Final[Data] = {"type": "string", "description": "What it is, in a few words."}
+CONTENT: Final[Data] = {"type": "string", "description": "All of it, from the first line to the last."}
+BASED_ON: Final[Data] = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "The version that you have read: if there is a newer one, nothing is written.",
+}
+
+
+def _card(name: str, description: str, properties: Data, required: tuple[str, ...]) -> ToolCard:
+    parameters: Data = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    spec = ToolSpec(name=name, description=description, parameters=parameters)
+    return ToolCard(spec=spec, group="memory", effect="pure", seconds=60)
+
+
+class CreateArtifact(ArtifactTool):
+    """Its first version."""
+
+    card = _card(
+        "create_artifact",
+        "Begin a result of the task that all who work on it can read and change: a plan (id task_plan, to keep track "
+        "of the work), a report, a draft, code that is handed over. Not for one that is there already, which is "
+        "changed with update_artifact, nor for files of the workspace. "
+        'Example: {"id": "task_plan", "title": "Plan", "content": "- [ ] look\\n- [ ] report\\n"}',
+        {
+            "id": ID,
+            "title": TITLE,
+            "content": CONTENT,
+            "media_type": {"type": "string", "description": f"{USUAL} if left out; text/x-python, text/csv …"},
+        },
+        ("id", "content"),
+    )
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Write it."""
+        arguments = given(bench, "id", "title", "content", "media_type")
+        name = arguments.text("id").strip()
+        made = rewritten(name, arguments.text("content", blank=True), None)
+        title, media_type = arguments.text("title", name).strip(), arguments.text("media_type", USUAL).strip()
+        return await written(bench, Version(name=name, title=title, media_type=media_type, made=made, blind=True))
+
+
+class UpdateArtifact(ArtifactTool):
+    """Changes are looked for in the newest version: what others have written there is not lost."""
+
+    card = _card(
+        "update_artifact",
+        "Change some places of an artifact, by text that occurs in it exactly once. Prefer it to rewrite_artifact, and "
+        "change as little as possible: tick off what is done, add a finding. All changes are looked for in the newest "
+        "version, and either all are made or none. Not for files: that is patch. "
+        'Example: {"id": "task_plan", "edits": [{"search": "- [ ] look", "replace": "- [x] look"}]}',
+        {"id": ID, "edits": EDITS, "version": BASED_ON},
+        ("id", "edits"),
+    )
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Make the changes, and say what came of them."""
+        arguments = given(bench, "id", "edits", "version")
+        old = meant(bench, arguments)
+        names_newest(arguments, old)
+        edits = read_edits(arguments)
+        made = await asyncio.to_thread(patched, old.artifact_id, edits, await bench.blob(old.blob))
+        return await written(
+            bench, Version(name=old.artifact_id, title=old.title, media_type=old.media_type, made=made, old=old)
+        )
+
+
+class RewriteArtifact(ArtifactTool):
+    """What it would write over must have been seen, and all of it."""
+
+    card = _card(
+        "rewrite_artifact",
+        "Write all of an artifact anew, when most of it changes. You must have read its newest version before, all of "
+        "it, or have written it; or name that version. Not for small changes: use update_artifact, which cannot lose "
+        "what others wrote. "
+        'Example: {"id": "research_report", "content": "# Report\\nAll in one.\\n"}',
+        {"id": ID, "content": CONTENT, "title": TITLE, "version": BASED_ON},
+        ("id", "content"),
+    )
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Write it, and say what has changed."""
+        arguments = given(bench, "id", "content", "title", "version")
+        old = meant(bench, arguments)
+        if not names_newest(arguments, old):
+            await _known(bench, old)
+        content, title = arguments.text("content", blank=True), arguments.text("title", old.title).strip()
+        raw = await bench.blob(old.blob)
+        made = await asyncio.to_thread(rewritten, old.artifact_id, content, raw)
+        if made.content == raw and title == old.title:
+            return Outcome(result={"output": made.told, "version": old.version})
+        version = Version(name=old.artifact_id, title=title, media_type=old.media_type, made=made, old=old, blind=True)
+        return await written(bench, version)
+
+
+async def _known(bench: Bench, old: Artifact) -> None:
+    """Refuse to write over what the agent has not seen."""
+    seen = seen_in(await bench.history(), NAMES).get(old.artifact_id)
+    if seen is not None and seen.whole and seen.digest == old.blob:
+        return
+    there = f"version {old.version} by {old.by}"
+    why = "you have not read it" if seen is None else "you have read only a part of it"
+    if seen is not None and seen.digest != old.blob:
+        why = "you have not read that one"
+    raise ModelFault(
+        f"{old.artifact_id!r} is at {there}, and {why}. Read it with read_artifact first, or change only what you know "
+        "with update_artifact. Nothing was written."
+    )
+
+
+class ReadArtifact(ArtifactTool):
+    """Pure: a version never changes."""
+
+    card = ToolCard(
+        spec=ToolSpec(
+            name="read_artifact",
+            description=(
+                "Read an artifact of the task, with line numbers: the newest version, or an older one. Without an id "
+                "it lists all artifacts. Use it to see what others have done and before you rewrite one. Not for "
+                'files: that is read_code. Example: {"id": "task_plan"} or {"id": "main.py", "start_line": 40, '
+                '"end_line": 90}'
+            ),
+            parameters={
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "description": "Which one; all are listed if left out."},
+                    "version": {"type": "integer", "minimum": 1, "description": "The newest if left out."},
+                    "start_line": {"type": "integer", "minimum": 1, "description": "First line; 1 if left out."},
+                    "end_line": {"type": "integer", "minimum": 1, "description": "Last line; the end if left out."},
+                },
+                "additionalProperties": False,
+            },
+            pure=True,
+        ),
+        group="memory",
+        effect="pure",
+        seconds=60,
+    )
+
+    async def run(self, bench: Bench) -> Outcome:
+        """The lines and where it stopped, or the list."""
+        arguments = given(bench, "id", "version", "start_line", "end_line")
+        if not arguments.text("id", "").strip():
+            here = bench.world.inventory(bench.step.task_id)
+            return Outcome(result={"output": inventory(bench)}, origins=origins(*here))
+        artifact = meant(bench, arguments)
+        version = arguments.number("version", artifact.version, 1, 10**9)
+        blob = artifact.blob_of(version)
+        if blob is None:
+            why = f"There is no version {version} of {artifact.artifact_id!r}: the newest is {artifact.version}."
+            raise ModelFault(why)
+        name = f"{artifact.artifact_id} (version {version} of {artifact.version})"
+        raw = await bench.blob(blob)
+        result = await asyncio.to_thread(numbered, raw, name, artifact.artifact_id, arguments)
+        return Outcome(result={**result, "version": version}, origins=origins(artifact))
 
 
 def artifact_tools() -> tuple[ToolExecutor, ...]:

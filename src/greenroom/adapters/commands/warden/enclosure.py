@@ -1,4 +1,4 @@
-"""Walls as a process puts them around itself: after the fork, before it becomes the command. Whatever fails ends it."""
+"""A sandbox as a process puts it around itself: after the fork, before it becomes the command. What fails ends it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import ctypes
 import os
 import resource
 import signal
+import stat
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,14 +16,64 @@ from typing import Final, TypedDict
 
 from greenroom.adapters.commands.warden.bridge import Bridge
 from greenroom.adapters.commands.warden.family import die_with_parent
-from greenroom.adapters.commands.warden.landlock import Rules, restrict
 from greenroom.adapters.commands.warden.stage import Placed, put_up
 from greenroom.adapters.commands.warden.syscalls import (
+    LANDLOCK_ADD,
+    LANDLOCK_CREATE,
+    LANDLOCK_RESTRICT,
     NO_NEW_PRIVILEGES,
     SECCOMP_FILTER,
     SET_SECCOMP,
     process_control,
+    set_capabilities,
+    system_call,
 )
+
+PATH_BENEATH: Final = 1
+OF_FILES: Final = 0b1100_0000_0000_0111
+"""Rights that a file can have; the others are those of folders."""
+
+
+class Rules(TypedDict):
+    """What is forbidden, but for what the rules let."""
+
+    files: int
+    network: int
+    scopes: int
+    rules: Sequence[tuple[str, int]]
+
+
+class _Ruleset(ctypes.Structure):
+    """`struct landlock_ruleset_attr`."""
+
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scopes", ctypes.c_uint64))
+
+
+class _Beneath(ctypes.Structure):
+    """`struct landlock_path_beneath_attr`."""
+
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def restrict(rules: Rules) -> None:
+    """From now on. What is not there cannot be let."""
+    known = _Ruleset(rules["files"], rules["network"], rules["scopes"])
+    # A kernel that is older than a field takes the structure without it, as long as it would be empty.
+    size = 24 if rules["scopes"] else 16 if rules["network"] else 8
+    ruleset = system_call(LANDLOCK_CREATE, known, size, 0)
+    for path, rights in rules["rules"]:
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        folder = stat.S_ISDIR(os.fstat(place).st_mode)
+        beneath = _Beneath(rights if folder else rights & OF_FILES, place)
+        system_call(LANDLOCK_ADD, ruleset, PATH_BENEATH, beneath, 0)
+        os.close(place)
+    system_call(LANDLOCK_RESTRICT, ruleset, 0)
+    os.close(ruleset)
+
 
 LIMITS: Final = {
     "file_size": resource.RLIMIT_FSIZE,
@@ -29,6 +81,13 @@ LIMITS: Final = {
     "cpu_seconds": resource.RLIMIT_CPU,
 }
 INSTRUCTION: Final = 8
+LAST_CAPABILITY: Final = int(Path("/proc/sys/kernel/cap_last_cap").read_text()) if sys.platform == "linux" else 0
+DROP_FROM_BOUNDING: Final = 24
+SET_SECURE_BITS: Final = 28
+NO_ROOT_AND_LOCKED: Final = 0b1110_1111
+AMBIENT: Final = 47
+CLEAR_ALL: Final = 4
+CAPABILITY_VERSION: Final = 0x2008_0522
 FIRST_TO_GO: Final = "1000"
 """When memory runs out, it is a command that the kernel ends, and nobody else."""
 
@@ -57,6 +116,18 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
+class _Header(ctypes.Structure):
+    """`struct __user_cap_header_struct`."""
+
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _Capabilities(ctypes.Structure):
+    """Two `struct __user_cap_data_struct`: effective, permitted and inheritable ones."""
+
+    _fields_ = (("words", ctypes.c_uint32 * 6),)
+
+
 def prepare(walls: Walls) -> None:
     """The slow part, before the command may go. `OSError` or `ValueError` where it cannot be done."""
     for procs in walls["cgroups"]:
@@ -79,7 +150,7 @@ def enclose(walls: Walls) -> None:
     if walls["landlock"] is not None:
         restrict(walls["landlock"])
     if walls["seccomp"]:
-        _filter(base64.b64decode(walls["seccomp"]))
+        install_filter(base64.b64decode(walls["seccomp"]))
 
 
 def _limit(limits: Mapping[str, int], tasks: int | None) -> None:
@@ -112,9 +183,23 @@ def _open_as(number: int, content: bytes) -> None:
 def _become(uid: int, gid: int) -> None:
     os.setgroups([])
     os.setresgid(gid, gid, gid)
+    if uid == 0:
+        _drop_capabilities()
     os.setresuid(uid, uid, uid)
-    die_with_parent(signal.SIGKILL)  # whoever becomes somebody else loses it
+    die_with_parent(signal.SIGKILL)  # a process that becomes another user loses it
 
 
-def _filter(program: bytes) -> None:
+def _drop_capabilities() -> None:
+    """Root without any capability, for good: a program that it starts gets none either."""
+    process_control(NO_NEW_PRIVILEGES, 1)
+    with suppress(OSError):  # only who may change capabilities may, and needs to, close these ways
+        for number in range(LAST_CAPABILITY + 1):
+            process_control(DROP_FROM_BOUNDING, number)
+        process_control(SET_SECURE_BITS, NO_ROOT_AND_LOCKED)
+    process_control(AMBIENT, CLEAR_ALL)
+    set_capabilities(_Header(CAPABILITY_VERSION, 0), _Capabilities())
+
+
+def install_filter(program: bytes) -> None:
+    """A filter of system calls, from now on."""
     process_control(SET_SECCOMP, SECCOMP_FILTER, _Program(len(program) // INSTRUCTION, program))

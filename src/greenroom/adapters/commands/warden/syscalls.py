@@ -51,6 +51,11 @@ def process_control(option: int, *arguments: Argument) -> None:
     _checked(int(_libc().prctl(ctypes.c_int(option), *map(_passed, filled))))
 
 
+def set_capabilities(header: ctypes.Structure, data: ctypes.Structure) -> None:
+    """`capset`."""
+    _checked(int(_libc().capset(ctypes.byref(header), ctypes.byref(data))))
+
+
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import mimetypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
 from greenroom.adapters.models.catalog.catalog import split
-from greenroom.adapters.models.platforms.context import LLMContext
-from greenroom.adapters.models.platforms.fitting import fitted
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import Bug, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.ports.model import (
     ChatMessage,
@@ -24,6 +22,7 @@ from greenroom.core.ports.model import (
     Finished,
     Media,
     Model,
+    ModelCard,
     ModelRequest,
     Purpose,
     Retried,
@@ -34,6 +33,81 @@ from greenroom.core.ports.model import (
 Make = Callable[[str], Model]
 LONGEST_ANSWER: Final = 8192
 LARGEST_FILE: Final = 20_000_000
+CHARS_PER_TOKEN: Final = 3
+"""A cautious guess; Chinese has fewer, and is cut earlier than it would have to be."""
+
+SHARE: Final = 2
+"""One message may take the second part of a window: the rest is for the conversation and the answer."""
+
+SHOWN: Final = 1000
+"""Characters of a message that are said when the whole is in a file."""
+
+
+class LLMContext:
+    """What was said, oldest first, cut to its last turns; a system message stands before it and stays. It keeps
+    the very messages that it is given, and so their bytes. A turn is what a person says and all up to the next time."""
+
+    def __init__(self, context_size: int = 20) -> None:
+        if context_size < 0:
+            raise Bug(f"A history of {context_size} turns cannot be kept. Give 0 or more.")
+        self.context_size = context_size
+        self._history: list[ChatMessage] = []
+
+    def add_message(self, message: ChatMessage) -> None:
+        """Something more was said."""
+        self._history.append(message)
+
+    def remove_last_message(self) -> ChatMessage | None:
+        """Take the newest message back."""
+        return self._history.pop() if self._history else None
+
+    def set_history(self, messages: Iterable[ChatMessage]) -> None:
+        """Another history in the place of this one."""
+        self._history = list(messages)
+
+    def get_history(self) -> tuple[ChatMessage, ...]:
+        """All messages, oldest first."""
+        return tuple(self._history)
+
+    def clear(self) -> None:
+        """Forget everything, the system message too."""
+        self._history.clear()
+
+    def trim_history(self) -> None:
+        """Keep the last `context_size` turns and every system message. A call is never parted from its result."""
+        starts = self._turns()
+        if len(starts) <= self.context_size:
+            return
+        first = starts[-self.context_size] if self.context_size else len(self._history)
+        self._history = [
+            message for place, message in enumerate(self._history) if place >= first or message.role == "system"
+        ]
+
+    def _turns(self) -> Sequence[int]:
+        """Where turns begin: where a person speaks and no call waits for its result."""
+        starts: list[int] = []
+        waiting: set[str] = set()
+        for place, message in enumerate(self._history):
+            if message.role == "user" and not waiting:
+                starts.append(place)
+            elif message.role == "assistant":
+                waiting = {call.call_id for call in message.calls}
+            elif message.role == "tool":
+                waiting.discard(message.call_id or "")
+        return starts
+
+
+def fitted(text: str, card: ModelCard) -> tuple[str, tuple[Media, ...]]:
+    """What is said, and what is shown with it."""
+    most = card.window * CHARS_PER_TOKEN // SHARE
+    if len(text) <= most:
+        return text, ()
+    if card.files:
+        file = Media(media_type="text/plain", data=text.encode(), name="message.txt")
+        return f"The whole message is in the file message.txt. It begins:\n{text[:SHOWN]}", (file,)
+    left = len(text) - most
+    half = most // 2
+    return f"{text[:half]}\n[… {left:,} characters are left out here …]\n{text[-half:]}", ()
 
 
 class BasePlatform:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.models.platforms.base import BasePlatform
-from greenroom.adapters.models.platforms.context import LLMContext
+from greenroom.adapters.models.platforms.base import BasePlatform, LLMContext
 
 CONTINUE: Final = "What was said so far is in the file {name}. Go on from there: read it where you need it."
 SUM_UP: Final = (

@@ -6,25 +6,25 @@ import asyncio
 import itertools
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Final, TypeVar
 
+from greenroom.adapters.storage.database import Frozen
 from greenroom.adapters.storage.sqlite import changes, queries
 from greenroom.adapters.storage.sqlite.append import Appender
 from greenroom.adapters.storage.sqlite.blobs import BlobFiles
 from greenroom.adapters.storage.sqlite.commit import Committer
+from greenroom.adapters.storage.sqlite.faults import translated
 from greenroom.adapters.storage.sqlite.lease import Leases
-from greenroom.adapters.storage.sqlite.looking import Refusing
 from greenroom.adapters.storage.sqlite.opening import Access, Opening
-from greenroom.adapters.storage.sqlite.poller import Poller
-from greenroom.adapters.storage.sqlite.readers import Readers
-from greenroom.adapters.storage.sqlite.tickets import Mode, Work, Writing
-from greenroom.adapters.storage.sqlite.upkeep import Upkeep
+from greenroom.adapters.storage.sqlite.tickets import Answer, Mode, Work, Writing
 from greenroom.adapters.storage.sqlite.writer import Writer
 from greenroom.adapters.storage.watch import Watch, inbox_of
-from greenroom.core.base.errors import StoreFault
+from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.ports.log import (
     Append,
     ArchiveRow,
@@ -36,6 +36,277 @@ from greenroom.core.ports.log import (
     StoredEvent,
     StreamInfo,
 )
+
+THREADS: Final = 4
+"""A background check takes one of them for its whole time."""
+
+
+class Readers:
+    """Threads for reading and for files. Public methods are called from the event loop."""
+
+    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._path = path
+        self._connect = connect
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="greenroom-reader")
+        self._free: list[sqlite3.Connection] = []
+        self._busy: set[sqlite3.Connection] = set()
+        self._closed = False
+
+    async def ask(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a query on a connection that nobody else uses."""
+        return await self.run(lambda: self._ask(query))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run anything that blocks."""
+        self._refuse_if_closed()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._translate, work)
+
+    def close(self) -> None:
+        """Break off what is being read, and end the threads."""
+        self._closed = True
+        for db in tuple(self._busy):
+            db.interrupt()
+        self._threads.shutdown()
+        while self._free:
+            self._free.pop().close()
+
+    def _translate(self, work: Callable[[], T]) -> T:
+        self._refuse_if_closed()
+        with translated(self._path):
+            return work()
+
+    def _ask(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            db = self._free.pop()
+        except IndexError:
+            db = self._connect()
+            db.execute("PRAGMA query_only = 1")
+        self._busy.add(db)
+        try:
+            return query(db)
+        finally:
+            self._busy.discard(db)
+            self._keep(db)
+
+    def _keep(self, db: sqlite3.Connection) -> None:
+        """For the next question; but through a frozen one nothing new is ever seen."""
+        if isinstance(db, Frozen):
+            db.close()
+        else:
+            self._free.append(db)
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise StoreFault(f"{self._path} was closed. Open it again.")
+
+
+UNNAMED_AGE: Final = 3600.0
+"""Seconds. A blob is written before the event that names it: a young one may be waiting for its event."""
+
+ANSWERED_AGE: Final = 86400.0
+"""Seconds. After a day nobody asks for an answer any more."""
+
+VACUUM: Final = 2000
+"""Pages given back at once."""
+
+
+class Upkeep:
+    """Collecting and checking."""
+
+    def __init__(
+        self, path: Path, *, writer: Writing, readers: Readers, blobs: BlobFiles, clock: Callable[[], float]
+    ) -> None:
+        self._path = path
+        self._writer = writer
+        self._readers = readers
+        self._blobs = blobs
+        self._clock = clock
+
+    async def collect(self) -> int:
+        """Drop what nothing refers to, give the room back to the system; returns the bytes freed."""
+        before = await self._readers.run(self._size)
+        limit = int((self._clock() - ANSWERED_AGE) * 1000)
+        await self._writer.change(partial(drop_answered, before=limit))
+        for number in await self._readers.ask(queries.forgotten):
+            await self.sweep(number)
+        freed = await self._collect_blobs()
+        free = await self._writer.change(free_pages, mode="bare")
+        while free > (left := await self._writer.change(shrink, mode="bare")):
+            free = left
+        await self._writer.change(truncate_wal, mode="bare")
+        return freed + max(0, before - await self._readers.run(self._size))
+
+    async def sweep(self, number: int) -> None:
+        """Delete all rows of a forgotten stream."""
+        while not await self._writer.change(partial(changes.sweep, number=number)):
+            pass
+
+    async def check(self) -> Sequence[str]:
+        """What is wrong with the tables and the blobs."""
+        found = list(await self._readers.ask(queries.damage))
+        after = ""
+        while page := await self._readers.ask(partial(queries.named, after=after)):
+            found += await self._readers.run(partial(self._damaged, page))
+            after = page[-1]
+        return found
+
+    async def _collect_blobs(self) -> int:
+        before = self._clock() - UNNAMED_AGE
+        freed = 0
+        for digests in await self._readers.run(lambda: [page for page in self._blobs.old(before) if page]):
+            freed += await self._writer.change(partial(self._remove_unnamed, digests=digests, before=before))
+        return freed
+
+    def _remove_unnamed(self, db: sqlite3.Connection, digests: Sequence[str], before: float) -> Answer[int]:
+        # In a write transaction: no append names one of them between the question and the deletion.
+        return sum(self._blobs.remove(digest, before) for digest in queries.unnamed(db, digests)), None
+
+    def _damaged(self, digests: Sequence[str]) -> Sequence[str]:
+        found = []
+        for digest in digests:
+            try:
+                self._blobs.get(digest)
+            except StoreFault as fault:
+                found.append(str(fault))
+        return found
+
+    def _size(self) -> int:
+        files = (self._path, self._path.with_name(f"{self._path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+
+def drop_answered(db: sqlite3.Connection, before: int) -> Answer[None]:
+    """Delete the inbox rows that were answered before then."""
+    db.execute("DELETE FROM inbox WHERE answered_at < ?", (before,))
+    return None, None
+
+
+def free_pages(db: sqlite3.Connection) -> Answer[int]:
+    """How many pages of the file hold nothing."""
+    return db.execute("PRAGMA freelist_count").fetchone()[0], None
+
+
+def shrink(db: sqlite3.Connection) -> Answer[int]:
+    """Give some free pages back to the system; how many are left."""
+    db.execute(f"PRAGMA incremental_vacuum({VACUUM})").fetchall()
+    return free_pages(db)
+
+
+def truncate_wal(db: sqlite3.Connection) -> Answer[None]:
+    """Empty the WAL, unless somebody reads an old page of it just now."""
+    (patience,) = db.execute("PRAGMA busy_timeout").fetchone()
+    db.execute("PRAGMA busy_timeout = 100")
+    try:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {patience}")
+    return None, None
+
+
+class Poller:
+    """One task that asks SQLite whether anything changed, however many listen."""
+
+    def __init__(
+        self, path: Path, readers: Readers, connect: Callable[[], sqlite3.Connection], watch: Watch, *, every: float
+    ) -> None:
+        self._path = path
+        self._readers = readers
+        self._connect = connect
+        self._watch = watch
+        self._every = every
+        self._task: asyncio.Task[None] | None = None
+        self._db: sqlite3.Connection | None = None
+
+    @contextmanager
+    def listen(self, stream: str) -> Iterator[asyncio.Event]:
+        """An event that is set whenever somebody, anywhere, may have changed the stream."""
+        with self._watch.listen(stream) as event:
+            self.ensure()
+            yield event
+
+    def ensure(self) -> None:
+        """See that somebody looks."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._poll(), name="greenroom-poller")
+
+    async def close(self) -> None:
+        """Stop looking and wake everybody: they find the store closed."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._watch.wake_all()
+
+    def close_connection(self) -> None:
+        """Let the connection go, once no thread can be using it."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    async def _poll(self) -> None:
+        seen = None
+        try:
+            while self._watch.busy:
+                now = await self._readers.run(self._version)
+                if now != seen:
+                    seen = now
+                    self._watch.wake_all()
+                await asyncio.sleep(self._every)
+        except WorldFault:
+            self._watch.wake_all()  # each listener looks for itself and hears of it
+
+    def _version(self) -> tuple[int, ...]:
+        if self._db is None:
+            self._db = self._connect()
+        if isinstance(self._db, Frozen):
+            self.close_connection()
+            return tuple(stamp for file in beside(self._path) for stamp in stamps(file))
+        return (int(self._db.execute("PRAGMA data_version").fetchone()[0]),)
+
+
+def beside(path: Path) -> tuple[Path, Path]:
+    """The files in which a commit shows."""
+    return path, path.with_name(f"{path.name}-wal")
+
+
+def stamps(file: Path) -> tuple[int, ...]:
+    """What differs when somebody has written to the file; nothing when it is not there."""
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+T = TypeVar("T")
+
+
+class Refusing:
+    """A writer that writes nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def append(self, _: Append) -> asyncio.Future[int]:
+        """Refuse."""
+        raise self.fault()
+
+    def change(
+        self,
+        _: Work[T],
+        *,
+        stream: str | None = None,
+        mode: Mode = "transaction",
+        undo: Callable[[], None] | None = None,
+    ) -> asyncio.Future[T]:
+        """Refuse."""
+        raise self.fault()
+
+    async def close(self) -> None:
+        """Nothing waits."""
+
+    def fault(self) -> StoreFault:
+        """What to say."""
+        return StoreFault(f"{self._path} was opened for looking only. Open it for changes.")
 
 
 class SqliteLog:

@@ -62,7 +62,8 @@ class Run:
     """Something to do, for an agent by its name; an empty one is the coder. `tools`: it may use its own; `alone`:
     nobody is there to be asked; `yes`: its plan needs no yes; `in_place`: it works in the files themselves. `take` is
     how the outcome is taken over at once, if it is verified; its `name` is empty, because there is no such job yet.
-    `wants_answer`: nothing has to be changed; `tests_may_change`: that is what it is to do."""
+    `wants_answer`: nothing has to be changed; `tests_may_change`: that is what it is to do; `allow_unverified`: go on
+    where nothing can verify the change."""
 
     question: str
     context: str
@@ -77,6 +78,7 @@ class Run:
     tape: Tape
     wants_answer: bool = False
     tests_may_change: bool = False
+    allow_unverified: bool = False
 
 
 @record

@@ -1,106 +1,399 @@
 """`greenroom demo`: a job from the request to the undo, played by real commands in a real repository.
 
-Only the model is scripted. Each line of the story is looked up in the files, in git and in the log; the first that does
-not hold ends it.
+Only the model is scripted, and served on this machine. After each scene its facts are looked up in the files, in git
+and in the log; the first one that does not hold ends the demo with exit code 1.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
 import time
-from typing import Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from greenroom.core.base.errors import GreenroomError, Refused, Rejected
+from platformdirs import user_cache_path
+
+from greenroom.app.hands.walls import KNOWN, Wish, tier_in
+from greenroom.app.settings.home import VARIABLE
+from greenroom.app.settings.schema import SandboxSettings
+from greenroom.core.base.errors import GreenroomError, Refused, Rejected, WorldFault
+from greenroom.core.state.team import OwnerChanged
 from greenroom.interfaces.cli.asked.orders import Demo
 from greenroom.interfaces.cli.asked.pace import demo_pace
+from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.runs.session import Desk
-from greenroom.interfaces.cli.runs.story.scenes import LINES, Play, Scene
-from greenroom.interfaces.cli.runs.story.stage import Stage, set_up
-from greenroom.interfaces.cli.runs.story.telling import Line, Telling, Times, fitting, to_type, verdict
-from greenroom.testing.fake_openai import FakeOpenAI
-from greenroom.testing.story import shop
-from greenroom.testing.story.facts import Fact
-from greenroom.testing.story.script import Coder
+from greenroom.testing import demo_job as job
+from greenroom.testing.demo_job import Log, ScriptedProvider, git, read_log
 
 FIRST_LINE: Final = (
     "The model is scripted: no key, no network. Everything else is real: git, files, tests, walls, kill -9."
 )
 NO_PYTEST: Final = "There is no pytest beside Greenroom here: Python's own unittest runs the tests."
+SETTINGS: Final = """\
+# The model of the demo: a script, served on this machine while the demo ran.
+model = "scripted:coder"
+
+[providers.scripted]
+base_url = "{address}"
+
+[prices."scripted:coder"]
+input = 0
+output = 0
+"""
+SANDBOXED: Final = "built-in: sandboxed"
+COMMAND_TIMEOUT_S: Final = 120.0
+STOP_TIMEOUT_S: Final = 10.0
+LONGEST_LINE: Final = 1 << 20
+
+
+class Fact(NamedTuple):
+    """A sentence about what was found, and whether it is as it has to be."""
+
+    held: bool
+    text: str
+
+
+def check(text: str, *, held: bool, found: object = "") -> Fact:
+    """A fact; one that does not hold says so, and what was found."""
+    return Fact(held, text if held else f"not so: {text}" + (f" (found: {found or 'nothing'})" if found != "" else ""))
+
+
+# ------------------------------------------------------------------------------------------------------- the commands
+
+
+class Command(NamedTuple):
+    """A real `greenroom` process, and the lines that it has printed on either stream."""
+
+    process: asyncio.subprocess.Process
+    lines: list[str]
+
+
+class Play:
+    """The demo as it is played: its folder, its processes, and what is known by now."""
+
+    def __init__(self, desk: Desk, folder: Path, pace: float) -> None:
+        self.desk, self.folder, self.pace = desk, folder, pace
+        self.root, self.home = folder / "shop", folder / "home"
+        self.provider = ScriptedProvider(pace)
+        self.typed: list[str] = []
+        self.before = self.head = self.place = ""
+        self.first: Log | None = None
+        wish: Wish = "off" if os.environ.get("GREENROOM_SANDBOX") == "off" else "auto"
+        self.tier = tier_in(folder / "cache", SandboxSettings(walls=wish), at=folder / "shop").tier
+        own = {VARIABLE: "home", "XDG_CACHE_HOME": "cache", "XDG_CONFIG_HOME": "config"}
+        self.own = {name: str(folder / part) for name, part in own.items()}
+        self.environment = {**job.command_environment(), **self.own, "GREENROOM_SANDBOX": wish}
+
+    def set_up(self, address: str) -> None:
+        """Write the settings, and make the repository. Which sandbox holds here was just tried, so that is copied."""
+        settings = self.folder / "config" / "greenroom" / "config.toml"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(SETTINGS.format(address=address), encoding="utf-8")
+        known = user_cache_path("greenroom", appauthor=False) / KNOWN
+        if known.is_file():
+            cache = self.folder / "cache" / "greenroom"
+            cache.mkdir(parents=True, exist_ok=True)
+            shutil.copy(known, cache / KNOWN)
+        job.make_repository(self.root, job.find_pytest())
+
+    def say(self, text: str, first: str = "   ", style: str = "") -> None:
+        """Print a line."""
+        self.desk.progress.note(f"{first}{text}".rstrip(), style=style)
+
+    def show_command(self, text: str) -> None:
+        """Print what a person would type."""
+        self.typed.append(text)
+        self.say(f"$ {text}", style="cyan")
+
+    @asynccontextmanager
+    async def start(self, *words: str) -> AsyncIterator[Command]:
+        """Type a command in the repository. When the block ends, so has the process."""
+        self.show_command(f"greenroom {shlex.join(words)}")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "greenroom.interfaces.cli", *words),
+            cwd=self.root,
+            env=self.environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            limit=LONGEST_LINE,
+            start_new_session=True,
+        )
+        command = Command(process, [])
+        reading = asyncio.create_task(self._echo(command))
+        try:
+            yield command
+            await reading
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGINT)
+            try:
+                await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+            reading.cancel()
+
+    async def _echo(self, command: Command) -> None:
+        assert command.process.stdout is not None
+        async for data in command.process.stdout:
+            line = data.decode(errors="replace").rstrip()
+            command.lines.append(line)
+            if line.strip():
+                self.say(harmless(line), first="   │ ", style="dim")
+
+    async def run(self, *words: str) -> tuple[int, str, int]:
+        """Type a command and wait for its end: its exit code, what it printed, its process id."""
+        async with self.start(*words) as command:
+            code = await asyncio.wait_for(command.process.wait(), COMMAND_TIMEOUT_S)
+        return code, "\n".join(command.lines), command.process.pid
+
+    def untouched(self) -> Fact:
+        """Nothing of the person's is different."""
+        now = job.fingerprint(self.root)
+        return check(f"your files are as they were: {self.before}", held=now == self.before, found=now)
+
+    def changed(self, log: Log) -> Sequence[str]:
+        """The files that the work has changed by now, by its commits."""
+        refs = (f"refs/greenroom/{log.team}/@base", f"refs/greenroom/{log.team}/main")
+        try:
+            return git(self.root, "diff", "--name-only", *refs).split()
+        except WorldFault:
+            return ()  # there is no such commit: nothing was changed
+
+
+# --------------------------------------------------------------------------------------------------------- the scenes
+
+
+async def show_repository(play: Play) -> Iterable[Fact]:
+    for words in (("log", "--oneline"), ("status", "--short")):
+        play.show_command(f"git {' '.join(words)}")
+        for line in git(play.root, *words).splitlines():
+            play.say(line, first="   │ ", style="dim")
+    play.before, play.head = job.fingerprint(play.root), git(play.root, "rev-parse", "HEAD").strip()
+    loose = git(play.root, "status", "--short").split("\n")
+    yours = check(f"{job.UNCOMMITTED} is yours, and in no commit", held=f"?? {job.UNCOMMITTED}" in loose, found=loose)
+    return [yours, Fact(held=True, text=f"all of it, byte for byte, is called {play.before}")]
+
+
+async def work_and_die(play: Play) -> Iterable[Fact]:
+    if play.tier == "none":
+        play.say("There is no sandbox here, so you would be asked about the checks. The demo says yes for you.")
+        await play.run("trust", "--yes")
+    async with play.start("run", job.REQUEST, "--yes") as command:
+        ends = [asyncio.create_task(play.provider.half_done.wait()), asyncio.create_task(command.process.wait())]
+        await asyncio.wait(ends, timeout=COMMAND_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+        for task in ends:
+            task.cancel()
+        if not play.provider.half_done.is_set() or command.process.returncode is not None:
+            return [Fact(held=False, text="it ended, or stood still, before its work was half done")]
+        base = next(iter((await read_log(play.home)).checks), None)
+        pid = command.process.pid
+        play.show_command(f"kill -9 {pid}")
+        command.process.kill()
+        code = await asyncio.wait_for(command.process.wait(), COMMAND_TIMEOUT_S)
+    log = play.first = await read_log(play.home)
+    counts = (base.passed, base.failing) if base else "no check ran"
+    found = f"{base.check if base else 'a check'} was found and ran first: {job.PASSING} pass, 1 already fails"
+    changed = play.changed(log)
+    return [
+        check(found, held=counts == (job.PASSING, 1), found=counts),
+        check(f"process {pid} is dead, by signal 9", held=code == -9, found=code),
+        check(f"the log has step {', '.join(log.running)} begun, and not ended", held=bool(log.running)),
+        check(
+            "half done, and only in the copy: export.py is written, its test is not",
+            held=changed == ["export.py"],
+            found=changed,
+        ),
+        play.untouched(),
+    ]
+
+
+async def resume(play: Play) -> Iterable[Fact]:
+    first = play.first
+    assert first is not None
+    code, _, pid = await play.run("resume", "last")
+    if play.tier == "none" and code == Exit.WAITING:
+        play.say("There is no sandbox here, so it asks before it runs tests that it wrote. The demo says yes for you.")
+        await play.run("answer", "last", "yes", "--for", "run")
+        code, _, _ = await play.run("resume", "last")
+    log = await read_log(play.home)
+    owners = [event.owner for event in log.events if isinstance(event, OwnerChanged)]
+    twice = [step for step, count in log.endings.items() if count != 1]
+    taken_over = log.team == first.team and any(f":{pid}:" in owner for owner in owners)
+    return [
+        check(f"the same run {log.team}, taken over by process {pid}", held=taken_over, found=owners),
+        check(f"{len(log.endings)} steps, and each ended once", held=not twice, found=twice),
+        check("nothing that was done before was lost", held=first.endings.keys() <= log.endings.keys()),
+        check("it ended with exit code 0: verified", held=code == 0, found=code),
+    ]
+
+
+async def show_verdict(play: Play) -> Iterable[Fact]:
+    log = await read_log(play.home)
+    tries, last = log.of("deliver"), log.checks[-1] if len(log.checks) > 1 else None
+    told = str(tries[0].result) if tries else ""
+    repair = next((step.step_id for step in log.of("patch") if tries and step.ended_in > tries[0].ended_in), "")
+    counts = (last.passed, last.failing) if last else "no check ran"
+    rules = {step.terms.rule for step in tries if step.terms is not None}
+    sandboxed = f"the tests that it wrote ran in the sandbox ({play.tier}), and nobody had to be asked"
+    approved = "there is no sandbox here: its tests ran because a person said yes"
+    tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
+    changed, files = sorted(play.changed(log)), f"{len(job.CHANGED)} files are different: {', '.join(job.CHANGED)}"
+    again = f"{last.check if last else 'the check'} ran again: {job.PASSING + 1} pass, and only the old one fails"
+    return [
+        check(f"it said “{job.TOO_SOON}”, and the checks: {job.NEW_TEST} fails", held=job.NEW_TEST in told, found=told),
+        check(f"step {repair} mended export.py", held=bool(repair)),
+        check(again, held=counts == (job.PASSING + 1, 1), found=counts),
+        check(approved, held=SANDBOXED not in rules)
+        if play.tier == "none"
+        else check(sandboxed, held=rules == {SANDBOXED}, found=rules),
+        check(f"they ran on tree {tree[:10]}, and that is what you get", held=last is not None and last.tree == tree),
+        check(files, held=changed == sorted(job.CHANGED), found=changed),
+        play.untouched(),
+    ]
+
+
+async def apply(play: Play) -> Iterable[Fact]:
+    await play.run("apply", "last")
+    root, log = play.root, await read_log(play.home)
+    lines = (root / "export.py").read_text("utf-8").splitlines()
+    play.place = f"export.py:{next((at for at, line in enumerate(lines, 1) if job.MENDED in line), 1)}"
+    commits = git(root, "rev-list", f"{play.head}..HEAD").split()
+    author, you = git(root, "log", "-1", "--format=%an").strip(), git(root, "config", "user.name").strip()
+    paths = sorted(git(root, "diff", "--name-only", play.head, "HEAD").split())
+    other = git(root, "diff", "--stat", f"refs/greenroom/{log.team}/main", "HEAD", "--", *job.CHANGED)
+    loose = git(root, "status", "--short").strip()
+    return [
+        check("one commit more", held=len(commits) == 1, found=len(commits)),
+        check(f"in your name: {you}", held=author == you, found=author),
+        check(
+            "in it is what was proven, and nothing else", held=paths == sorted(job.CHANGED) and not other, found=paths
+        ),
+        check(
+            f"{job.UNCOMMITTED} is still yours, and in no commit", held=loose == f"?? {job.UNCOMMITTED}", found=loose
+        ),
+    ]
+
+
+async def undo(play: Play) -> Iterable[Fact]:
+    await play.run("undo", "last")
+    now, head = job.fingerprint(play.root), git(play.root, "rev-parse", "HEAD").strip()
+    return [
+        check(f"before {play.before}, after {now}: byte for byte", held=now == play.before),
+        check(f"the last commit is {play.head[:10]} again", held=head == play.head, found=head[:10]),
+    ]
+
+
+SCENES: Final[Sequence[tuple[str, Callable[[Play], Awaitable[Iterable[Fact]]]]]] = (
+    ("A repository: one test fails already, one file is not committed", show_repository),
+    ("A job for a coder, who works in a copy of it, until its process is killed", work_and_die),
+    ("Another process goes on in the same run", resume),
+    ("A check failed; it was seen, and mended; what you get is what was checked", show_verdict),
+    ("You take it over: one commit, in your name", apply),
+    ("You take it back", undo),
+)
+
+
+# ---------------------------------------------------------------------------------------------------------- the whole
 
 
 async def demo(desk: Desk, order: Demo) -> Exit:
-    """Make the repository, play the story in it, and say what held."""
+    """Make the repository, play the scenes in it, and say what held."""
     if desk.setup.home is not None:
         why = "The demo has a home of its own, beside the repository that it makes."
         raise Refused(Rejected(code="own_home", why=why, hint="Leave --home out; --in FOLDER says where both are."))
-    telling, coder, pace = Telling(desk), Coder(), demo_pace()
-    telling.open(FIRST_LINE, style="bold")
-    async with FakeOpenAI(coder, latency=pace, keep=False) as model:
-        began = time.monotonic()
-        stage = set_up(order.folder, model.base_url)
-        desk.out.begin(
-            command="demo", scripted=True, folder=str(stage.folder), home=str(stage.home), sandbox=stage.tier
-        )
-        telling.open(f"It happens in {stage.folder}, which stays.")
-        if not shop.wants_pytest(stage.shop):
-            telling.open(NO_PYTEST)
+    folder = order.folder.absolute() if order.folder else Path(tempfile.mkdtemp(prefix="greenroom-demo-"))
+    play, began = Play(desk, folder, demo_pace()), time.monotonic()
+    server = await asyncio.start_server(play.provider.answer, "127.0.0.1", 0)
+    try:
+        play.say(FIRST_LINE, first="", style="bold")
+        play.set_up(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
+        desk.out.begin(command="demo", scripted=True, folder=str(folder), home=str(play.home), sandbox=play.tier)
+        play.say(f"It happens in {folder}, which stays. Sandbox: {play.tier}.", first="")
+        if not (play.root / "pyproject.toml").exists():
+            play.say(NO_PYTEST, first="")
+        wrong = await play_scenes(play)
+    except asyncio.CancelledError:
+        play.say(f"Stopped; nothing of it runs any more. {folder} stays as it is.", first="", style="bold")
+        raise
+    finally:
+        server.close()
+    return await report(play, wrong, round((time.monotonic() - began) * 1000))
+
+
+async def play_scenes(play: Play) -> Sequence[str]:
+    """Play all scenes, or those up to the first that does not hold: then that one, and what is wrong."""
+    for number, (title, scene) in enumerate(SCENES, start=1):
+        play.typed.clear()
+        play.say("")
+        play.say(title, first=f"{number:<3}", style="bold")
         try:
-            async with Play(stage, coder, telling) as play:
-                lines = await _played(play, telling, pace)
-        except asyncio.CancelledError:
-            telling.open(f"Stopped; nothing of it runs any more. {stage.folder} stays as it is.", style="bold")
-            raise
-        return _told(desk, stage, lines, await _times(play, began, pace * len(lines)), play.place)
+            facts = list(await scene(play))
+        except (GreenroomError, OSError) as error:  # TimeoutError is an OSError
+            facts = [Fact(held=False, text=str(error) or "it took too long")]
+        for fact in facts:
+            mark, style = ("✓", "green") if fact.held else ("✗", "bold red")
+            play.say(fact.text, first=f"   {mark} ", style=style)
+        told = [{"held": fact.held, "text": fact.text} for fact in facts]
+        held = all(fact.held for fact in facts)
+        line = {"number": number, "title": title, "commands": [*play.typed], "held": held, "facts": told}
+        play.desk.out.item("line", line)
+        if not held:
+            head = f"✗ The story did not hold, in line {number} of {len(SCENES)}: {title}."
+            return [head, *(f"  {fact.text}" for fact in facts if not fact.held)]
+        await asyncio.sleep(play.pace)
+    return []
 
 
-async def _played(play: Play, telling: Telling, pace: float) -> list[Line]:
-    """All lines, or those up to the first that did not hold."""
-    lines: list[Line] = []
-    for number, (title, scene) in enumerate(LINES, start=1):
-        telling.begin(number, title)
-        found = await _found(play, scene)
-        line = Line(number=number, title=title, commands=tuple(telling.typed), facts=found)
-        lines.append(line)
-        telling.end(line)
-        if not line.held:
-            break
-        await asyncio.sleep(pace)
-    return lines
-
-
-async def _found(play: Play, scene: Scene) -> tuple[Fact, ...]:
-    """What is true after a scene; one that could not be played does not hold, and says why."""
-    try:
-        return tuple(await scene(play))
-    except (GreenroomError, OSError) as error:
-        return (Fact(held=False, text=str(error) or "it took too long"),)
-
-
-async def _times(play: Play, began: float, pauses: float) -> Times:
-    whole = round((time.monotonic() - began) * 1000)
-    try:
-        log = await play.log()
-    except (GreenroomError, OSError):
-        return Times(whole=whole, checks=0, waits=round(pauses * 1000))
-    waits = log.millis(checks=False) + round(pauses * 1000)
-    return Times(whole=whole, checks=log.millis(checks=True), waits=waits)
-
-
-def _told(desk: Desk, stage: Stage, lines: list[Line], times: Times, place: str) -> Exit:
-    """How it ended, on stdout: that is what was asked for."""
-    held = len(lines) == len(LINES) and all(one.held for one in lines)
-    ends, typed = [*verdict(lines, len(LINES), times)], [*to_type(stage, place)]
-    if desk.out.live:
-        desk.progress.note("")
-    width = desk.out.console.width if desk.out.live else 0
-    desk.out.write("\n".join((*fitting(ends, width), "", "Look for yourself:", *(f"  {one}" for one in typed))) + "\n")
-    return desk.out.result(
-        "finished" if held else "failed",
-        Exit.DONE if held else Exit.FAILED,
-        folder=str(stage.folder),
-        sandbox=stage.tier,
-        error="" if held else " ".join(one.strip() for one in ends[:-1]),
-        millis={"whole": times.whole, "checks": times.checks, "waits": times.waits, "rest": times.rest},
-        look=typed,
+async def report(play: Play, wrong: Sequence[str], whole: int) -> Exit:
+    """Print how it ended, and what to type to look at it, on stdout."""
+    checks = waits = 0
+    with suppress(GreenroomError, OSError):
+        log = await read_log(play.home)
+        checks = sum(step.spent.millis for step in log.of("baseline", "deliver", "run_checks"))
+        waits = sum(step.spent.millis for step in log.steps if step.work.type == "skill")
+    waits += round(play.pace * len(SCENES) * 1000)
+    millis = {"whole": whole, "checks": checks, "waits": waits, "rest": max(whole - checks - waits, 0)}
+    seconds = {name: f"{value / 1000:.1f} s" for name, value in millis.items()}
+    ends = wrong or [f"✓ The story held: {len(SCENES)} lines, looked up in files, git and the log."]
+    took = (
+        f"  {seconds['whole']}: {seconds['checks']} in steps that ran checks, {seconds['waits']} scripted replies and "
+        f"pauses, {seconds['rest']} Greenroom and git themselves."
     )
+    look = [*commands_to_type(play)]
+    out = play.desk.out
+    out.write("\n".join((*ends, took, "", "Look for yourself:", *(f"  {line}" for line in look))) + "\n")
+    return out.result(
+        "failed" if wrong else "finished",
+        Exit.FAILED if wrong else Exit.DONE,
+        folder=str(play.folder),
+        sandbox=play.tier,
+        error=" ".join(line.strip() for line in wrong),
+        millis=millis,
+        look=look,
+    )
+
+
+def commands_to_type(play: Play) -> Iterator[str]:
+    """What to type to look at all of it."""
+    yield f"cd {shlex.quote(str(play.root))}"
+    yield from (f"export {name}={shlex.quote(value)}" for name, value in play.own.items())
+    if "GREENROOM_CALLED_AS" in os.environ or not shutil.which("greenroom"):
+        yield f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"'
+    yield "git log --oneline --all        # a commit for each step"
+    yield "greenroom show last            # who did what"
+    yield "greenroom diff last            # the change"
+    yield "greenroom replay last          # every moment of it"
+    if play.place:
+        yield "greenroom apply last           # take it over once more; `undo last` takes it back"
+        yield f"greenroom blame {play.place:<15}# then: who wrote that line"

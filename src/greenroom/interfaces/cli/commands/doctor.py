@@ -15,7 +15,8 @@ from typing import Final, Literal
 from rich.text import Text
 
 from greenroom.app.checkup import damage, spoilt_snapshots
-from greenroom.app.hands.walls import Tier, Wish, strongest
+from greenroom.app.hands.walls import Tier, tier_in
+from greenroom.app.jobs.place import cache
 from greenroom.app.lookup import has_store
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
@@ -31,14 +32,14 @@ from greenroom.interfaces.cli.streams import answering
 
 SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 WALLS: Final = {
-    "walled": "commands run behind walls: bubblewrap, a filter of system calls, limits",
-    "landlocked": "commands run behind weaker walls: Landlock, a filter of system calls, limits",
-    "seatbelt": "commands run under sandbox-exec, which nobody has verified: each is asked about",
-    "none": "no walls: every command is asked about",
+    "bubblewrap": "bubblewrap, a filter of system calls, limits",
+    "landlock": "Landlock (weaker than bubblewrap), a filter of system calls, limits",
+    "seatbelt": "sandbox-exec, which we have not verified: every command asks",
+    "none": "none: every command asks",
 }
 STATES: Final[Mapping[Tier, Literal["ok", "warn"]]] = {
-    "walled": "ok",
-    "landlocked": "warn",
+    "bubblewrap": "ok",
+    "landlock": "warn",
     "seatbelt": "warn",
     "none": "warn",
 }
@@ -95,11 +96,11 @@ def _git() -> Finding:
 
 
 def _sandbox() -> Finding:
-    """Which walls are around commands here, and of better ones why they are not."""
-    wish: Wish = "auto"
+    """What commands of a run from this folder get, and why nothing better."""
+    settings = None
     with suppress(GreenroomError):
-        wish = Means().provisions.loaded.settings.sandbox.walls
-    chosen = strongest(wish)
+        settings = Means().provisions.loaded.settings.sandbox
+    chosen = tier_in(cache(), settings, at=Path.cwd())
     why = "; ".join(chosen.why)
     found = WALLS[chosen.tier] + (f" ({why})" if why else "")
     return Finding(what="sandbox", state=STATES[chosen.tier], found=found, todo=TODO if chosen.tier == "none" else "")

@@ -29,7 +29,11 @@ async def job(door: Door, order: Run, beginning: Begun) -> Exit:
         await (await workspace(door.means.root)).expect(branch=order.take.branch)
     talk, cast = Work(door.setup, door.out), beginning.cast
     whole = with_context(order.question, order.context, beginning.language)
-    wanted = Wanted(question=order.wants_answer, tests_may_change=order.tests_may_change)
+    wanted = Wanted(
+        question=order.wants_answer,
+        tests_may_change=order.tests_may_change,
+        allow_unverified=order.allow_unverified,
+    )
     team = await founded(door, beginning, whole, order.question, wanted)
     door.out.begin(team=team, command="run", model=cast.models[0], agent=cast.first, home=str(door.home))
     talk.own = order.question

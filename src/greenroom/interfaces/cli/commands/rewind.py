@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from greenroom.app.jobs.place import workspace
-from greenroom.app.jobs.recording import COMMIT
+from greenroom.app.jobs.record import COMMIT
 from greenroom.app.jobs.rewinding import Moment, moment, moments, rewound, told
 from greenroom.app.library.kits import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.jobs.copies import drop, nowhere, of_run
-from greenroom.app.jobs.outcome import Outcome, outcome
-from greenroom.app.jobs.place import workspace
-from greenroom.app.jobs.report import JobReport, one_line, report_of
+from greenroom.app.jobs.place import Outcome, outcome, workspace
+from greenroom.app.jobs.report import JobReport, report_of
+from greenroom.app.jobs.words import one_line
 from greenroom.app.lookup import Found, find
 from greenroom.app.talks.names import JOB
 from greenroom.core.base.errors import Refused, Rejected
@@ -23,7 +23,7 @@ from greenroom.interfaces.cli.asked import taking
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.over import named, say_hooks, say_recovered, say_unproven, unended, with_hooks
+from greenroom.interfaces.cli.runs.over import named, say_hooks, say_recovered, say_unverified, unended, with_hooks
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
 
@@ -60,7 +60,7 @@ async def apply(door: Door, order: taking.Apply) -> Exit:
         await _expect_commit(door, found, came)
     report = await _reported(door, found, came)
     changed = await came.workspace.hooks(came.snapshot.commit, came.tip)
-    hooks = not commits or with_hooks(door, found.team, changed, order.hooks)
+    hooks = not commits or with_hooks(door, changed, order.hooks)
     async with _said_if_stopped(door, came):
         done = await came.workspace.apply(found.team, came.snapshot.commit, came.tip)
     if isinstance(done, Clashes):
@@ -96,7 +96,7 @@ async def _reported(door: Door, found: Found, came: Outcome) -> JobReport:
     if later := await unended(door, found.team):
         door.progress.note(f"{found.team} is not over: {later} What it does later is not in this.", style="yellow")
     report = await report_of(came, await door.means.steps(found.team))
-    say_unproven(door, report)
+    say_unverified(door, report)
     return report
 
 
@@ -154,15 +154,9 @@ def _applied(door: Door, report: JobReport, done: Applied, made: Committed | Non
     commit = made.commit if made else ""
     what = f"{'Applied already' if again else 'Applied'}: {_files(len(done.paths))}"
     door.out.show(what + (f", commit {commit[:10]}." if commit else "."))
-    mixed = made.mixed if made else ()
-    if mixed and not again:
-        door.progress.note(f"What you had not committed in {named(mixed)} still is not.")
-    remark = made.remark if made else ""
-    if remark:
-        door.progress.note(remark, style="yellow")
     door.progress.note(f"Take it back with: {command(door, 'undo', done.run)}")
-    told = {"paths": list(done.paths), "commit": commit, "mixed": list(mixed), "remark": remark}
-    proven = {"verified": report.verified, "unproven": list(report.unproven)}
+    told = {"paths": list(done.paths), "commit": commit, "mixed": list[str](), "remark": ""}
+    proven = {"verified": report.verified, "unproven": list(report.reasons)}
     return door.out.result("applied", Exit.DONE, team=done.run, **told, **proven, **more)
 
 
@@ -187,8 +181,9 @@ async def branch(door: Door, order: taking.Branch) -> Exit:
     message = await _message(door, found.team)
     await _reported(door, found, came)
     made = await came.workspace.branch(order.branch, came.snapshot.commit, came.tip, message)
-    whole = " What you had not committed is in it too." if made.whole else ""
-    door.out.show(f"{made.name} is at {made.commit[:10]}.{whole}")
+    if isinstance(made, Clashes):
+        return _in_the_way(door, found, made, branch=False)
+    door.out.show(f"{made.name} is at {made.commit[:10]}.")
     told = await _exactness(door, came, made.commit)
     return door.out.result("branched", Exit.DONE, team=found.team, branch=made.name, commit=made.commit, **told)
 
@@ -214,11 +209,7 @@ async def _undone(door: Door, found: Found, came: Outcome, applied: Applied, ord
     if not done.paths:  # somebody else was first, or half of it was there and was taken back by hand
         raise _not_applied(found, await came.workspace.applied(found.team))
     door.out.show(f"Undone: {named(done.paths)}.")
-    if done.remark:
-        door.progress.note(done.remark, style="yellow")
-    return door.out.result(
-        "undone", Exit.DONE, team=found.team, paths=list(done.paths), revert=done.revert, remark=done.remark
-    )
+    return door.out.result("undone", Exit.DONE, team=found.team, paths=list(done.paths), revert=done.revert, remark="")
 
 
 def _not_applied(found: Found, every: Sequence[Applied]) -> Refused:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
 
 from greenroom.app.hands.redaction import Redaction
-from greenroom.app.organisation.commands import commands
+from greenroom.app.organisation.input import Address, Plain
 from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.people import HumanAgent, person_of
-from greenroom.app.organisation.typed import Address, Plain
+from greenroom.app.organisation.words import commands
 from greenroom.app.talks.typed.people import Nobody, Person
-from greenroom.core.base.ids import AgentId, TeamId
-from greenroom.core.state.world import World
+from greenroom.core.base.ids import TeamId
 from greenroom.interfaces.cli.asked.orders import Tape
 from greenroom.interfaces.cli.asked.organising import Talk
 from greenroom.interfaces.cli.commands.chat import Aids, somebody
-from greenroom.interfaces.cli.display.reasons import still
-from greenroom.interfaces.cli.display.room import word
-from greenroom.interfaces.cli.display.room_json import letter_fields
+from greenroom.interfaces.cli.display.phrases import still, word
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.fates import fate_of, unanswered
-from greenroom.interfaces.cli.runs.listening import Ear, Keeper
-from greenroom.interfaces.cli.runs.looking_there import noted
-from greenroom.interfaces.cli.runs.organising import Meant, brought_up, meant, there, way_on
+from greenroom.interfaces.cli.runs.listener import Ear, Fate, Keeper, fate_of
+from greenroom.interfaces.cli.runs.organisation import Meant, brought_up, meant, there, way_on
 from greenroom.interfaces.cli.runs.room import Room
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
@@ -38,82 +32,69 @@ async def talk(door: Door, order: Talk) -> Exit:
     human = HumanAgent(door.runtime, team, person_of(await door.runtime.world(team), order.person))
     door.out.begin(team=team, command="talk", name=one.name, person=human.me, home=str(door.home))
     ear = Ear(door, human)
-    async with AsyncExitStack() as last:
-        last.push_async_callback(ear.close)
+    try:
         await ear.open()
+        room = Room(door, human, ear, Nobody())
         if order.inbox:
-            return await _looked(door, human, ear)
+            room.actions.show_inbox()
+            said = {} if door.out.text else (await human.pool()).portrait  # all that was ever said: for programs only
+            return door.out.result("ok", Exit.DONE, person=human.me, conversation_pool=said)
         if order.say:
-            return await _said(door, order, human, ear)
+            return await _say(door, order, room, ear)
         with somebody(door, aids=_aids(ear)) as person:
-            return await _held(door, order, Room(door, human, ear, person), ear, person)
+            return await _hold(door, order, Room(door, human, ear, person), ear, person)
+    finally:
+        await ear.close()
 
 
 def _aids(ear: Ear) -> Aids:
-    """What is offered here: an @ names an agent and no file, and what was typed in a chat is nobody's business here."""
+    """What is offered here: an @ names an agent and not a file, and what was typed in a chat is not offered."""
 
     def agents(beginning: str) -> Iterator[str]:
-        return (one for one in sorted(ear.world.agents) if one.startswith(beginning))
+        return (name for name in sorted(ear.world.agents) if name.startswith(beginning))
 
     return Aids(commands=commands(ear.language), words=agents)
 
 
 async def _team(door: Door, one: Meant, order: Talk) -> TeamId:
-    """Where it is; founded, or brought up to date, unless somebody else runs it or it is only looked at."""
-    tape = Tape(record=order.record, replay=order.replay)
+    """Its id; it is founded, or brought up to date, unless it runs elsewhere or is only looked at."""
     if order.inbox:
         return (await there(door, one.name))[1]
     if one.team is not None and await door.runtime.log.holder(one.team) is not None:
         return one.team
-    return await brought_up(door, one, tape)
+    return await brought_up(door, one, Tape(record=order.record, replay=order.replay))
 
 
-async def _looked(door: Door, human: HumanAgent, ear: Ear) -> Exit:
-    """The inbox and nothing else."""
-    room = Room(door, human, ear, Nobody())
-    room.tell_inbox()
-    door.out.expect("letters")
-    for one in ear.owed():
-        door.out.item("letter", letter_fields(one))
-    said = {} if door.out.text else (await human.pool()).portrait  # all that was ever said: only a program reads it
-    return door.out.result("ok", Exit.DONE, person=human.me, conversation_pool=said)
+async def _say(door: Door, order: Talk, room: Room, ear: Ear) -> Exit:
+    """One line, which means what it means when it is typed; with `wait`, tell what comes of it.
 
-
-async def _said(door: Door, order: Talk, human: HumanAgent, ear: Ear) -> Exit:
-    """One line, which means what it means when it is typed; with `wait`, tell what comes of it."""
-    room, keeper = Room(door, human, ear, Nobody()), Keeper(door, ear)
-    code = await (room.act(_addressed(order, ear)) if order.to else room.do(order.say))
-    if code != Exit.DONE or not order.wait:
-        await _say_if_nobody_runs_it(door, ear)
-        return _done(door, room, human.me, "ok" if room.looked else "sent", code)
-    return await _waited(door, order, room, ear, keeper)
-
-
-def _addressed(order: Talk, ear: Ear) -> Plain | Address:
-    """What is said to somebody by name is said as it is: it is no command."""
-    text = order.say.strip()
-    names = tuple(dict.fromkeys(one.strip().lstrip("@") for one in order.to.split(",") if one.strip()))
+    What is said to agents by name is said as it is, and never a command.
+    """
+    line: str | Plain | Address = order.say
+    names = tuple(dict.fromkeys(name.strip().lstrip("@") for name in order.to.split(",") if name.strip()))
     if names == (ear.world.tasks[BASE].manager,):
-        return Plain(text=text)
-    return Address(names=names, text=text, how="to")
+        line = Plain(text=order.say.strip())
+    elif order.to:
+        line = Address(names=names, text=order.say.strip(), how="to")
+    code = await room.do(line)
+    if code == Exit.DONE and order.wait:
+        return await _wait(door, order, room, ear, Keeper(door, ear))
+    return await _end(door, room, ear, "ok" if room.looked else "sent", code)
 
 
-def _done(door: Door, room: Room, me: AgentId, status: str, code: Exit) -> Exit:
-    """The end of what was said or piped: a program is told what could not be done."""
-    if code == Exit.DONE:
-        return door.out.result(status, code, person=me)
-    return door.out.result("error", code, person=me, error=room.wrong)
-
-
-async def _say_if_nobody_runs_it(door: Door, ear: Ear) -> None:
+async def _end(door: Door, room: Room, ear: Ear, status: str, code: Exit) -> Exit:
+    """The end of what was said or piped: whether it runs anywhere, and for a program what could not be done."""
     if await door.runtime.log.holder(ear.team) is None:
         start = way_on(door, ear.world).start
         door.progress.note(word("nobody", ear.language, command=start), style="dim")
+    if code == Exit.DONE:
+        return door.out.result(status, code, person=ear.me)
+    return door.out.result("error", code, person=ear.me, error="\n".join(room.actions.wrong))
 
 
-async def _waited(door: Door, order: Talk, room: Room, ear: Ear, keeper: Keeper) -> Exit:
-    """Stay until it rests. Whatever it is that keeps it from being done is said, and is the code; also that the manager
-    was asked for something and nothing came."""
+async def _wait(door: Door, order: Talk, room: Room, ear: Ear, keeper: Keeper) -> Exit:
+    """Stay until it rests. What keeps it from being done is said, and is the code; also that the manager was asked for
+    something and has not answered."""
     try:
         await keeper.open()
         stands = await room.settled()
@@ -124,26 +105,25 @@ async def _waited(door: Door, order: Talk, room: Room, ear: Ear, keeper: Keeper)
         await keeper.close()
     fate = fate_of(ear.world, stands, ear.failures(), ear.language, way_on(door, ear.world))
     if room.asked and fate.code == Exit.DONE and not room.heard:
-        fate = unanswered(ear.world, ear.language)
+        why = word("unanswered", ear.language, manager=ear.world.tasks[BASE].manager)
+        fate = Fate(status="failed", code=Exit.FAILED, reasons=(why,))
     room.tell_reasons(fate.reasons)
     return door.out.result(fate.status, fate.code, why=" ".join(fate.reasons))
 
 
-async def _held(door: Door, order: Talk, room: Room, ear: Ear, person: Person) -> Exit:
+async def _hold(door: Door, order: Talk, room: Room, ear: Ear, person: Person) -> Exit:
     keeper = Keeper(door, ear)
     try:
         if person.attended:
             await keeper.open()
-            _greet(door, order, ear.world, ear.me, here=keeper.here)
-            room.tell_inbox()
+            _greet(door, room, ear, here=keeper.here)
         code = await room.hold()
         if not person.attended and order.wait and code == Exit.DONE:
-            return await _waited(door, order, room, ear, keeper)
+            return await _wait(door, order, room, ear, keeper)
     finally:
         await keeper.close()
     if not person.attended:
-        await _say_if_nobody_runs_it(door, ear)
-        return _done(door, room, ear.me, "ok", code)
+        return await _end(door, room, ear, "ok", code)
     if not ear.gone:
         door.progress.note(word("left", ear.language, command=_again(door, order, ear)), style="dim")
     return door.out.result("left", Exit.DONE)
@@ -154,11 +134,12 @@ def _again(door: Door, order: Talk, ear: Ear) -> str:
     return command(door, "talk", ear.world.team.name, *(("--as", ear.me) if order.person else ()))
 
 
-def _greet(door: Door, order: Talk, world: World, me: AgentId, *, here: bool) -> None:
-    language, name = world.agents[me].spec.language, world.team.name
+def _greet(door: Door, room: Room, ear: Ear, *, here: bool) -> None:
+    world, language, name = ear.world, ear.language, ear.world.team.name
     where = "stopped" if world.team.paused is not None else "runs_here" if here else "runs_there"
-    hello = word("hello", language, name=name, me=me, where=word(where, language, name=name))
+    hello = word("hello", language, name=name, me=ear.me, where=word(where, language, name=name))
     door.progress.note(hello, style="dim")
     for task in world.tasks.values():
         if task.paused is not None:
-            noted(door, still(task.paused, language, way_on(door, world)), "yellow")
+            room.actions.say(still(task.paused, language, way_on(door, world)), "yellow")
+    room.actions.show_inbox()

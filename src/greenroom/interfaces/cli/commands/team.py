@@ -9,38 +9,34 @@ from dataclasses import replace
 from rich.text import Text
 
 from greenroom.app.host import Host
-from greenroom.app.organisation.charter import charters, find_charter
-from greenroom.app.organisation.charter_words import said
-from greenroom.app.organisation.chartering import Wish, write_charter
-from greenroom.app.organisation.finding import founded, organisations, over
+from greenroom.app.organisation.charter import Wish, charters, find_charter, write_charter
+from greenroom.app.organisation.founders import founded, organisations, over
 from greenroom.app.organisation.names import BASE, LANGUAGES
-from greenroom.app.organisation.refusals import nobody, refused
-from greenroom.app.organisation.rest import at_rest
-from greenroom.app.organisation.states import states
+from greenroom.app.organisation.states import at_rest, states
+from greenroom.app.organisation.words import nobody, phrase, refused
 from greenroom.app.standing import pause_word
 from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.rules.intents import PauseTeam, RemoveAgent
-from greenroom.core.state.stage import Subtask
 from greenroom.core.state.team import TeamPaused
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Caps, Tape
 from greenroom.interfaces.cli.asked.organising import TeamDismiss, TeamList, TeamNew, TeamStart, TeamStatus, TeamStop
-from greenroom.interfaces.cli.display.organised import language_of, picture, pictured
+from greenroom.interfaces.cli.display.organisation import columns, language_of, picture, pictured
 from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.display.reasons import LIMIT, STOPPED, reason, still
+from greenroom.interfaces.cli.display.phrases import LIMIT, STOPPED, reason, stands_word, still, team_word
 from greenroom.interfaces.cli.display.tables import Fitted, row
-from greenroom.interfaces.cli.display.team import columns, stands_word, team_word
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.exits import Exit, of_standings
 from greenroom.interfaces.cli.runs.beginning import new_limits
-from greenroom.interfaces.cli.runs.organising import (
+from greenroom.interfaces.cli.runs.organisation import (
     Meant,
     bad_model,
     brought_up,
     held_up,
     meant,
     mistakes,
+    spoken,
     there,
     way_on,
 )
@@ -49,17 +45,14 @@ from greenroom.interfaces.cli.runs.session import Door
 
 
 async def team_new(door: Door, order: TeamNew) -> Exit:
-    """Write it, and say what comes next."""
-    spoken = door.means.provisions.loaded.settings.language
-    language = order.language or spoken
+    """Write the charter, and say what comes next."""
+    language, root = order.language or spoken(door), door.means.root
     if language not in LANGUAGES:
-        why = said("no_language", spoken, language=language, known=", ".join(LANGUAGES))
+        why = phrase("charter", "no_language", spoken(door), language=language, known=", ".join(LANGUAGES))
         raise Refused(Rejected(code="bad_language", why=why))
-    people = order.people or (_you(),)
-    others = tuple(door.means.surroundings.agents().specs)
+    people, others = order.people or (_login(),), tuple(door.means.surroundings.agents().specs)
     no_model = bad_model(door, order.model, language)
     wish = Wish(name=order.name, people=people, language=language, model=order.model, others=others, no_model=no_model)
-    root = door.means.root
     path = write_charter(root, wish)
     door.out.begin(command="team new")
     door.out.show(harmless(str(path)))
@@ -68,14 +61,13 @@ async def team_new(door: Door, order: TeamNew) -> Exit:
     if before is not None:
         known = {"name": order.name, "team": before, "command": command(door, "cancel", before)}
         door.progress.note(team_word("before", language, **known), style="yellow")
-    start, talk = command(door, "team", "start", order.name), command(door, "talk", order.name, *_as(people))
-    door.progress.note(team_word("let_work", language, command=start))
-    door.progress.note(team_word("talk_to", language, command=talk))
+    door.progress.note(team_word("let_work", language, command=command(door, "team", "start", order.name)))
+    door.progress.note(team_word("talk_to", language, command=_talk(door, order.name, people)))
     return door.out.result("written", Exit.DONE, name=order.name, file=str(path), people=list(people))
 
 
-def _you() -> str:
-    """Whoever is logged in, as far as that is known."""
+def _login() -> str:
+    """The name of the person who is logged in, as far as that is known."""
     try:
         name = "".join(sign for sign in getpass.getuser() if sign.isalnum() or sign in "-_").lstrip("-")
     except (OSError, KeyError):
@@ -83,17 +75,20 @@ def _you() -> str:
     return name or "me"
 
 
-def _as(people: tuple[str, ...]) -> tuple[str, ...]:
-    return ("--as", people[0]) if len(people) > 1 else ()
+def _talk(door: Door, name: str, people: tuple[str, ...]) -> str:
+    return command(door, "talk", name, *(("--as", people[0]) if len(people) > 1 else ()))
+
+
+def _people(world: World) -> tuple[str, ...]:
+    return tuple(name for name, agent in sorted(world.agents.items()) if agent.spec.kind == "human")
 
 
 # ----------------------------------------------------------------------------------------------------------- start
 
 
 async def team_start(door: Door, order: TeamStart) -> Exit:
-    """Let it work until somebody stops it."""
-    one = await meant(door, order.name)
-    since = 0
+    """Let it work until a person stops it."""
+    one, since = await meant(door, order.name), 0
     if one.team is not None:
         await _refuse_held(door, one.team, one)
         since = (await door.runtime.log.head(one.team)).version
@@ -107,32 +102,26 @@ async def team_start(door: Door, order: TeamStart) -> Exit:
     if await _stopped_since(door, team, since):
         return _over(door, await door.runtime.world(team))
     teller = await so_far(door, team)
-    teller.language = language_of(teller.world)
+    teller.language = language = language_of(teller.world)
     try:
-        host = await _owned(door, team, one)
-        _welcome(door, teller.world, one)
+        host = await _host(door, team, one)
+        door.progress.note(team_word("works", language, name=one.name, team=team), style="bold")
+        told = team_word("talk", language, command=_talk(door, one.called, _people(teller.world)))
+        door.progress.note(told, style="dim")
         shown = pictured(door.progress, everything=door.setup.verbose)
-        world = await _running(replace(door, progress=shown), host, teller, one)
+        world = await _run(replace(door, progress=shown), host, teller, one)
     finally:
         await door.runtime.stop(team)
     return _over(door, world)
 
 
-async def _owned(door: Door, team: TeamId, one: Meant) -> Host:
-    """Begin to run it, unless somebody else has come first."""
+async def _host(door: Door, team: TeamId, one: Meant) -> Host:
+    """Begin to run it, unless another process has come first."""
     try:
         return await door.runtime.start(team)
     except RunsElsewhere:
         await _refuse_held(door, team, one)
         raise
-
-
-def _welcome(door: Door, world: World, one: Meant) -> None:
-    people = [name for name, it in sorted(world.agents.items()) if it.spec.kind == "human"]
-    language = language_of(world)
-    door.progress.note(team_word("works", language, name=one.name, team=world.team.team_id), style="bold")
-    told = command(door, "talk", one.called, *_as(tuple(people)))
-    door.progress.note(team_word("talk", language, command=told), style="dim")
 
 
 async def _refuse_held(door: Door, team: TeamId, one: Meant) -> None:
@@ -145,16 +134,14 @@ async def _refuse_held(door: Door, team: TeamId, one: Meant) -> None:
 
 async def _stopped_since(door: Door, team: TeamId, version: int) -> bool:
     """Whether a person has stopped it since this version, which is when this start was typed: then it is stopped."""
-    paused = (
-        told.event.why async for told in door.runtime.events(team, after=version) if isinstance(told.event, TeamPaused)
-    )
-    if not [why async for why in paused if LIMIT.fullmatch(why) is None]:
+    events = [told.event async for told in door.runtime.events(team, after=version)]
+    if all(LIMIT.fullmatch(event.why) for event in events if isinstance(event, TeamPaused)):
         return False
     await door.runtime.ask(team, PauseTeam(why=STOPPED, now=True))
     return True
 
 
-async def _running(door: Door, host: Host, teller: Teller, one: Meant) -> World:
+async def _run(door: Door, host: Host, teller: Teller, one: Meant) -> World:
     door.progress.begin(teller)
     try:
         async with telling(door, teller.world.team.team_id, teller):
@@ -168,20 +155,17 @@ async def _running(door: Door, host: Host, teller: Teller, one: Meant) -> World:
         door.progress.end()
 
 
-def _over(door: Door, world: World) -> Exit:
-    """Say what ended it."""
-    why, code = _why(door, world)
-    door.progress.note(why, style="bold")
-    return door.out.result("stopped", code, team=world.team.team_id, why=why)
-
-
 async def _until_over(door: Door, host: Host) -> World:
-    """Let it work; returns how it is when it has ended, and it is not we who end it."""
+    """Let it work; returns how it is when it has ended by itself or elsewhere."""
+
+    def ended() -> bool:
+        return host.sync.stopped is not None or host.world.team.paused is not None or BASE not in host.world.tasks
+
     attend(host, door.progress)
     over = asyncio.Event()
     for listen in (host.listen, host.listen_trouble):
-        listen(lambda _: over.set() if _ended(host) else None)
-    while not _ended(host):
+        listen(lambda _: over.set() if ended() else None)
+    while not ended():
         over.clear()
         await over.wait()
     if host.sync.stopped is not None:
@@ -189,19 +173,17 @@ async def _until_over(door: Door, host: Host) -> World:
     return host.world
 
 
-def _ended(host: Host) -> bool:
-    return host.sync.stopped is not None or host.world.team.paused is not None or BASE not in host.world.tasks
-
-
-def _why(door: Door, world: World) -> tuple[str, Exit]:
-    """What ended it. That somebody stopped it is as it should be; that it ran into a limit is not."""
-    language, paused = language_of(world), world.team.paused
+def _over(door: Door, world: World) -> Exit:
+    """Say what ended it. That a person stopped it is as it should be; that it ran into a limit is not."""
+    language, paused, code = language_of(world), world.team.paused, Exit.DONE
     if paused is None:
-        return team_word("over", language), Exit.DONE
-    stands = pause_word(paused)  # also while a step is still at work
-    if stands == "paused":
-        return team_word("ended", language, why=reason(paused, language)), Exit.DONE
-    return still(paused, language, way_on(door, world)), of_standings([stands])
+        why = team_word("over", language)
+    elif (stands := pause_word(paused)) == "paused":  # also while a step is still at work
+        why = team_word("ended", language, why=reason(paused, language))
+    else:
+        why, code = still(paused, language, way_on(door, world)), of_standings([stands])
+    door.progress.note(why, style="bold")
+    return door.out.result("stopped", code, team=world.team.team_id, why=why)
 
 
 # ------------------------------------------------------------------------------------------------- looking, stopping
@@ -212,34 +194,27 @@ async def team_status(door: Door, order: TeamStatus) -> Exit:
     one, team = await there(door, order.name)
     world, holder = await door.runtime.world(team), await door.runtime.log.holder(team)
     door.out.begin(team=team, command="team status", name=one.name, home=str(door.home))
-    stands = at_rest(world)
     if order.kind:
         found = await states(door.runtime, team, order.kind, secrets=door.means.provisions.keys())
         for name, fields in found.items():
-            door.out.show(
-                Text(f"{name}", style="bold"), *(Text(f"  {key}: {_short(it)}") for key, it in fields.items())
-            )
+            short = ((key, harmless(" ".join(str(value).split()))[:200]) for key, value in fields.items())
+            door.out.show(Text(name, style="bold"), *(Text(f"  {key}: {value}") for key, value in short))
         return door.out.result("ok", Exit.DONE, states=found)
-    teller, language = await so_far(door, team), language_of(world)
+    teller, language, stands = await so_far(door, team), language_of(world), at_rest(world).word
     teller.language = language
     where = team_word("runs_in", language, owner=holder.owner) if holder is not None else team_word("nobody", language)
-    told = f"\n{stands_word(stands.word, language)} · {where}"
-    door.out.show(picture(teller, moving=False), Text(told, style="dim"))
+    told = Text(f"\n{stands_word(stands, language)} · {where}", style="dim")
+    door.out.show(picture(teller, moving=False), told)
     if holder is None:
         door.progress.note(team_word("start", language, command=command(door, "team", "start", one.called)))
-    agents = {name: it.working_state for name, it in sorted(world.agents.items())}
-    return door.out.result(
-        "ok", Exit.DONE, name=one.name, stands=stands.word, owner=holder.owner if holder else None, agents=agents
-    )
-
-
-def _short(value: object) -> str:
-    return harmless(" ".join(str(value).split()))[:200]
+    agents = {name: agent.working_state for name, agent in sorted(world.agents.items())}
+    owner = holder.owner if holder else None
+    return door.out.result("ok", Exit.DONE, name=one.name, stands=stands, owner=owner, agents=agents)
 
 
 async def team_list(door: Door, _: TeamList) -> Exit:
     """A row for each: what is written here, also with mistakes, and what was founded anywhere."""
-    root, language = door.means.root, door.means.provisions.loaded.settings.language
+    root, language = door.means.root, spoken(door)
     found = [(team, world) async for team, world in organisations(door.runtime)]
     begun = {world.team.name for _, world in found if world.team.workspace == str(root)}
     broken = {name: fault for name in charters(root) if (fault := mistakes(door, name))}
@@ -260,47 +235,48 @@ async def team_list(door: Door, _: TeamList) -> Exit:
 
 async def _unbegun(door: Door, name: str, fault: str) -> list[Text]:
     """One that is only written, or that was and is over."""
-    language, root = door.means.provisions.loaded.settings.language, door.means.root
+    root = door.means.root
     stands = "broken" if fault else "gone" if await over(door.runtime, root, name) else "new"
     fields = {"name": name, "team": None, "stands": stands, "workspace": str(root)}
     door.out.item("team", {**fields, "fault": fault or None})
-    return row(Text(harmless(name), style="bold"), "", team_word(stands, language), "", harmless(str(root)))
+    return row(Text(harmless(name), style="bold"), "", team_word(stands, spoken(door)), "", harmless(str(root)))
 
 
 async def _listed(door: Door, team: TeamId, world: World, fault: str) -> list[Text]:
-    language, holder = door.means.provisions.loaded.settings.language, await door.runtime.log.holder(team)
-    people = [name for name, it in sorted(world.agents.items()) if it.spec.kind == "human"]
-    stands = at_rest(world).word if holder is not None or world.team.paused is None else "stopped"
+    language, holder = spoken(door), await door.runtime.log.holder(team)
+    people, its = list(_people(world)), world.team
+    stands = at_rest(world).word if holder is not None or its.paused is None else "stopped"
     if holder is not None:
         told = team_word("stands_in", language, stands=stands_word(stands, language), owner=holder.owner)
     else:
         told = stands_word(stands, language) if stands == "stopped" else team_word("nobody", language)
     if fault:
         told = f"{told}; {team_word('broken', language)}"
-    fields = {"name": world.team.name, "team": team, "stands": stands, "owner": holder.owner if holder else None}
-    door.out.item("team", {**fields, "workspace": world.team.workspace, "people": people, "fault": fault or None})
-    where = harmless(world.team.workspace)
-    return row(Text(world.team.name, style="bold"), team, told, ", ".join(people), where)
+    fields = {"name": its.name, "team": team, "stands": stands, "owner": holder.owner if holder else None}
+    door.out.item("team", {**fields, "workspace": its.workspace, "people": people, "fault": fault or None})
+    return row(Text(its.name, style="bold"), team, told, ", ".join(people), harmless(its.workspace))
 
 
 async def team_stop(door: Door, order: TeamStop) -> Exit:
-    """What runs is interrupted and queued again; whoever runs it ends. What stands still is stopped anew: somebody may
-    be starting it, and what is in the log after that start counts."""
+    """Interrupt what runs and queue it again; the process that runs it ends. One that stands still is stopped anew: it
+    may be starting, and what is in the log after that start counts."""
     one, team = await there(door, order.name)
-    world, holder = await door.runtime.world(team), await door.runtime.log.holder(team)
+    language, holder = language_of(await door.runtime.world(team)), await door.runtime.log.holder(team)
     await door.runtime.ask(team, PauseTeam(why=STOPPED, now=True))
-    language = language_of(world)
     door.out.show(team_word("is_stopped", language, name=one.name))
     door.progress.note(team_word("go_on", language, command=command(door, "team", "start", one.called)))
     return door.out.result("stopped", Exit.DONE, team=team, owner=holder.owner if holder else None)
 
 
 async def team_dismiss(door: Door, order: TeamDismiss) -> Exit:
-    """Let them go: nobody waits for them any more, and their name is not used again."""
+    """Let an agent or a person go: no agent waits for them any more, and their name is not used again."""
     one, team = await there(door, order.name)
     world, who = await door.runtime.world(team), AgentId(order.agent)
     language = language_of(world)
-    _refuse_written(door, one, who, language)
+    if one.chartered:  # whom the charter names would come back with each start, and cannot: a name is used once
+        charter = find_charter(door.means.root, one.name, language)
+        if who in (*charter.managers, *(person.name for person in charter.people)):
+            raise refused("in_charter", "take_out", language, name=who, path=charter.path)
     try:
         await door.runtime.ask(team, RemoveAgent(agent_id=who, why="dismissed by a person"))
     except Refused as error:
@@ -312,36 +288,25 @@ async def team_dismiss(door: Door, order: TeamDismiss) -> Exit:
     return door.out.result("left", Exit.DONE, team=team, agent=who)
 
 
-def _refuse_written(door: Door, one: Meant, who: AgentId, language: str) -> None:
-    """Whom the charter names comes back with each start, and cannot: a name is used once."""
-    if one.chartered:
-        charter = find_charter(door.means.root, one.name, language)
-        if who in (*charter.managers, *(it.name for it in charter.people)):
-            raise refused("in_charter", "take_out", language, name=who, path=charter.path)
-
-
 def _needed(door: Door, one: Meant, world: World, who: AgentId, error: Refused) -> Refused:
-    """Why they cannot go, and what to do first. Nobody is told to end the organisation itself for that."""
-    language, team = language_of(world), world.team.team_id
-    match error.rejected.code:
+    """Why they cannot go, and what to do first. That is never to end the organisation itself."""
+    language, code, manager = language_of(world), error.rejected.code, world.tasks[BASE].manager
+    match code:
         case "unknown_agent":
             return nobody(who, world.agents, language)
         case "agent_busy":
-            stop = command(door, "team", "stop", one.called)
-            return refused("agent_busy", "first", language, name=who, command=stop)
-        case "agent_manages" if world.tasks[BASE].manager == who:
+            return refused(code, "first", language, name=who, command=command(door, "team", "stop", one.called))
+        case "agent_manages" if manager == who:
             return refused("hears_people", "stays", language, name=who)
         case "agent_manages":
-            held = [it.task_id for it in world.tasks.values() if it.manager == who]
+            held = [task.task_id for task in world.tasks.values() if task.manager == who]
         case "agent_allotted":
-            held = [it.task_id for it in world.stages.values() if any(_is_open(part, who) for part in it.subtasks)]
+            parts = ((stage.task_id, part) for stage in world.stages.values() for part in stage.subtasks)
+            held = [task for task, part in parts if part.agent == who and part.state in ("init", "running")]
         case _:
             return error
-    task = min(held, key=lambda it: (it == BASE, len(it), it), default=BASE)
+    task = min(held, key=lambda task: (task == BASE, len(task), task), default=BASE)
     if task == BASE:
-        return refused(error.rejected.code, "ask_manager", language, name=who, manager=world.tasks[BASE].manager)
-    return refused(error.rejected.code, "first", language, name=who, command=command(door, "cancel", f"{team}/{task}"))
-
-
-def _is_open(part: Subtask, who: AgentId) -> bool:
-    return part.agent == who and part.state in ("init", "running")
+        return refused(code, "ask_manager", language, name=who, manager=manager)
+    cancel = command(door, "cancel", f"{world.team.team_id}/{task}")
+    return refused(code, "first", language, name=who, command=cancel)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from greenroom.app.checks.receipts import DELIVER, FIRST_CHECKS, VERDICT
+from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER, VERDICT, from_kept
+from greenroom.app.jobs.words import sentence
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.display.output import harmless
@@ -22,8 +23,9 @@ WITH: Final = {
 """What is done, to what it is given first."""
 
 ALONE: Final = {
-    "baseline": "runs the checks as it is",
-    DELIVER: "sees what is proven",
+    BASELINE: "runs the checks before any change",
+    CONFIRM: "sees whether anything can verify the change",
+    DELIVER: "runs the checks on the change",
     "run_checks": "runs the checks",
     "propose_plan": "makes a plan",
     "ask_user": "asks you",
@@ -33,16 +35,12 @@ ALONE: Final = {
 }
 SHOWN: Final = 44
 MOST: Final = 6
-"""Lines about what is not proven."""
-
-OPEN: Final = ("missing", "changed", "claims")
+"""Reasons of a verdict that are shown."""
 
 
 def deed(step: Step) -> str:
     """What it does, as in `writes export.py`."""
     name = step.work.executor
-    if name == DELIVER and FIRST_CHECKS in (step.work.instruction_content or {}):
-        return "asks whether its checks count"
     if step.work.type != "tool" or name in ALONE:
         return ALONE.get(name, "thinks" if name == "converse" else step_words(step))
     texts = [value for value in (step.work.instruction_content or {}).values() if isinstance(value, str)]
@@ -52,21 +50,17 @@ def deed(step: Step) -> str:
 
 
 def judged(verdict: Data) -> Sequence[str]:
-    """What the house says of the work, a line each: that it is proven, or what is not. An answer has no receipts."""
-    if verdict.get("state") == "verified" and not verdict.get("receipts"):
-        return ("No file was changed, so nothing was checked.",)
-    if verdict.get("state") == "verified":
-        return ("✓ proven: every check ran on this very tree, and nothing newly fails",)
-    found = [str(one) for name in OPEN for one in _texts(verdict.get(name))]
-    more = [f"  and {len(found) - MOST} more"] if len(found) > MOST else []
-    return ("✗ not proven:", *(f"  {one}" for one in found[:MOST]), *more)
+    """A verdict, a line each. An answer has no receipts."""
+    found = from_kept(verdict)
+    if found.verified:
+        return ("✓ verified",) if found.receipts else ("No file was changed, so nothing was checked.",)
+    reasons = [sentence(reason) for reason in found.reasons]
+    more = [f"  and {len(reasons) - MOST} more"] if len(reasons) > MOST else []
+    sign = "✗" if found.state == "failed" else "?"
+    return (f"{sign} {found.state}:", *(f"  {reason}" for reason in reasons[:MOST]), *more)
 
 
 def verdict_in(step: Step) -> Data | None:
     """What a step has found about the work; None if it was not about that."""
     held = (step.result or {}).get(VERDICT)
-    return dict(held) if step.work.executor == DELIVER and isinstance(held, Mapping) else None
-
-
-def _texts(held: object) -> Sequence[object]:
-    return held if isinstance(held, Sequence) and not isinstance(held, str) else ()
+    return dict(held) if step.work.executor in (DELIVER, CONFIRM) and isinstance(held, Mapping) else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from greenroom.app.organisation.names import CHINESE
-from greenroom.app.organisation.notices import STATES
+from greenroom.app.organisation.names import CHINESE, STATES
 from greenroom.core.base.records import evolve
 from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals
@@ -21,7 +20,7 @@ from greenroom.core.state import timer as timers
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.display.reasons import reason
+from greenroom.interfaces.cli.display.phrases import reason
 from greenroom.interfaces.cli.display.words import Said, say, shorten, step_words
 
 ENDS: Final = {

@@ -48,7 +48,7 @@ MaxTime: TypeAlias = Annotated[
     str | None,
     typer.Option("--max-time", metavar="TIME", callback=checked(time), help="Time it may work, like 15m, or none."),
 ]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Its plan needs no yes.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Approve the plan and the checks that were found.")]
 NonInteractive: TypeAlias = Annotated[
     bool, typer.Option("--non-interactive", help="Ask nobody: what needs a yes is not done, and the agent is told.")
 ]
@@ -62,8 +62,11 @@ OnBranch: TypeAlias = Annotated[
 Question: TypeAlias = Annotated[
     bool, typer.Option("--question", help="An answer is all that is wanted: it counts though nothing is changed.")
 ]
+AllowUnverified: TypeAlias = Annotated[
+    bool, typer.Option("--allow-unverified", help="Go on when no check can verify the change, without asking.")
+]
 TestsMayChange: TypeAlias = Annotated[
-    bool, typer.Option("--tests-may-change", help="It is to change tests: those of before are named, and no more.")
+    bool, typer.Option("--tests-may-change", help="Old tests may fail: they are named, and the run can be verified.")
 ]
 Record: TypeAlias = Annotated[
     Path | None, typer.Option("--record", metavar="FILE", help="Write down what the models say.", show_default=False)

@@ -9,22 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.checks.choices import own_choices
-from greenroom.app.checks.planning import Plan, own_check
-from greenroom.app.jobs.planning import plan_of
+from greenroom.app.jobs.choices import own_choices
+from greenroom.app.jobs.plan import Plan, own_check, plan_of
 from greenroom.core.ports.checks import Check
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.runs.attending import somebody
 from greenroom.interfaces.cli.runs.session import Door
 
-QUESTION: Final = "[y] these prove the work  [n] none does  or type a command line of yours: "
+QUESTION: Final = "[y] use all  [n] use none  [2 3] leave these out  or type a command line: "
 
 
+NUMBERS: Final = re.compile(r"\d{1,2}(?:[ ,]+\d{1,2})*")
 PLAIN: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
 """A word that can only be the name of a program: no variable, no path, nothing that a shell reads."""
 
-NONE: Final = "Checks: none is set up here, so nothing is proven but by checks that the work sets up and you agree to."
+NONE: Final = "Checks: none found, so nothing can verify the change."
 
 
 def settled(door: Door, root: Path, *, walls: bool) -> Plan | None:
@@ -51,16 +51,21 @@ def settled(door: Door, root: Path, *, walls: bool) -> Plan | None:
 def _chosen(door: Door, plan: Plan, root: Path) -> Sequence[Check] | None:
     """What they chose; None if they would not say. `Gone` if they are."""
     kept = [one for one in plan.run if one.name in plan.confirmed]
-    door.progress.note("Checks that were found here:")
-    for one in plan.open:
-        door.progress.note(harmless(f"  {one.name}: {one.line}   ({one.why})"))
+    door.progress.note("Checks found here:")
+    for number, check in enumerate(plan.open, start=1):
+        door.progress.note(harmless(f"  {number}. {check.name}: {check.line}   ({check.why})"))
     said = Person().line(QUESTION).strip()
     if said.lower() in ("y", "yes"):
         return [*kept, *plan.open]
     if said.lower() in ("n", "no", "none"):
         return kept
+    left_out = {int(word) for word in said.replace(",", " ").split()} if NUMBERS.fullmatch(said) else set()
+    if left_out:
+        return [*kept, *(check for number, check in enumerate(plan.open, start=1) if number not in left_out)]
     if said and not _is_program(said, root):
-        door.progress.note(f"There is no program {said.split()[0]!r}: say y, n, or a command line.", style="yellow")
+        door.progress.note(
+            f"There is no program {said.split()[0]!r}: type y, n, numbers or a command line.", style="yellow"
+        )
         return _chosen(door, plan, root)
     return [*kept, own_check(said, plan.open)] if said else None
 

@@ -25,7 +25,13 @@ WORDS = {"money": "money", "tokens": "tokens", "millis": "working time", "steps"
 WHY = 600
 """Characters."""
 
-STYLES = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red")}
+WHY_UNVERIFIED = {
+    "in_place": "It worked in your own files (--in-place), where no checks run.",
+    "nothing_changed": "No file was changed. If you want an answer only, use --question.",
+}
+
+SUMMARY = "Agent's summary, not verified:"
+STYLES = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red"), Exit.UNVERIFIED: ("?", "bold yellow")}
 
 
 def close(
@@ -44,6 +50,8 @@ def close(
     text = answer(door, team, ending)
     if text and text.strip() != spoken.strip():
         _blank(door)
+        if ending.teller.world.team.kit == JOB and ending.teller.total().tokens:
+            door.progress.note(SUMMARY, style="dim")
         door.out.write(f"{text.rstrip()}\n")
         _blank(door)
     leftover = door.means.leftover()
@@ -70,7 +78,10 @@ def _judged(ending: Ending) -> Data:
     """What programs hear of a run in the person's own files: nobody has judged it, so it is an answer at most."""
     if ending.teller.world.team.kit != RUN:
         return {}
-    why = {"unverified": ending.unjudged} if ending.unjudged else {}
+    why: Data = {}
+    if ending.unverified:
+        reasons = [{"code": ending.unverified}]
+        why = {"unverified": ending.unverified, "verdict": {"code": "unverified", "reasons": reasons}}
     return {"verified": False, "answered": ending.code == Exit.DONE, **why}
 
 
@@ -82,16 +93,20 @@ def _say(door: Door, ending: Ending, *, headed: bool) -> None:
         door.progress.note(f"{sign} {ending.status}: {summary(ending)}", style=style)
     if ending.fault:
         door.progress.note(f"  {ending.fault}")
-    if ending.unjudged:
-        door.progress.note(f"  {ending.unjudged}", style="yellow")
+    if ending.unverified and not headed:
+        door.progress.note(f"  {WHY_UNVERIFIED[ending.unverified]}", style="yellow")
+    if ending.why:
+        if door.setup.quiet:
+            _complain(door, ending, f"{ending.status}: {ending.why}")
+        return
     bad = [one for one in ending.standings if ending.fault or one[1].word != "finished"]
     for task, standing in bad if ending.code != Exit.DONE else ():
-        _complain(door, ending, f"{task} {standing.word}: {_why(ending, standing)}")
+        _complain(door, ending, f"{task} {standing.word}: {_why(standing)}")
 
 
-def _why(ending: Ending, standing: Standing) -> str:
-    """Why it is no good; not what it has said, where that is printed."""
-    return shorten(ending.doubt or because(standing.word, standing.why), WHY)
+def _why(standing: Standing) -> str:
+    """Why it is no good."""
+    return shorten(because(standing.word, standing.why), WHY)
 
 
 def because(word: str, reason: str) -> str:
@@ -148,7 +163,7 @@ def answer(door: Door, team: TeamId, ending: Ending) -> str:
     guide = folder(door.home, team) / ANSWER
     if ending.code == Exit.DONE and ending.teller.world.team.kit in (KIT, ASKING_KIT) and guide.exists():
         return guide.read_text("utf-8")
-    told = ("finished", "failed") if ending.doubt else ("finished",)
+    told = ("finished", "failed") if ending.why else ("finished",)
     return "\n".join(standing.why for _, standing in ending.standings if standing.word in told)
 
 

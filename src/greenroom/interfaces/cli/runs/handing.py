@@ -20,11 +20,15 @@ from greenroom.interfaces.cli.runs.running import Ending, command
 from greenroom.interfaces.cli.runs.session import Door
 from greenroom.interfaces.cli.runs.taking_over import UNFINISHED, left, taken
 
-UNVERIFIED: Final = "It is not verified."
 ANSWERED: Final = "answered"
-"""What programs read in the place of *verified* where nothing was changed, so that no check had anything to prove."""
+"""What programs read in the place of *verified* where nothing was changed, so that no check had anything to judge."""
 
-NOTHING: Final = "✗ Nothing was changed, so nothing is verified"
+HEADS: Final = {
+    "verified": ("✓ Verified", "bold green"),
+    "failed": ("✗ Failed", "bold red"),
+    "unverified": ("? Unverified", "bold yellow"),
+}
+STYLES: Final = {"!": "yellow", "failed": "red", "unverified": "yellow"}
 QUESTION: Final = "[a] apply  [b NAME] on a branch  [d] show the diff  [x] discard  [Enter] later: "
 
 if TYPE_CHECKING:
@@ -52,13 +56,14 @@ async def handed_over(
     report = await make(door, team)
     _head(door, ending, report)
     for line in report.lines:
-        door.progress.note(line, style="yellow" if line.startswith(("NOT", "Changed by", "Said,")) else "")
+        door.progress.note(line, style=STYLES.get(line.partition(":")[0].partition(" ")[0], ""))
     over = await taken(door, team, take, report) if take is not None else None
     if report.diff.changes and (over is None or not over.done):
         await _offered(door, team, name or team)
     more = {**programs(report), **({"taken": over.fields} if over is not None else {})}
     fault = over.fault if over is not None else ""
-    return close(door, team, judged(ending, report, fault), name=name, spoken=spoken, more=more, headed=True)
+    ended = _judged(ending, report, fault)
+    return close(door, team, ended, name=name, spoken=spoken, more=more, headed=True)
 
 
 async def _so_far(door: Door, team: TeamId, ending: Ending, name: str) -> None:
@@ -67,7 +72,7 @@ async def _so_far(door: Door, team: TeamId, ending: Ending, name: str) -> None:
         return
     make = cast("Callable[[Door, TeamId], Awaitable[JobReport]]", load("runs.jobs", "reported"))
     report = await make(door, team)
-    door.progress.note("\nSo far, and not proven:", style="yellow")
+    door.progress.note("\nSo far, and not verified:", style="yellow")
     for line in report.lines:
         door.progress.note(line)
     if report.diff.changes:
@@ -82,11 +87,11 @@ def not_begun(door: Door, team: TeamId) -> Exit:
 
 def _head(door: Door, ending: Ending, report: JobReport) -> None:
     """How it ended and what it took, before anything is decided."""
-    good = report.verified and ending.code == Exit.DONE
+    head, style = HEADS["failed" if ending.code == Exit.FAILED else report.verdict.state]
+    if report.verified and not report.diff.changes:
+        head = "✓ Answered"
     door.progress.note("")
-    well = "✓ Done" if report.diff.changes else "✓ Answered"
-    what = well if good else "✗ Not proven" if report.diff.changes else NOTHING
-    door.progress.note(f"{what}: {summary(ending)}", style="bold green" if good else "bold red")
+    door.progress.note(f"{head}: {summary(ending)}", style=style)
 
 
 def programs(report: JobReport) -> Data:
@@ -95,7 +100,7 @@ def programs(report: JobReport) -> Data:
     return {
         "verified": report.verified and not answered,
         ANSWERED: answered,
-        "verdict": {**report.verdict, **({"state": ANSWERED} if answered else {})},
+        "verdict": {**report.kept, **({"state": ANSWERED} if answered else {})},
         "base": report.base,
         "tip": report.tip,
         "changes": [plain(one) for one in report.diff.changes],
@@ -105,11 +110,12 @@ def programs(report: JobReport) -> Data:
     }
 
 
-def judged(ending: Ending, report: JobReport, fault: str) -> Ending:
-    """Good only if it is verified, and was taken over if that was ordered."""
-    unproven = UNVERIFIED if not report.verified and ending.code == Exit.DONE else ""
-    doubt = " ".join(report.unproven) if report.stands else ""
-    return evolve(ending, fault=fault or unproven, doubt=doubt)
+def _judged(ending: Ending, report: JobReport, fault: str) -> Ending:
+    """Good only if it is verified, and was applied if that was ordered. A run that failed by itself says why."""
+    reasons = report.verdict.reasons
+    code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
+    by_itself = code and any(standing.word == "failed" for _, standing in ending.standings)
+    return evolve(ending, fault=fault, unverified=code, why="" if by_itself else "; ".join(report.reasons))
 
 
 async def _offered(door: Door, team: TeamId, name: str) -> None:
@@ -125,14 +131,14 @@ async def _offered(door: Door, team: TeamId, name: str) -> None:
         done = await _done(door, team, said)
     if not done:
         verbs = "   ".join(command(door, verb, name) for verb in ("apply", "diff", "discard"))
-        door.progress.note(f"Take it over, look at it, or drop it: {verbs}", style="bold")
+        door.progress.note(f"Apply, view or discard it: {verbs}", style="bold")
 
 
 async def _done(door: Door, team: TeamId, said: str) -> bool:
     """Do what was said; whether nothing is left to be decided."""
     order = _order(team, said)
     if order is None:
-        door.progress.note("That is none of the answers.", style="yellow")
+        door.progress.note("Unknown choice. Type a, b NAME, d, x or Enter.", style="yellow")
         return False
     name = type(order).__name__.lower()
     act = cast("Callable[[Door, taking.Taking], Awaitable[Exit]]", load("commands.taking", name))

@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.hands.walls import strongest
+from greenroom.app.hands.walls import HOLDING, Tier, tier_in
 from greenroom.app.jobs.coder import coder
 from greenroom.app.jobs.founding import found_job
 from greenroom.app.jobs.kit import Supplies, job_kit
-from greenroom.app.jobs.outcome import outcome
-from greenroom.app.jobs.place import refuse_too_wide, workspace
-from greenroom.app.jobs.planning import plan_of, setup_of
+from greenroom.app.jobs.place import cache, outcome, refuse_too_wide, workspace
+from greenroom.app.jobs.plan import plan_of, setup_of
 from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.kit import Kit
 from greenroom.app.talks.founding import model_of
@@ -52,13 +51,15 @@ def kit_of(means: Means) -> Callable[[Team], Awaitable[Kit]]:
             models=means,
             notes=means.notes,
             hands=lambda copied: means.hands(copied.at, copied),
-            plan=lambda root, then: plan_of(root, walls=walled(means), then=then),
+            plan=lambda root, then: plan_of(root, walls=may_run(means), then=then),
             setup=lambda root: setup_of(root, walls=walled(means)),
             history=means.steps,
             blob=blob,
             guess=lambda world, step, files: guess(means, world, step, files),
             patience=means.patience,
             alone=lambda: not means.attended or means.says_yes,
+            non_interactive=lambda: not means.attended,
+            says_yes=lambda: means.says_yes,
         )
     )
 
@@ -79,14 +80,24 @@ def _cents(money: int) -> str:
 
 
 def walled(means: Means) -> bool:
-    """Whether commands run behind walls that hold."""
-    return strongest(means.provisions.loaded.settings.sandbox.walls).tier in ("walled", "landlocked")
+    """Whether commands run in a sandbox that holds."""
+    return _chosen(means) in HOLDING
+
+
+def may_run(means: Means) -> bool:
+    """Whether checks run that a person has not approved one by one: in a sandbox, or because they said --yes."""
+    return walled(means) or means.says_yes
 
 
 def tier(means: Means) -> str:
-    """What commands run behind, in words."""
-    walls = strongest(means.provisions.loaded.settings.sandbox.walls).tier
-    return {"none": "no sandbox: every command asks"}.get(walls, f"sandbox: {walls}")
+    """What commands run in, in words."""
+    found = _chosen(means)
+    return {"none": "no sandbox: every command asks"}.get(found, f"sandbox: {found}")
+
+
+def _chosen(means: Means) -> Tier:
+    """What commands in this run's worktree get."""
+    return tier_in(cache(), means.provisions.loaded.settings.sandbox, at=means.root).tier
 
 
 async def founded(door: Door, begun: Begun, question: str, typed: str, wanted: Wanted) -> TeamId:
@@ -95,20 +106,18 @@ async def founded(door: Door, begun: Begun, question: str, typed: str, wanted: W
     theirs = await workspace(door.means.root)
     await theirs.recover()
     say_recovered(door, theirs)
-    plan = plan_of(door.means.root, walls=walled(door.means))
-    checks, limits = bool(plan.run or plan.open), begun.caps.limits
+    limits = begun.caps.limits
     setup = bool(setup_of(door.means.root, walls=walled(door.means)).line)
-    return await found_job(
-        door.runtime, begun.cast, question, typed=typed, limits=limits, checks=checks, setup=setup, wanted=wanted
-    )
+    return await found_job(door.runtime, begun.cast, question, typed=typed, limits=limits, setup=setup, wanted=wanted)
 
 
 def sure_of_checks(door: Door, root: Path) -> bool:
     """Say which checks will prove the work, after a person was asked about new ones; False when they went away."""
-    return settled(door, root, walls=walled(door.means)) is not None
+    return settled(door, root, walls=may_run(door.means)) is not None
 
 
 async def reported(door: Door, team: TeamId) -> JobReport:
     """What came of a job."""
     came = await outcome((await door.runtime.world(team)).team, door.means.steps)
-    return await report_of(came, await door.means.steps(team))
+    language = door.means.provisions.loaded.settings.language
+    return await report_of(came, await door.means.steps(team), language)

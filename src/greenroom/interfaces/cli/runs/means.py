@@ -77,7 +77,7 @@ class Means:
 
     async def organisation(self, team: Team) -> Kit:
         """What an organisation works with."""
-        make = cast("Callable[[Means], Callable[[Team], Awaitable[Kit]]]", load("runs.organisations", "kit_of"))
+        make = cast("Callable[[Means], Callable[[Team], Awaitable[Kit]]]", load("runs.organisation", "kit_of"))
         return await make(self)(team)
 
     async def steps(self, team: TeamId) -> list[Step]:

@@ -6,16 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.app.jobs.report import JobReport, one_line
-from greenroom.core.base.errors import Refused, Rejected
+from greenroom.app.jobs.report import JobReport
+from greenroom.app.jobs.words import one_line
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Workspace
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.display.questions import Gone, Person
 from greenroom.interfaces.cli.display.words import shorten
-from greenroom.interfaces.cli.runs.attending import somebody
 from greenroom.interfaces.cli.runs.deciding import asked_by, is_plan, to_type, waiting
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Door
@@ -26,22 +24,20 @@ SHOWN: Final = 5
 ASKED: Final = 200
 """Characters of a question, or of a reason, that are told."""
 
-NO_REASON: Final = "no check has proven it"
 RECOVERED: Final = {
     "applied": "is applied now, all of it",
     "undone": "is undone now, all of it",
     "dropped": "did not fit any more, so nothing of it is applied",
 }
-CHOICE: Final = "[y] run the hooks  [n] commit without any hook  [Enter] change nothing"
 
 
-def say_unproven(door: Door, report: JobReport) -> None:
+def say_unverified(door: Door, report: JobReport) -> None:
     """In one line."""
     if report.verified:
         return
-    some = [one.rstrip(".") for one in report.unproven] or [NO_REASON]
+    some = [reason.rstrip(".") for reason in report.reasons]
     more = f"; and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
-    door.progress.note(f"NOT verified: {harmless('; '.join(some[:SHOWN]))}{more}.", style="yellow")
+    door.progress.note(f"{report.verdict.state}: {harmless('; '.join(some[:SHOWN]))}{more}.", style="yellow")
 
 
 async def unended(door: Door, team: TeamId) -> str:
@@ -75,29 +71,16 @@ def say_recovered(door: Door, theirs: Workspace) -> None:
         door.progress.note(f"{one.run} was cut off in your files: it {ends} ({named(one.paths)}).", style="yellow")
 
 
-def with_hooks(door: Door, team: str, changed: Sequence[str], said: bool | None) -> bool:
-    """Whether hooks run at the commit. Where the work changes what they run, a person says so; without one that is
-    refused, since they run as that person and behind no walls."""
+def with_hooks(door: Door, changed: Sequence[str], said: bool | None) -> bool:
+    """Whether hooks run at the commit. A change that sets up hooks is committed without any, unless a person says
+    otherwise: they run as that person, in no sandbox."""
     if said is not None or not changed:
         return said is not False
-    what = f"The work changes what your hooks run: {named(changed)}."
-    if somebody(door):
-        door.progress.note(f"{what} They run as you, behind no walls.", style="yellow")
-        try:
-            answer = Person().answer(CHOICE, "nothing").lower()
-        except Gone:
-            answer = ""
-        if answer in ("y", "yes", "n", "no"):
-            return answer in ("y", "yes")
-        raise Refused(Rejected(code="not_sure", why="Nothing was changed."))
-    look, apply = command(door, "diff", team), command(door, "apply", team)
-    raise Refused(
-        Rejected(
-            code="hooks_changed",
-            why=f"{what} They would run as you, behind no walls, so nothing was changed.",
-            hint=f"Look at it ({look}), then say `{apply} --hooks` to run them, or --no-hooks to commit without any.",
-        )
+    door.progress.note(
+        f"The change sets up hooks ({named(changed)}), so it is committed without running any. --hooks runs them.",
+        style="yellow",
     )
+    return False
 
 
 def say_hooks(door: Door, changed: Sequence[str]) -> None:

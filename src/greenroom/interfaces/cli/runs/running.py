@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import os
 import shlex
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final, cast
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
-from greenroom.app.checks.receipts import MAY_CHANGE
 from greenroom.app.host import Host
 from greenroom.app.standing import Standing
 from greenroom.app.talks.names import RUN
 from greenroom.app.talks.outcome import settle
+from greenroom.app.talks.wanted import wanted_in
 from greenroom.app.watching import watch_steps
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
@@ -21,36 +21,37 @@ from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.display.progress import Progress
 from greenroom.interfaces.cli.display.telling import Teller
 from greenroom.interfaces.cli.exits import Exit, of_standings
-from greenroom.interfaces.cli.loading import load
 from greenroom.interfaces.cli.runs.session import Desk, Door
 
 LONG: Final = 50_000
 """Events. A longer log is not read again only to say what each agent spent before."""
 
+MAY_CHANGE: Final = frozenset({"patch", "rewrite", "execute_script"})
+"""Tools that may change files."""
+
 GRACE: Final = 0.3
 """Seconds. That nobody has anything to do may be true between two commits: look again."""
-
-
-UNJUDGED: Final = "NOT verified: it worked in your files themselves. No checks ran, and nothing was judged."
 
 
 @record
 class Ending:
     """How a run ended: how each task stands, and what was told. A `fault` makes it a failure however they stand;
-    `unjudged` says why nobody knows whether what it did is right, so it did not end well either. With a `doubt` what
-    was said is printed all the same: nothing speaks against it, but nothing proves it."""
+    `unverified` is the code of why nothing has verified what it did. `why` are the reasons of a verdict, which stand in
+    the place of what the agent said."""
 
     standings: Sequence[tuple[TaskId, Standing]]
     teller: Teller
     fault: str = ""
-    unjudged: str = ""
-    doubt: str = ""
+    unverified: str = ""
+    why: str = ""
 
     @property
     def code(self) -> Exit:
         """The worst of them, as an exit code."""
         worst = of_standings(standing.word for _, standing in self.standings)
-        return Exit.FAILED if self.fault or (self.unjudged and worst == Exit.DONE) else worst
+        if self.fault:
+            return Exit.FAILED
+        return Exit.UNVERIFIED if self.unverified and worst == Exit.DONE else worst
 
     @property
     def status(self) -> str:
@@ -58,7 +59,7 @@ class Ending:
         words = [standing.word for _, standing in self.standings]
         return next(
             (word for word in words if of_standings([word]) == self.code),
-            "failed" if self.fault else "unverified" if self.unjudged else "finished",
+            "failed" if self.fault else "unverified" if self.unverified else "finished",
         )
 
 
@@ -77,22 +78,19 @@ async def follow(door: Door, team: TeamId, *, new: bool = False) -> Ending:
     finally:
         door.progress.end()
     standings = [(task, await door.runtime.stands(team, task)) for task in tasks]
-    said = "\n".join(one.why for _, one in standings if one.word == "finished")
-    return Ending(standings=standings, teller=teller, unjudged=await _unjudged(door, team, teller, said))
+    return Ending(standings=standings, teller=teller, unverified=await unverified_code(door, team, teller))
 
 
-async def _unjudged(door: Door, team: TeamId, teller: Teller, said: str) -> str:
-    """Why nobody knows whether what a run has done is right: it may have changed files, and is no job. Who could have
-    changed some, and has not, may answer what they were asked, and claim nothing."""
-    able = any(not MAY_CHANGE.isdisjoint(one.spec.tools) for one in teller.world.agents.values())
+async def unverified_code(door: Door, team: TeamId, teller: Teller) -> str:
+    """Why nothing has verified a run in the person's own files: it has changed some, or changed none though that was
+    asked for. Empty for every other run."""
+    able = any(not MAY_CHANGE.isdisjoint(agent.spec.tools) for agent in teller.world.agents.values())
     if teller.world.team.kit != RUN or not able:
         return ""
-    steps = [one async for one in door.runtime.archive(team, "step") if isinstance(one, Step)]
-    if any(one.work.executor in MAY_CHANGE and one.state in ("finished", "uncertain") for one in steps):
-        return UNJUDGED
-    held = cast("Callable[[Sequence[Step], str], tuple[str, ...]]", load("runs.claiming", "idle_doubts"))
-    doubts = held(steps, said)
-    return f"NOT verified: {' '.join(doubts)}" if doubts else ""
+    steps = [row async for row in door.runtime.archive(team, "step") if isinstance(row, Step)]
+    if any(step.work.executor in MAY_CHANGE and step.state in ("finished", "uncertain") for step in steps):
+        return "in_place"
+    return "" if wanted_in(steps).question else "nothing_changed"
 
 
 @contextlib.asynccontextmanager

@@ -22,10 +22,10 @@ from greenroom.interfaces.cli.runs.session import Door
 if TYPE_CHECKING:
     from greenroom.app.jobs.report import JobReport
 
-UNPROVEN: Final = "Not taken over: it is not verified."
-UNFINISHED: Final = "Not taken over: it is not over yet. When it is, `greenroom apply` and `greenroom branch` do that."
-NOTHING: Final = "Nothing was changed, so there is nothing to take over."
-FAILED: Final = "Verified, but not taken over"
+UNVERIFIED: Final = "Not applied: it is not verified."
+UNFINISHED: Final = "Not applied: the run is not over yet. When it is, use `greenroom apply` or `greenroom branch`."
+NOTHING: Final = "Nothing was changed, so there is nothing to apply."
+FAILED: Final = "Verified, but not applied"
 HALF: Final = "Verified and applied, but not committed"
 
 
@@ -61,9 +61,9 @@ class Aside(Output):
 async def taken(door: Door, team: TeamId, take: taking.Apply | taking.Branch, report: JobReport) -> Taken:
     """Do it if it may be done, and say what came of that."""
     if not report.diff.changes:
-        return Taken(fields={"status": "not_taken", "why": NOTHING}, done=True, fault=NOTHING)
+        return Taken(fields={"status": "not_taken", "why": NOTHING}, done=True)
     if not report.verified:
-        return left(door, UNPROVEN)
+        return left(door, UNVERIFIED)
     aside = Aside(door.progress)
     act = cast("Callable[[Door, taking.Taking], Awaitable[Exit]]", load("commands.taking", type(take).__name__.lower()))
     try:

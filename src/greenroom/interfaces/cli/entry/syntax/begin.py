@@ -19,6 +19,7 @@ from greenroom.interfaces.cli.entry.doing import do
 from greenroom.interfaces.cli.entry.ids import complete
 from greenroom.interfaces.cli.entry.options import (
     AgentName,
+    AllowUnverified,
     AtOnce,
     InPlace,
     MaxCost,
@@ -106,6 +107,7 @@ def run(
     branch: OnBranch = None,
     wants_answer: Question = False,
     tests_may_change: TestsMayChange = False,
+    allow_unverified: AllowUnverified = False,
     non_interactive: NonInteractive = False,
     model: ModelName = "",
     max_cost: MaxCost = None,
@@ -114,10 +116,10 @@ def run(
     record: Record = None,
     replay: Replay = None,
 ) -> int:
-    """Give an agent something to do; without --agent a coder does it. Who can change files works in a copy of yours,
-    which you take over or not. The answer comes on stdout; what is piped in is read as context.
-    Exit codes: 0 verified, or answered (--question); 1 failed, not verified (as is what changes nothing, or works
-    --in-place) or not taken over; 2 wrong usage; 3 settings or store; 4 provider; 5 limit; 6 waits for a person."""
+    """Give an agent something to do; without --agent a coder does it. Agents that can edit files work in a copy. You
+    decide whether to apply the result. The answer comes on stdout; what is piped in is read as context.
+    Exit codes: 0 verified, or a question answered; 1 a check newly fails, or the run failed; 2 wrong usage; 3 settings
+    or store; 4 provider; 5 limit; 6 waits for a person; 7 finished, but not verified."""
     asked = question(words or [], "task")
     order = Run(
         question=asked.text,
@@ -132,16 +134,16 @@ def run(
         caps=Caps(cost=max_cost, tokens=max_tokens, time=max_time),
         tape=Tape(record=record, replay=replay),
     )
-    return do(context, _meant(order, wants_answer=wants_answer, tests_may_change=tests_may_change))
+    return do(context, _meant(order, answer=wants_answer, tests=tests_may_change, unverified=allow_unverified))
 
 
-def _meant(order: Run, *, wants_answer: bool, tests_may_change: bool) -> Run:
+def _meant(order: Run, *, answer: bool, tests: bool, unverified: bool) -> Run:
     """With how it may end, if all that was said goes together."""
-    if wants_answer and order.take is not None:
+    if answer and order.take is not None:
         raise typer.BadParameter("--question wants an answer, so there is nothing to take over. Leave one of them out.")
-    if tests_may_change and (order.in_place or not order.tools):
+    if tests and (order.in_place or not order.tools):
         raise typer.BadParameter("--tests-may-change is for work in a copy, which checks judge. Leave it out.")
-    return evolve(order, wants_answer=wants_answer, tests_may_change=tests_may_change)
+    return evolve(order, wants_answer=answer, tests_may_change=tests, allow_unverified=unverified)
 
 
 def chat(

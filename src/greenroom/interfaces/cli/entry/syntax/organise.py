@@ -100,7 +100,7 @@ def talk(
         typer.Option(
             "--say",
             metavar="TEXT",
-            help="Do what this line does when it is typed, and leave: `answer 1 Green`. A space before it says it as "
+            help="Do what this line does when it is typed, and leave: `/answer 1 Green`. A space before it says it as "
             "it is.",
         ),
     ] = None,

@@ -1,0 +1,72 @@
+"""A run of a check beside the one on the base: only what newly fails counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, Checked, Compared, Ran, Report
+
+TITLE: Final = " › "
+"""ava puts the file's name before a test's title once there is a second file: `test › counts`."""
+
+
+def compare(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
+    """What newly fails, still fails, and passes again. `flaky` are names that failed and then passed, unchanged."""
+    failing = now.failing - frozenset(flaky)
+    old = {name for name in failing if failed_before(name, base)}
+    new = failing - old
+    if now.outcome == "could_not_run" and base.outcome != "could_not_run":
+        new |= {AS_A_WHOLE}
+    ran = now.outcome != "could_not_run"
+    passes_again = {name for name in base.failing if ran and not any(same(name, other) for other in now.failing)}
+    gone: set[str] = set()
+    if base.exact and now.exact and ran:
+        gone = {name for name, word in base.tests.items() if word == "passed" and name not in now.tests}
+    return Compared(
+        new=cut(new),
+        old=cut(old),
+        mended=cut(passes_again),
+        flaky=cut(flaky),
+        gone=cut(gone),
+    )
+
+
+def failed_before(name: str, base: Ran) -> bool:
+    """Whether this test, or the whole file that it is in, failed on the base too."""
+    if any(same(name, other) for other in base.failing):
+        return True
+    return name.partition("::")[0] in base.failing
+
+
+def same(name: str, other: str) -> bool:
+    """Whether two runs mean one test: its name may have got the file's before it."""
+    return name == other or name.endswith(f"{TITLE}{other}") or other.endswith(f"{TITLE}{name}")
+
+
+def has_names(ran: Ran) -> bool:
+    """Whether every failure of a run has a name: an exit code, or a number of failures, has none."""
+    return AS_A_WHOLE not in ran.failing
+
+
+def cut(names: Iterable[str]) -> tuple[str, ...]:
+    """As many names as a report keeps."""
+    return tuple(sorted(names)[:NAMED])
+
+
+def describe(report: Report) -> str:
+    """A report in one line: `pytest: 212 pass, 1 already fails`."""
+    return "; ".join(f"{entry.check}: {_counts(entry)}" for entry in report.checks) or "no check was run"
+
+
+def _counts(entry: Checked) -> str:
+    if entry.outcome == "could_not_run":
+        return f"could not run ({entry.reason.rstrip('.')})"
+    known = entry.compared
+    new = len(known.new) if known is not None else 0
+    old = len(known.old) if known is not None else entry.failing
+    parts = [f"{entry.passed} pass" if entry.passed else "passes" if not entry.failing else ""]
+    parts += [f"{new} newly fail{'s' if new == 1 else ''}"] if new else []
+    parts += [f"{old} already fail{'s' if old == 1 else ''}"] if old else []
+    parts += [f"{entry.skipped} skipped"] if entry.skipped else []
+    return ", ".join(filter(None, parts))

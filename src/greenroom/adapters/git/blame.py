@@ -1,0 +1,186 @@
+"""Who wrote a line: from the file as it lies there to the step of an agent that has it in its commit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.git.apply import is_here, set_entries
+from greenroom.adapters.git.journal import Paper, State, papers
+from greenroom.adapters.git.process import unquote_path
+from greenroom.adapters.git.refs import commit_tree, is_ancestor, mark_of, trailers_of, value_of
+from greenroom.adapters.git.repository import Repository
+from greenroom.core.base.records import record
+from greenroom.core.ports.workspace import Blamed, WorkspaceFault
+
+WHOLE: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+IDENT: Final = re.compile(rb"\$Id(?:: [0-9a-f]{40,64} )?\$")
+"""What git makes of `$Id$` in a file with the attribute *ident*, and that itself."""
+
+BINARY: Final = 8000
+"""Bytes at the beginning of a file in which git looks for a zero: a text has none."""
+
+
+@record
+class Origin:
+    """The commit that a line is from, the file's name and the line's number there."""
+
+    commit: str
+    path: str
+    line: int
+    boundary: bool = False
+
+
+@record
+class Spot:
+    """A line of a file that has this content."""
+
+    path: str
+    line: int
+    content: bytes
+
+
+@record
+class Work:
+    """What was done from one commit to another, and the line that may be of it."""
+
+    base: str
+    tip: str
+    spot: Spot
+
+
+async def blame(repository: Repository, path: str, line: int) -> Blamed | None:
+    """The line's commit, and the step behind it."""
+    content = await asyncio.to_thread(_read_text, repository.root, path)
+    lines = content.removesuffix(b"\n").split(b"\n") if content else []
+    if not 0 < line <= len(lines):
+        has = "is empty" if not lines else f"has {len(lines)} line{'s' if len(lines) != 1 else ''}"
+        raise WorkspaceFault("name", f"There is no line {line} in {path!r}: it {has}.")
+    here = Spot(path=path, line=line, content=content)
+    found = await _in_history(repository, here)
+    text = lines[line - 1].rstrip(b"\r").decode(errors="replace")
+    commit = found.commit if found else ""
+    for work in await _works(repository, here, found):
+        origin = await _in_work(repository, work)
+        if origin is not None:
+            mark = mark_of(await _message(repository, origin.commit))
+            return Blamed(commit=commit, text=text, step=mark, recorded=origin.commit)
+    return Blamed(commit=commit, text=text) if commit else None
+
+
+def _read_text(root: Path, path: str) -> bytes:
+    """What is in a text file; a *name* fault for what has no lines."""
+    place, why = root / path, ""
+    try:
+        kind = place.lstat().st_mode
+    except OSError:
+        raise WorkspaceFault("name", f"There is no file {path!r} in {str(root)!r}.") from None
+    if stat.S_ISDIR(kind):
+        why = f"{path!r} is a folder. Name a file in it."
+    elif stat.S_ISLNK(kind):
+        why = f"{path!r} is a link to {str(place.readlink())!r}, and has no lines of its own."
+    elif not stat.S_ISREG(kind):
+        why = f"{path!r} is no file, so it has no lines."
+    content = b"" if why else place.read_bytes()
+    if b"\0" in content[:BINARY]:
+        why = f"{path!r} is binary, so it has no lines."
+    if why:
+        raise WorkspaceFault("name", why)
+    return content
+
+
+async def _in_history(repository: Repository, here: Spot) -> Origin | None:
+    """The line's origin in the person's own commits; None for one that is in none yet."""
+    head = await value_of(repository, "HEAD")
+    return await _followed(repository, head, here) if head else None
+
+
+async def _in_work(repository: Repository, work: Work) -> Origin | None:
+    """The step that wrote the line; None if it was there before, or came later. Where it stands decides, and not how it
+    reads: an empty line and a bracket are everybody's."""
+    if not await value_of(repository, work.tip):
+        return None  # somebody else's, or forgotten
+    found = await _followed(repository, work.tip, work.spot, since=f"{work.base}..")
+    return None if found is None or found.boundary else found
+
+
+async def _followed(repository: Repository, commit: str, spot: Spot, since: str = "") -> Origin | None:
+    """Where a line is from, followed from the file as it is now through this commit; None if it is not in that."""
+    now = await _on_top(repository, commit, spot)
+    found = await _blamed(repository, f"{since}{now}", spot.path, spot.line)
+    return None if found is None or found.commit == now else found
+
+
+async def _on_top(repository: Repository, commit: str, spot: Spot) -> str:
+    """A commit that follows this one with the file as it is now, but for what git may have changed on the way."""
+    name = f"{commit}:{spot.path}"
+    last = (await repository.objects.contents([name]))[name] if await repository.objects.find(name) else spot.content
+    content = _kept_like(last, spot.content)
+    blob = await repository.plain.text("hash-object", "-w", "--stdin", stdin=content)
+    with repository.temporary() as folder:
+        git = repository.on(repository.root, folder / "index")
+        await git.ask("read-tree", commit)
+        await set_entries(repository, git, {spot.path: State(kind="file", blob=blob)})
+        tree = await git.text("write-tree", "--missing-ok")
+    return await commit_tree(repository, tree, commit, "now")
+
+
+def _kept_like(other: bytes, content: bytes) -> bytes:
+    """With the names of itself and the line ends of another: git has both in files and not in its commits."""
+    if name := IDENT.search(other):
+        content = IDENT.sub(name[0], content)
+    if b"\r\n" in other:
+        return content if b"\r\n" in content else content.replace(b"\n", b"\r\n")
+    return content.replace(b"\r\n", b"\n")
+
+
+async def _works(repository: Repository, here: Spot, found: Origin | None) -> list[Work]:
+    """Where to look for the step, best first. A person may have committed work themselves, which then has nothing in
+    its message that leads to it."""
+    written = list(reversed(await papers(repository)))
+    if found is not None and (pairs := await _committed(repository, found.commit, written)):
+        name = f"{found.commit}:{found.path}"
+        content = (await repository.objects.contents([name]))[name]
+        spot = Spot(path=found.path, line=found.line, content=content)
+        return [Work(base=base, tip=tip, spot=spot) for base, tip in pairs]
+    every = [one for one in written if one.state == "applied" and here.path in one.paths]
+    mine = [one for one in every if await _may_be_of(repository, one, found)]
+    return [Work(base=one.base, tip=one.tip, spot=here) for one in mine]
+
+
+async def _committed(repository: Repository, commit: str, written: Sequence[Paper]) -> list[tuple[str, str]]:
+    """Base and tip of the work that a commit is of: what is written down of it counts, for a hook can have made any
+    message of ours, and else what its message says, for it can come from elsewhere."""
+    if own := [(one.base, one.tip) for one in written if one.commit == commit]:
+        return own
+    told = trailers_of(await _message(repository, commit))
+    pair = told.get("base", ""), told.get("tip", "")
+    return [pair] if all(WHOLE.fullmatch(one) for one in pair) else []  # anybody can have written it
+
+
+async def _may_be_of(repository: Repository, paper: Paper, found: Origin | None) -> bool:
+    """Whether a line can be of this work: not if its commit was there before the work began. Work that HEAD has was
+    looked for there."""
+    if found is not None and await is_ancestor(repository, found.commit, paper.base):
+        return False
+    return not paper.commit or not await is_here(repository, paper.commit)
+
+
+async def _blamed(repository: Repository, revision: str, path: str, line: int) -> Origin | None:
+    said = await repository.plain.tried("blame", "--porcelain", "-L", f"{line},{line}", revision, "--", path)
+    if said.code:
+        return None
+    first, *rest = os.fsdecode(said.out).split("\n")
+    commit, number = first.split(" ")[:2]
+    names = [unquote_path(one.removeprefix("filename ")) for one in rest if one.startswith("filename ")]
+    return Origin(commit=commit, path=names[0] if names else path, line=int(number), boundary="boundary" in rest)
+
+
+async def _message(repository: Repository, commit: str) -> str:
+    found = await repository.objects.commit(commit)
+    return found.message if found is not None else ""

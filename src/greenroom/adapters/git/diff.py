@@ -1,0 +1,136 @@
+"""The difference of two commits: what happened to which file, and the text of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from greenroom.adapters.git.refs import commit_of
+from greenroom.adapters.git.repository import Repository
+from greenroom.adapters.git.snapshot import SUBMODULE, split
+from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.workspace import UNIFIED, Change, Diff
+
+LINK: Final = "120000"
+Kind = Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
+KINDS: Final[Mapping[str, Kind]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
+LISTINGS: Final = 4
+"""Commits whose files are remembered."""
+
+QUIET: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "-r")
+
+
+@record
+class Delta:
+    """One file in two trees, as git keeps it; a mode of zeros is no file."""
+
+    path: str
+    old_mode: str
+    old: str
+    new_mode: str
+    new: str
+
+
+async def delta(repository: Repository, base: str, tip: str) -> list[Delta]:
+    """Every file that differs, each under its own name."""
+    said = split(
+        await repository.plain.ask("diff-tree", *QUIET, "--raw", "-z", "--no-renames", "--no-abbrev", base, tip)
+    )
+    found = []
+    for place in range(0, len(said) - 1, 2):
+        old_mode, new_mode, old, new, _ = said[place].lstrip(":").split(" ")
+        found.append(Delta(path=said[place + 1], old_mode=old_mode, old=old, new_mode=new_mode, new=new))
+    return found
+
+
+async def diff(repository: Repository, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
+    """What changed from one commit to another, with files that got another name. The text is only made for who wants
+    some of it."""
+    pair = (await commit_of(repository, base), await commit_of(repository, tip))
+    if (*pair, limit) not in repository.diffs:
+        repository.diffs.clear()  # of one pair often several ask, one after the other
+        repository.diffs[*pair, limit] = await _diff(repository, pair, limit)
+    return repository.diffs[*pair, limit]
+
+
+async def _diff(repository: Repository, pair: tuple[str, str], limit: int) -> Diff:
+    said = split(
+        await repository.plain.ask("diff-tree", *QUIET, "--raw", "--numstat", "-z", "-M", "--no-abbrev", *pair)
+    )
+    changes, links, end = _changes(said)
+    counts = _counts(said[end:])
+    targets = await repository.objects.contents(links.values())
+    text = await repository.plain.ask("diff-tree", *QUIET, "-p", "-M", *pair) if limit else b""
+    leads = {path: os.fsdecode(targets[blob]) for path, blob in links.items()}
+    told = tuple(_counted(one, counts.get(one.path, (0, 0, False)), leads.get(one.path, "")) for one in changes)
+    cut = len(text) > limit if limit else bool(told)
+    return Diff(changes=told, text=text[:limit].decode(errors="replace"), cut=cut)
+
+
+async def patch(repository: Repository, base: str, tip: str) -> bytes:
+    """What changed from one commit to another, as `git apply` takes it."""
+    pair = (await commit_of(repository, base), await commit_of(repository, tip))
+    return await repository.plain.ask("diff-tree", *QUIET, "-p", "-M", "--binary", "--full-index", *pair)
+
+
+def _changes(said: list[str]) -> tuple[list[Change], dict[str, str], int]:
+    """What happened to each file; of those that are links now the blob that says where they lead; and where that ends:
+    no count begins with a colon."""
+    found, links, place = list[Change](), dict[str, str](), 0
+    while place < len(said) and said[place].startswith(":"):
+        old_mode, new_mode, old, new, letter = said[place].lstrip(":").split(" ")
+        names = said[place + 1 : place + (3 if letter[0] in "RC" else 2)]
+        same = old == new and letter[0] == "M"
+        kind: Kind = "mode" if same else KINDS.get(letter[0], "changed")
+        kind = "submodule" if SUBMODULE in (old_mode, new_mode) else kind
+        found.append(Change(path=names[-1], kind=kind, before=names[0] if len(names) > 1 else ""))
+        if new_mode == LINK:
+            links[names[-1]] = new
+        place += 1 + len(names)
+    return found, links, place
+
+
+def _counts(said: list[str]) -> dict[str, tuple[int, int, bool]]:
+    """Lines added and removed by file, and whether it has none. For one with two names both follow, after nothing."""
+    found, place = {}, 0
+    while place < len(said):
+        added, removed, path = said[place].split("\t", 2)
+        place += 1
+        if not path:
+            path, place = said[place + 1], place + 2
+        binary = added == "-"
+        found[path] = (0, 0, True) if binary else (int(added), int(removed), False)
+    return found
+
+
+def _counted(change: Change, counts: tuple[int, int, bool], target: str) -> Change:
+    added, removed, binary = counts
+    return evolve(change, added=added, removed=removed, binary=binary, target=target)
+
+
+async def paths(repository: Repository, commit: str) -> list[str]:
+    """All files in a commit, links and submodules among them."""
+    return [path for _, path in await _list_files(repository, await commit_of(repository, commit))]
+
+
+async def contents(repository: Repository, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
+    """What is in these files in a commit; links and submodules are no files."""
+    if not paths:
+        return {}
+    named = frozenset(paths)  # never as words for git: there can be too many for a command line
+    listed = await _list_files(repository, await commit_of(repository, commit))
+    blobs = {path: head.split()[2] for head, path in listed if path in named and head.startswith("100")}
+    found = await repository.objects.contents(blobs.values())
+    return {path: found[blob] for path, blob in blobs.items()}
+
+
+async def _list_files(repository: Repository, commit: str) -> list[tuple[str, str]]:
+    """Mode, type and hash of each file in a commit, and its path. A commit never changes, so the last few are kept."""
+    if commit not in repository.listings:
+        said = split(await repository.plain.ask("ls-tree", "-r", "-z", "--full-tree", commit))
+        while len(repository.listings) >= LISTINGS:
+            del repository.listings[next(iter(repository.listings))]
+        lines = (line.partition("\t") for line in said)
+        repository.listings[commit] = [(head, path) for head, _, path in lines]
+    return repository.listings[commit]

@@ -1,1 +1,0 @@
-"""Checks in the house: which ones count, how they are run, and what their receipts prove."""

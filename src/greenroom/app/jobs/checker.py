@@ -1,0 +1,236 @@
+"""The checks of a project, run in throw-away worktrees: on the base first, then again and again beside the base."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from greenroom.abilities.checks.compare import compare
+from greenroom.abilities.checks.excerpts import excerpt
+from greenroom.abilities.checks.reading.outcome import outcome
+from greenroom.abilities.tools.commands.hearing import heard
+from greenroom.abilities.tools.commands.kept import Kept
+from greenroom.abilities.tools.commands.live import LiveLines
+from greenroom.app.jobs.checkout import Checkout, Opened
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import encode, evolve
+from greenroom.core.ports.checks import Check, Checked, Compared, Ran, Report, Witness
+from greenroom.core.ports.commands import Command, Commands, Ended
+from greenroom.core.ports.executor import ToolPrinted
+
+LONG: Final = 300.0
+"""Seconds: a check that takes longer is not run again."""
+
+FEW: Final = 5
+"""So many new failures may be flaky; more are not by chance."""
+
+SCRIPT: Final = """
+scratch=$(mktemp -d) || exit 125
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 143' TERM
+unset NO_COLOR
+if [ -n "$3" ]; then
+  export PYTEST_ADDOPTS="'--junitxml=$scratch/pytest.xml' -o junit_family=xunit1"
+fi
+sh -c "$1"
+status=$?
+if [ -s "$scratch/pytest.xml" ]; then
+  printf '\\n%s\\n' "$2"
+  cat "$scratch/pytest.xml"
+fi
+exit $status
+"""
+"""Runs a line, without the setting of ours that tests of colours would see. pytest writes its report outside of the
+tree; it is printed at the end, behind a mark."""
+
+ENV: Final = {"CI": "1"}
+"""Nobody sits there: no runner waits for a key or watches files."""
+
+UNKNOWN_OPTION: Final = ("--junitxml", "unrecognized arguments")
+BEGINNING: Final = 3 * 1024 * 1024
+END: Final = 12 * 1024 * 1024
+"""Characters of an output that are kept; the report stands at its end."""
+
+
+class ProjectChecks:
+    """Runs `checks`, each time in a worktree that is `opened` for it. `base` is what they said on the base, by name;
+    `left` says which are not run, and why."""
+
+    def __init__(
+        self,
+        checks: Sequence[Check],
+        opened: Opened,
+        *,
+        base: Mapping[str, Ran] | None = None,
+        left: Sequence[str] = (),
+    ) -> None:
+        self._checks = tuple(checks)
+        self._opened = opened
+        self.base: dict[str, Ran] = dict(base or {})
+        self._left = tuple(left)
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """Those that it runs, the most useful first."""
+        return self._checks
+
+    @property
+    def runnable(self) -> Sequence[Check]:
+        """Those that could run on the base."""
+        return [check for check in self._checks if self._ran_before(check)]
+
+    async def baseline(self, witness: Witness) -> Report:
+        """Run all of them: what fails now is old from now on."""
+        async with self._opened((), witness) as checkout:
+            entries = [await self._entry(check, checkout, witness, base=True) for check in self._checks]
+        return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, base=True, fresh=True)
+
+    async def run(self, only: Sequence[str], witness: Witness) -> Report:
+        """Run those with these names, or all, on the newest commit, and say what is new since the base."""
+        return await self.run_with(only, (), witness)
+
+    async def run_with(self, only: Sequence[str], paths: Sequence[str], witness: Witness) -> Report:
+        """The same, with these files as the base has them."""
+        chosen = [check for check in self.runnable if not only or check.name in only]
+        async with self._opened(paths, witness) as checkout:
+            entries = await self.run_in(checkout, chosen, witness)
+        entries = await self._steady(chosen, entries, paths, witness)
+        return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, fresh=True)
+
+    async def run_in(self, checkout: Checkout, checks: Sequence[Check], witness: Witness) -> list[Checked]:
+        """Run these in a worktree that is open."""
+        return [await self._entry(check, checkout, witness, base=False) for check in checks]
+
+    def _ran_before(self, check: Check) -> bool:
+        """One that could not run on the base would not run now either."""
+        was = self.base.get(check.name)
+        return was is None or was.outcome != "could_not_run"
+
+    async def _steady(
+        self, checks: Sequence[Check], entries: Sequence[Checked], paths: Sequence[str], witness: Witness
+    ) -> list[Checked]:
+        """The entries; of a few tests that newly fail, those that pass in another fresh worktree are flaky."""
+        doubtful = {entry.check for entry in entries if _may_be_flaky(entry)}
+        if not doubtful:
+            return list(entries)
+        async with self._opened(paths, witness) as checkout:
+            again = {
+                check.name: (await run_once(check, checkout.commands, witness))[0]
+                for check in checks
+                if check.name in doubtful
+            }
+        return [_without_flaky(entry, again[entry.check]) if entry.check in again else entry for entry in entries]
+
+    async def _entry(self, check: Check, checkout: Checkout, witness: Witness, *, base: bool) -> Checked:
+        if checkout.unable:
+            ran, text = unable(check, checkout.unable), ""
+        else:
+            ran, text = await run_once(check, checkout.commands, witness)
+        ran = evolve(ran, tree=checkout.tree, output=await witness.keep(text.encode(errors="replace")))
+        old = self.base.get(check.name)
+        against: Compared | None = None
+        if base:
+            self.base[check.name] = ran
+        elif old is not None:
+            against = compare(old, ran)
+        failing = sorted(against.new if against is not None else ran.failing)
+        shown = excerpt(text, failing) if failing or ran.outcome == "could_not_run" else ""
+        return Checked(
+            check=ran.check,
+            kind=check.kind,
+            digest=ran.digest,
+            outcome=ran.outcome,
+            reason=ran.reason,
+            exit=ran.exit,
+            seconds=ran.seconds,
+            tree=ran.tree,
+            passed=ran.passed,
+            failing=len(ran.failing),
+            skipped=ran.skipped,
+            tests=await witness.keep(encode(ran)),
+            output=ran.output,
+            excerpt=shown,
+            compared=against,
+        )
+
+
+def _may_be_flaky(entry: Checked) -> bool:
+    new = entry.compared.new if entry.compared is not None else ()
+    return entry.kind == "test" and entry.outcome == "failed" and 0 < len(new) <= FEW and entry.seconds <= LONG
+
+
+def _without_flaky(entry: Checked, again: Ran) -> Checked:
+    known = entry.compared
+    if known is None or again.outcome == "could_not_run":
+        return entry
+    flaky = tuple(name for name in known.new if name not in again.failing)
+    new = tuple(name for name in known.new if name in again.failing)
+    return evolve(entry, compared=evolve(known, new=new, flaky=flaky))
+
+
+async def run_once(check: Check, commands: Commands, witness: Witness) -> tuple[Ran, str]:
+    """Run a check. Returns what came of it, and all that it printed."""
+    try:
+        ended, text, report = await _run(check, commands, witness, report=check.kind == "test")
+        if ended.code and all(word in text for word in UNKNOWN_OPTION):
+            ended, text, report = await _run(check, commands, witness, report=False)
+    except WorldFault as fault:
+        return unable(check, str(fault)), ""
+    read = outcome(check, ended, text, report)
+    ran = Ran(
+        check=check.name,
+        digest=check.digest,
+        kind=check.kind,
+        outcome=read.outcome,
+        reason=read.reason,
+        exit=ended.code,
+        seconds=round(ended.seconds, 2),
+        exact=read.exact,
+        tests=read.tests,
+        passed=read.passed,
+        skipped=read.skipped,
+    )
+    return ran, text
+
+
+def unable(check: Check, why: str) -> Ran:
+    """A check that was not even begun."""
+    return Ran(check=check.name, digest=check.digest, kind=check.kind, outcome="could_not_run", reason=why)
+
+
+async def _run(check: Check, commands: Commands, witness: Witness, *, report: bool) -> tuple[Ended, str, str]:
+    mark = f"greenroom-report-{secrets.token_hex(8)}"
+    words = ("sh", "-c", SCRIPT, "check", check.line, mark, "1" if report else "")
+    command = Command(words=words, folder=check.folder, seconds=check.seconds, env=ENV)
+    kept = Kept(BEGINNING, END)
+    ended = await heard(commands.run(command), witness.prepare, kept, LiveLines(_until(mark, witness.show)))
+    text, _, found = kept.text.partition(f"\n{mark}\n")
+    return ended, text, found
+
+
+def _until(mark: str, show: Callable[[ToolPrinted], None]) -> Callable[[ToolPrinted], None]:
+    """Who watches sees what the check prints, and not the report behind it."""
+    over = False
+
+    def shown(event: ToolPrinted) -> None:
+        nonlocal over
+        text, found, _ = event.text.partition(mark)
+        if not over and text:
+            show(ToolPrinted(text=text))
+        over = over or bool(found)
+
+    return shown
+
+
+async def base_of(report: Report, fetch: Callable[[str], Awaitable[bytes]]) -> dict[str, Ran]:
+    """What a report of the base has kept, by check: for a run that goes on after a restart."""
+    found: dict[str, Ran] = {}
+    for entry in report.checks:
+        try:
+            found[entry.check] = msgspec.json.decode(await fetch(entry.tests), type=Ran)
+        except msgspec.MsgspecError as error:
+            raise WorldFault(f"What {entry.check!r} said on the base cannot be read again ({error}).") from None
+    return found

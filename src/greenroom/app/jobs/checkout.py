@@ -1,0 +1,210 @@
+"""A throw-away worktree of what a run delivers, in which checks run: nothing that they do there stays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final, TypeAlias
+
+from greenroom.abilities.checks.test_files import is_test
+from greenroom.abilities.tools.commands.hearing import heard
+from greenroom.abilities.tools.commands.kept import Kept
+from greenroom.abilities.tools.commands.live import LiveLines
+from greenroom.app.hands.copied import Copied, Quiet
+from greenroom.app.hands.hands import Hands
+from greenroom.app.jobs.place import Place
+from greenroom.app.jobs.setup import TOLD, Setup, prepared
+from greenroom.app.jobs.verdict import Finding
+from greenroom.core.base.errors import Bug, WorldFault
+from greenroom.core.ports.checks import Check, Witness
+from greenroom.core.ports.commands import Command, Commands
+from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.workspace import SCRATCH
+
+PROBE: Final = """
+import importlib.util, os, sys
+here, names, folders = os.path.realpath(os.getcwd()), sys.argv[1].split(), sys.argv[2].split()
+sys.path[:1] = [os.path.join(here, one) for one in folders]
+for name in names:
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        continue
+    places = [spec.origin] if spec and spec.origin else list(spec.submodule_search_locations or ()) if spec else []
+    for place in map(os.path.realpath, places[:1]):
+        if not place.startswith(here + os.sep):
+            print("elsewhere:" + name + ":" + place)
+"""
+"""Prints which of these modules Python imports from elsewhere than the folder that it runs in."""
+
+ELSEWHERE: Final = "elsewhere:"
+SECONDS: Final = 60.0
+PYTHON: Final = re.compile(r"(?:\S*/)?python[\d.]*")
+RUNS_PYTHON: Final = re.compile(r"\bpy(?:thon[\d.]*|\.?test)\b|\bunittest\b")
+SESSIONS: Final = frozenset({"tox", "nox"})
+"""These make environments of their own, from the files that they run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A worktree with commands that run in it. `unable` says why nothing can run there; empty where it can."""
+
+    folder: Path
+    tree: str
+    commands: Commands
+    unable: str = ""
+
+
+Opened: TypeAlias = Callable[[Sequence[str], Witness], AbstractAsyncContextManager[Checkout]]
+"""A fresh worktree of the newest commit, with these files put back as the base has them."""
+
+
+def checkouts(place: Place, setup: Setup, hands: Callable[[Copied], Hands]) -> Opened:
+    """How worktrees for checks are opened: with commands like those of the run, and prepared by its `setup`."""
+
+    @asynccontextmanager
+    async def opened(paths: Sequence[str], witness: Witness) -> AsyncIterator[Checkout]:
+        workspace, tip = place.workspace, await place.worktree.tip()
+        commit = await workspace.put_back(tip, place.snapshot.commit, paths) if paths else tip
+        await workspace.close(place.run, SCRATCH)
+        made: Hands | None = None
+        try:
+            worktree = await workspace.open(place.run, SCRATCH, commit)
+            tree, beside, caught = await worktree.tree(), await place.beside(worktree), _Caught()
+            made = hands(caught.copied(beside))
+            unable = await _prepare(setup, caught.commands, witness) if setup.runs else ""
+            yield Checkout(beside.folder, tree, caught.commands, unable)
+        finally:
+            if made is not None:
+                await made.close()
+            await workspace.close(place.run, SCRATCH)
+
+    return opened
+
+
+async def _prepare(setup: Setup, commands: Commands, witness: Witness) -> str:
+    done = await prepared(setup, commands, witness)
+    if not done.why:
+        return ""
+    printed = f" It printed: {done.printed[-TOLD:].strip()}" if done.printed.strip() else ""
+    return f"`{setup.line}` ([workspace] setup) failed: {done.why}.{printed}"
+
+
+class _Caught:
+    """Takes the commands out of a set of tools that nobody else uses."""
+
+    def __init__(self) -> None:
+        self._commands: Commands | None = None
+
+    @property
+    def commands(self) -> Commands:
+        if self._commands is None:
+            raise Bug("These tools have no commands.")
+        return self._commands
+
+    def copied(self, place: Place) -> Copied:
+        return Copied(folder=place.folder, at=place.at, lent=place.shown, wrap=lambda tool: tool, more=self._catch)
+
+    def _catch(self, commands: Commands, _: Quiet) -> Sequence[ToolExecutor]:
+        self._commands = commands
+        return ()
+
+
+# ------------------------------------------------------------------------------- whether checks import what was changed
+
+
+async def imports_elsewhere(
+    checks: Sequence[Check], changes: Sequence[str], checkout: Checkout, place: Place, witness: Witness
+) -> tuple[Finding, ...]:
+    """Which checks import a changed module from elsewhere than the worktree: an editable install of the person's
+    folder where the worktree is not mounted there, or a copy in site-packages."""
+    found: list[Finding] = []
+    for check in (check for check in checks if check.kind == "test"):
+        modules = changed_modules(changes, str(PurePosixPath(place.snapshot.within, check.folder)))
+        python = python_of(check)
+        if modules and python:
+            folders = " ".join(import_folders(check, checkout.folder))
+            words = (python, "-c", PROBE, " ".join(modules), folders)
+            printed = await _output(checkout.commands, words, check.folder, witness)
+            lines = [line for line in printed.splitlines() if line.startswith(ELSEWHERE)]
+            places = [line.removeprefix(ELSEWHERE).partition(":") for line in lines]
+            found += [Finding(code="imports_elsewhere", check=check.name, why=where) for _, _, where in places[:1]]
+        elif linked := await _linked_packages(changes, checkout, place, witness):
+            found.append(Finding(code="imports_elsewhere", check=check.name, why=linked))
+    return tuple(found)
+
+
+def python_of(check: Check) -> str:
+    """The Python that a check runs; empty for one that runs none, as far as its line tells."""
+    if check.name in SESSIONS or not RUNS_PYTHON.search(f"{check.line}\n{check.means}"):
+        return ""
+    return next((word for word in check.line.split() if PYTHON.fullmatch(word)), "python3")
+
+
+def changed_modules(changes: Sequence[str], folder: str) -> list[str]:
+    """The top-level modules that changed files of a folder belong to; tests are imported by their path."""
+    names: dict[str, None] = {}
+    for path in changes:
+        inside = PurePosixPath(path)
+        if inside.suffix != ".py" or is_test(path) or not inside.is_relative_to(folder):
+            continue
+        parts = inside.relative_to(folder).parts
+        parts = parts[1:] if parts[0] in ("src", "lib") and len(parts) > 1 else parts
+        name = parts[0].removesuffix(".py")
+        if name.isidentifier() and name not in ("setup", "conftest", "noxfile"):
+            names[name] = None
+    return list(names)
+
+
+def import_folders(check: Check, root: Path) -> list[str]:
+    """The folders of the worktree that are first on the path of a check: its own where a module is run (`-m`) or
+    pytest finds a conftest.py or a package of tests there, and those of pytest's `pythonpath`."""
+    folder = root / check.folder
+    first = "-m" in f"{check.line} {check.means}".split() or (folder / "conftest.py").exists()
+    first = first or any((folder / name / "__init__.py").exists() for name in ("tests", "test"))
+    text = ""
+    for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
+        try:
+            text += (folder / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+    settings = re.search(r"^\s*pythonpath\s*=\s*(.+)$", text, re.MULTILINE)
+    named = re.findall(r"[\w./-]+", settings[1]) if settings else []
+    return [*(["."] if first else []), *named]
+
+
+async def _linked_packages(changes: Sequence[str], checkout: Checkout, place: Place, witness: Witness) -> str:
+    """A package of a JavaScript workspace that `node_modules` links into the person's folder, where the worktree is
+    seen elsewhere than that folder. Empty where there is none."""
+    root = Path(place.workspace.root)
+    sources = [Path(lent.source) for lent in place.lent if PurePosixPath(lent.path).name == "node_modules"]
+    if not sources or (await _output(checkout.commands, ("pwd", "-P"), ".", witness)).strip() == str(place.at):
+        return ""
+    return await asyncio.to_thread(_linked_into, root, sources, changes)
+
+
+def _linked_into(root: Path, sources: Sequence[Path], changes: Sequence[str]) -> str:
+    for source in sources:
+        entries = [entry for entry in source.iterdir() if entry.is_symlink()]
+        entries += [entry for scope in source.glob("@*") for entry in scope.iterdir() if entry.is_symlink()]
+        for entry in entries:
+            target = Path(os.path.realpath(entry))
+            if target.is_relative_to(root) and any((root / path).is_relative_to(target) for path in changes):
+                return str(target)
+    return ""
+
+
+async def _output(commands: Commands, words: tuple[str, ...], folder: str, witness: Witness) -> str:
+    """What a command prints; empty when it cannot run."""
+    kept = Kept(20_000, 20_000)
+    run = commands.run(Command(words=words, folder=folder, seconds=SECONDS))
+    try:
+        await heard(run, witness.prepare, kept, LiveLines(lambda _: None))
+    except WorldFault:
+        return ""
+    return kept.text

@@ -1,0 +1,192 @@
+"""The last step of a run: what lies in the worktree becomes a commit, and that commit is judged by the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.abilities.checks.test_files import is_check_setup, is_compiled, is_test
+from greenroom.abilities.skills.talk.origins import told_meanwhile
+from greenroom.abilities.skills.talk.own import ended
+from greenroom.abilities.tools.carded import CardedTool
+from greenroom.app.hands.copied import Quiet
+from greenroom.app.jobs.checker import ProjectChecks
+from greenroom.app.jobs.checkout import Opened, imports_elsewhere
+from greenroom.app.jobs.place import History, Place
+from greenroom.app.jobs.record import facts, mark
+from greenroom.app.jobs.verdict import (
+    DELIVER,
+    VERDICT,
+    Facts,
+    Finding,
+    Verdict,
+    as_kept,
+    judge,
+    known_entries,
+    unverified,
+    verdict_in,
+)
+from greenroom.app.jobs.words import sentence
+from greenroom.app.talks.wanted import wanted_in
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.checks import REPORT, Checked, Report, as_data
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.workspace import Change
+from greenroom.core.rules.intents import Consequence, QueueSteps
+from greenroom.core.state.step import Step, Work
+
+SPEC: Final = ToolSpec(
+    name=DELIVER,
+    description="Commit what an agent has done, and judge it by the project's checks.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "said": {"type": "string"},
+            "files": {"type": "array", "items": {"type": "string"}},
+            "tests": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["said"],
+    },
+)
+TRIES: Final = 3
+"""How often work is judged before it ends as it is."""
+
+RESTORED: Final = "restored"
+"""Where the result has what the old tests said of the new code."""
+
+
+class Deliver(CardedTool):
+    """Keyed: it runs checks again that were cut off, and its commit is found again.
+
+    `quiet` ends what agents have begun in the background; `prepares` says that a setup rebuilds what is built.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        checker: ProjectChecks,
+        opened: Opened,
+        history: History,
+        *,
+        quiet: Quiet,
+        prepares: bool = False,
+    ) -> None:
+        self.card = ToolCard(spec=SPEC, group="command", effect="keyed")
+        self._place = place
+        self._checker = checker
+        self._opened = opened
+        self._history = history
+        self._quiet = quiet
+        self._prepares = prepares
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """The command lines of the checks: they run what an agent has written."""
+        return tuple(Target(kind="command", value=check.line) for check in self._checker.runnable)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Commit, judge, and end the work or say what is missing. What a person has said meanwhile is read first."""
+        steps = await self._history(bench.world.team.team_id)
+        stopped = await self._quiet()
+        made = await self._place.worktree.commit(mark(bench))
+        changes = (await self._place.diff()).changes
+        report, old = Report(tree=made.tree, fresh=True), None
+        if changes:
+            verdict, report, old = await self._judged(made.tree, changes, steps, stopped, bench)
+        elif wanted_in(steps).question:
+            verdict = Verdict(state="verified")
+        else:
+            verdict = evolve(unverified("nothing_changed"), notes=tuple(await self._not_delivered()))
+        result: dict[str, object] = {"output": spoken(verdict, bool(changes)), VERDICT: as_kept(verdict), **facts(made)}
+        result |= {REPORT: as_data(report)} if report.checks else {}
+        result |= {RESTORED: as_data(old)} if old is not None else {}
+        blobs = (*report.blobs, *(old.blobs if old is not None else ()))
+        after = self._after(bench.step, verdict, steps)
+        return Outcome(result=result, intents=() if told_meanwhile(bench.world, bench.step) else (after,), blobs=blobs)
+
+    async def _judged(
+        self, tree: str, changes: Sequence[Change], steps: Sequence[Step], stopped: Sequence[str], bench: Bench
+    ) -> tuple[Verdict, Report, Report | None]:
+        """The verdict, what the checks said of this tree, and what the old tests said. What has run on this very tree
+        is not run again."""
+        checker, paths = self._checker, _paths(changes)
+        known = known_entries(steps, tree)
+        wanted = [check.name for check in checker.checks if check.name not in known]
+        fresh = await checker.run(wanted, bench) if wanted else Report(tree=tree, fresh=True)
+        entries: dict[str, Checked] = {**known, **{entry.check: entry for entry in fresh.checks}}
+        report = Report(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
+        found = judge(checker.checks, checker.base, report, Facts())
+        altered = tuple(path for path in _existing(changes) if is_test(path) or is_check_setup(path))
+        old: Report | None = None
+        elsewhere: tuple[Finding, ...] = ()
+        if found.state != "failed":
+            tests = [check.name for check in checker.checks if check.kind == "test"]
+            old = await checker.run_with(tests, altered, bench) if altered and tests else None
+            elsewhere = await self._elsewhere(paths, bench) if tests else ()
+        notes = [*self._notes(paths, stopped), *_claimed(bench.step, paths), *(await self._not_delivered())]
+        may = wanted_in(steps).tests_may_change
+        given = Facts(altered=altered, old=old, elsewhere=elsewhere, tests_may_change=may, notes=tuple(notes))
+        return judge(checker.checks, checker.base, report, given), report, old
+
+    async def _elsewhere(self, paths: Sequence[str], bench: Bench) -> tuple[Finding, ...]:
+        async with self._opened((), bench) as checkout:
+            return await imports_elsewhere(self._checker.checks, paths, checkout, self._place, bench)
+
+    def _notes(self, paths: Sequence[str], stopped: Sequence[str]) -> list[Finding]:
+        compiled = tuple(path for path in paths if is_compiled(path))
+        builds = any(word in check.line for check in self._checker.checks for word in ("cargo", "make", "ctest", "go "))
+        found = [Finding(code="stopped", paths=tuple(stopped))] if stopped else []
+        if compiled and not builds and not self._prepares:
+            found.append(Finding(code="not_rebuilt", paths=compiled))
+        return found
+
+    async def _not_delivered(self) -> list[Finding]:
+        left = (await self._place.worktree.look()).left_out
+        return [Finding(code="not_delivered", paths=(each.path,), why=each.why) for each in left]
+
+    def _after(self, step: Step, verdict: Verdict, steps: Sequence[Step]) -> Consequence:
+        """The end, or another turn for an agent that can mend what fails. That an old test fails it hears once."""
+        said = str((step.work.instruction_content or {}).get("said", ""))
+        before = [each for each in steps if each.work.executor == DELIVER and each.thread_id == step.thread_id]
+        again = verdict.state == "failed" and len(before) + 1 < TRIES
+        again = again or (verdict.has("tests_altered") and not any(_heard_of_tests(each) for each in before))
+        if again:
+            work = Work(type="skill", executor="converse", intention="Mend what fails.")
+            return QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
+        evidence = tuple(f"{receipt.check}: {receipt.outcome}" for receipt in verdict.receipts)
+        return ended(step, said, evidence, failed=verdict.state == "failed")
+
+
+def _claimed(step: Step, paths: Sequence[str]) -> list[Finding]:
+    """Files that the agent says it changed and that are not in the change."""
+    held = (step.work.instruction_content or {}).get("files")
+    named = [str(name).removeprefix("./") for name in held] if isinstance(held, list) else []
+    missing = tuple(name for name in named if not any(path == name or path.endswith(f"/{name}") for path in paths))
+    return [Finding(code="not_in_change", paths=missing)] if missing else []
+
+
+def _heard_of_tests(step: Step) -> bool:
+    return verdict_in([step]).has("tests_altered")
+
+
+def _paths(changes: Sequence[Change]) -> list[str]:
+    """All paths of a change; of a renamed file both."""
+    return list(dict.fromkeys(name for change in changes for name in (change.path, change.before) if name))
+
+
+def _existing(changes: Sequence[Change]) -> list[str]:
+    """The paths that were there before and are different now. What was only added is left in place."""
+    return [change.before or change.path for change in changes if change.kind != "added"]
+
+
+def spoken(verdict: Verdict, changed: bool) -> str:
+    """A verdict as an agent reads it."""
+    if verdict.verified:
+        return "Verified: every check passed on this change." if changed else "No file was changed: it is an answer."
+    lines = [f"- {sentence(reason)}" for reason in verdict.reasons]
+    if verdict.state == "failed":
+        lines.append("Find the cause and mend it. Do not weaken a test.")
+    if verdict.has("tests_altered"):
+        lines.append("Put the tests back as they were, unless the request asks to change them; then say which and why.")
+    return "\n".join((f"{verdict.state.capitalize()}:", *lines))

@@ -1,0 +1,360 @@
+"""An organisation as people and programs read it: the picture of it, and a person's room as text and as JSON fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console as RichConsole
+from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from greenroom.app.organisation.letters import Letter, approval_of, kind_of, notices, subtask_of
+from greenroom.app.organisation.people import oldest_first
+from greenroom.app.organisation.pool import Private
+from greenroom.app.organisation.words import commands
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId
+from greenroom.core.state.agent import Agent
+from greenroom.core.state.message import Message
+from greenroom.core.state.step import Step
+from greenroom.core.state.task import Task
+from greenroom.core.state.world import World, ordered
+from greenroom.interfaces.cli.display.json_lines import Json
+from greenroom.interfaces.cli.display.moving import Moving
+from greenroom.interfaces.cli.display.output import Console, harmless
+from greenroom.interfaces.cli.display.phrases import CATALOGUE, reason, word
+from greenroom.interfaces.cli.display.progress import Lines, Progress, Rows
+from greenroom.interfaces.cli.display.rows import agents_table, colour, doing, dollars, stage_line
+from greenroom.interfaces.cli.display.tables import Column
+from greenroom.interfaces.cli.display.telling import Line, Teller
+from greenroom.interfaces.cli.display.words import shorten
+
+UNTOLD: Final = ("NotePosted", "OwnerChanged")
+TITLE: Final = 60
+"""Characters of a task's name."""
+
+INDENT: Final = "    "
+"""It stands before what others wrote, so that no agent can write a line that looks like one of ours."""
+
+NARROW: Final = 24
+"""Columns that explanations need to stand beside what they explain."""
+
+
+# -------------------------------------------------------------------------------------------------------- its picture
+
+
+def language_of(world: World) -> str:
+    """The language in which its people are spoken to."""
+    return next((agent.spec.language for agent in ordered(world.agents) if agent.spec.kind == "human"), "en")
+
+
+def head(world: World) -> Text:
+    """The organisation in one line."""
+    language, budget = language_of(world), world.budgets[TEAM_BUDGET]
+    spent, most = dollars(budget.spent.money), budget.limits.money
+    money = spent if most is None else CATALOGUE.phrase("picture", "of", language, spent=spent, most=dollars(most))
+    busy = sum(1 for agent in world.agents.values() if agent.running is not None)
+    known = {"name": world.team.name, "tasks": max(len(world.tasks) - 1, 0), "busy": busy, "money": money}
+    return Text(harmless(CATALOGUE.phrase("picture", "head", language, **known)), style="bold")
+
+
+def tasks_lines(world: World) -> Iterator[Text]:
+    """Every open task with its open stages; a pause is said where it is."""
+    if world.team.paused is not None:
+        yield _paused("", world.team.paused, language_of(world))
+    for task in oldest_first(world.tasks):
+        line = Text(f"{task.task_id} ", style="dim").append(harmless(shorten(task.name, TITLE)), style="not dim bold")
+        yield line.append(f"  {', '.join(task.group)}", style="not bold dim")
+        if task.paused is not None:
+            yield _paused("   ", task.paused, language_of(world))
+        for stage in task.stages:
+            yield Text("   ").append_text(stage_line(world.stages[stage]))
+
+
+def _paused(indent: str, why: str, language: str) -> Text:
+    told = CATALOGUE.phrase("picture", "paused", language, why=reason(why, language))
+    return Text(harmless(f"{indent}{told}"), style="yellow")
+
+
+def waits_lines(world: World) -> Iterator[Text]:
+    """Who waits for whom, and which people owe an answer."""
+    language = language_of(world)
+    for agent in ordered(world.agents):
+        if whom := waited_for(world, agent):
+            known = {"who": agent.agent_id, "whom": ", ".join(whom)}
+            yield Text(CATALOGUE.phrase("picture", "waits", language, **known), style="yellow")
+    for agent in ordered(world.agents):
+        count = sum(1 for mail in world.mail.values() if agent.agent_id in mail.receiver)
+        if agent.spec.kind == "human" and count:
+            owes = {"who": agent.agent_id, "count": count, "name": world.team.name}
+            yield Text(CATALOGUE.phrase("picture", "owes", language, **owes), style="bold yellow")
+
+
+def waited_for(world: World, agent: Agent) -> tuple[str, ...]:
+    """Those that an agent waits for."""
+    found = [world.waits[wait].on for wait in agent.step_lock if wait in world.waits]
+    asked = (mail for mail in ordered(world.mail) if mail.sender_id == agent.agent_id and kind_of(mail) == "approval")
+    return tuple(dict.fromkeys((*found, *(person for mail in asked for person in mail.receiver))))
+
+
+def picture(teller: Teller, trouble: str | None = None, *, moving: bool = True) -> RenderableType:
+    """All of it."""
+    world = teller.world
+    parts: list[RenderableType] = [*((Text(""),) if moving else ()), head(world), *tasks_lines(world)]
+    if trouble:
+        parts.append(Text(trouble, style="bold red"))
+    return Group(*parts, Text(""), agents_table(teller, moving=moving), *waits_lines(world))
+
+
+class Story(Lines):
+    """A line per event that people want to know of: what agents note on their board for each other is not."""
+
+    def line(self, teller: Teller, line: Line) -> None:
+        """Print it, if it is told."""
+        if line.type not in UNTOLD or self._everything:
+            super().line(teller, line)
+
+
+class Picture(Story):
+    """Lines above, and below them the organisation as it is now, until it is taken away."""
+
+    def __init__(self, console: Console, *, everything: bool = False) -> None:
+        super().__init__(console, everything=everything)
+        self._moving = Moving(console)
+
+    def begin(self, teller: Teller) -> None:
+        """Show it from now on."""
+        self._moving.begin(lambda: picture(teller, self._trouble))
+
+    def end(self) -> None:
+        """Take it away."""
+        self._moving.end()
+
+
+def pictured(progress: Progress, *, everything: bool) -> Progress:
+    """What fits where this one fits: a picture where it can move, lines where lines are wanted, else the same."""
+    console = Console(stderr=True, highlight=False)
+    if isinstance(progress, Rows):
+        return Picture(console, everything=everything)
+    return Story(console, everything=everything) if isinstance(progress, Lines) else progress
+
+
+def columns(language: str) -> tuple[Column, ...]:
+    """Those of a list of organisations."""
+    heads = CATALOGUE.table("columns", language)
+    return (
+        Column(name=heads["name"]),
+        Column(name=heads["id"], style="dim"),
+        Column(name=heads["stands"], gives=True),
+        Column(name=heads["people"], needs=60),
+        Column(name=heads["where"], style="dim", gives=True, needs=80),
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- a room as text
+
+
+class Hanging:
+    """A text on a terminal, broken between words; what a line is broken into is indented like it, and never not.
+
+    With a `column`, its one line explains there what stands before it; where that is too narrow, below it.
+    """
+
+    def __init__(self, text: Text, column: int = 0) -> None:
+        self.text = text
+        self.column = column
+
+    def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
+        """Draw it in this width."""
+        return self._explained(console, options) if self.column else self._indented(console, options)
+
+    def _explained(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
+        head, about = self.text[: self.column], self.text[self.column :]
+        beside = options.max_width - head.cell_len >= NARROW
+        deep = head.cell_len if beside else 2 * len(INDENT)
+        if not beside:
+            head.rstrip()
+            yield head
+        for place, line in enumerate(about.wrap(console, max(options.max_width - deep, NARROW))):
+            yield (head if beside and not place else Text(" " * deep)).append_text(line)
+
+    def _indented(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
+        for line in self.text.split(allow_blank=True):
+            deep = len(line.plain) - len(line.plain.lstrip())
+            rest = deep or len(INDENT)
+            wide = options.max_width - (deep if line.cell_len <= options.max_width else rest)
+            for place, part in enumerate(line[deep:].wrap(console, max(wide, 20)) or [Text("")]):
+                yield Text(" " * (rest if place else deep)).append_text(part)
+
+
+def letter_text(world: World, letter: Letter, language: str) -> Text:
+    """A letter: its number, who wrote it, what is asked, and how to answer it."""
+    message = letter.message
+    text = Text(f"{letter.number}", style="bold yellow").append("  ")
+    text.append(message.sender_id, style=f"not bold {colour(world, message.sender_id)}".strip())
+    stage = str((message.data or {}).get("stage_id", message.stage_relative))
+    kind = "asks" if letter.kind == "question" else letter.kind
+    waits = word("waits", language) if letter.waiting is not None else ""
+    text.append(f" · {word(kind, language, stage=stage)}{waits}\n", style="not bold dim")
+    text.append(_indented(_asked(world, letter, language)), style="not bold default")
+    return text.append(f"\n    {how(world, letter, language)}", style="not bold dim")
+
+
+def _asked(world: World, letter: Letter, language: str) -> str:
+    """What a letter says. A duty begins with our own words, which the log has in English."""
+    said = letter.message.message
+    stage = world.stages.get(letter.stage) if letter.stage is not None and letter.kind == "duty" else None
+    subtask = stage.subtask(subtask_of(letter.message)) if stage is not None else None
+    if stage is None or subtask is None:
+        return said
+    known = {"goal": stage.intention, "duty": subtask.duty}
+    logged = word("briefing", "en", **known)
+    return word("briefing", language, **known) + said.removeprefix(logged) if said.startswith(logged) else said
+
+
+def how(world: World, letter: Letter, language: str) -> str:
+    """How a letter is answered; where a yes may be one to a rule, also that."""
+    asked = world.approvals.get(approval_of(letter.message)) if letter.kind == "approval" else None
+    kind = "question" if asked is not None and asked.words else "duty" if letter.kind == "stage" else letter.kind
+    told = word(f"how_{kind}", language, number=letter.number)
+    if asked is None or asked.words or not asked.grant:
+        return told
+    rules = harmless(asked.grant.replace("\n", "; "))
+    return f"{told}; {word('how_always', language, number=letter.number, rules=rules)}"
+
+
+def said_text(world: World, message: Message, language: str, me: AgentId) -> Text:
+    """A message that wants no answer: who wrote it, where, what; our own words where it only tells."""
+    told = notices(message, me, language)
+    if told:
+        each = (Text("◆ ", style="bold blue").append(hung(notice), style="not bold default") for notice in told)
+        return Text("\n").join(each)
+    text = Text(f"#{message.group} " if message.group else "", style="dim")
+    text.append(message.sender_id, style=f"not dim bold {colour(world, message.sender_id)}".strip())
+    return text.append("\n").append(_indented(message.message), style="not dim not bold default")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"{INDENT}{line}" for line in harmless(text).splitlines()) or INDENT
+
+
+def hung(text: str) -> str:
+    """Our own words with something of others in them: ours have the first line, and no other begins like it."""
+    return f"\n{INDENT}".join(harmless(text).splitlines())
+
+
+def who_lines(world: World, me: AgentId, language: str) -> Iterator[Text]:
+    """All agents: what they are, and what they do now."""
+    for agent in ordered(world.agents):
+        what, _, state = doing(world, agent, language)
+        busy = what if agent.running or agent.step_lock or agent.todo or state == "asking" else word("idle", language)
+        told = dict.fromkeys((agent.spec.role, word("person", language) if agent.spec.kind == "human" else busy))
+        line = Text(agent.agent_id, style=f"bold {colour(world, agent.agent_id)}".strip())
+        mine = word("you", language) if agent.agent_id == me else ""
+        yield line.append(harmless(f"{mine}  {' · '.join(told)}"), style="not bold default")
+
+
+def help_lines(language: str, manager: str) -> Iterator[tuple[Text, int]]:
+    """What can be typed, each with the column where it is explained."""
+    yield Text(word("plain", language, manager=manager)), 0
+    known = {name: about.rpartition("  ") for name, about in commands(language).items()}
+    wide = max(cell_len(f"/{name} {takes}") for name, (takes, _, _) in known.items())
+    for name, (takes, _, about) in known.items():
+        typed = Text(f"  {set_cell_size(f'/{name} {takes}', wide)}  ", style="bold")
+        yield typed.copy().append(about, style="not bold dim"), len(typed)
+    yield Text(word("literal", language)), 0
+
+
+# ---------------------------------------------------------------------------------------------- a room as JSON fields
+
+
+def message_fields(message: Message, number: int | None) -> Json:
+    """A message; `number` is that of the letter that it is."""
+    return {
+        "number": number,
+        "message_id": message.message_id,
+        "task": message.task_id,
+        "from": message.sender_id,
+        "to": list(message.receiver),
+        "message": message.message,
+        "kind": message.kind,
+        "need_reply": message.need_reply,
+        "waiting": list(message.waiting) if message.waiting is not None else None,
+        "stage_relative": message.stage_relative,
+        "group": message.group,
+        "data": dict(message.data) if message.data is not None else None,
+        "sent_at": message.sent_at,
+    }
+
+
+def letter_fields(letter: Letter) -> Json:
+    """What a person owes an answer to."""
+    return {**message_fields(letter.message, letter.number), "wants": letter.kind, "waiting_id": letter.waiting}
+
+
+def agents_fields(world: World, me: AgentId, language: str) -> Iterator[Json]:
+    """All agents: what they are, what they do, and whom they wait for."""
+    for agent in ordered(world.agents):
+        what, step, state = doing(world, agent, language)
+        yield {
+            "agent": agent.agent_id,
+            "role": agent.spec.role,
+            "kind": agent.spec.kind,
+            "you": agent.agent_id == me,
+            "state": state,
+            "doing": what,
+            "step": step or None,
+            "waits_for": list(waited_for(world, agent)),
+        }
+
+
+def task_fields(world: World, task: Task) -> Json:
+    """An open task with its open stages."""
+    stages = [world.stages[name] for name in task.stages]
+    return {
+        "task": task.task_id,
+        "name": task.name,
+        "intention": task.intention,
+        "manager": task.manager,
+        "group": list(task.group),
+        "state": task.state,
+        "paused": task.paused,
+        "stages": [
+            {
+                "stage": stage.stage_id,
+                "intention": stage.intention,
+                "state": stage.state,
+                "subtasks": [
+                    {"name": part.name, "agent": part.agent, "duty": part.duty, "state": part.state}
+                    for part in stage.subtasks
+                ],
+            }
+            for stage in stages
+        ],
+    }
+
+
+def said_fields(other: str, said: Private) -> Json:
+    """What was said between the person and another agent."""
+    return {"with": other, "from": said.sender_id, "message": said.content, "at": said.timestamp}
+
+
+def call_fields(call: Step, stage: str | None) -> Json:
+    """A tool that was used by hand, and what came of it."""
+    result = dict(call.result or {})
+    return {
+        "tool": call.work.executor,
+        "stage": stage,
+        "state": call.state,
+        "output": str(result.get("output", "")),
+        "error": call.error,
+        "result": result,
+    }
+
+
+def commands_fields(language: str) -> Iterator[Json]:
+    """What can be typed."""
+    for name, told in commands(language).items():
+        takes, _, about = told.rpartition("  ")
+        yield {"command": name, "takes": takes, "about": about}

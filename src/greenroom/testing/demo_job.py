@@ -1,0 +1,307 @@
+"""The job of `greenroom demo`: a small repository, the scripted coder and its provider, and the log of its run.
+
+Only the replies are made up. What they ask for really happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from greenroom.app.jobs.verdict import report_in
+from greenroom.app.lookup import LAST, find
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.checks import Checked
+from greenroom.core.state.events import Event
+from greenroom.core.state.step import Step, StepEnded
+
+CODE: Final = '''"""What the shop writes for others to read."""
+
+import csv
+
+
+def export(rows, out):
+    """Write the rows as CSV."""
+    csv.writer(out).writerows(rows)
+'''
+TESTS: Final = """import io
+import unittest
+
+from export import export
+
+
+class Csv(unittest.TestCase):
+    def test_rows_come_out_as_csv(self):
+        out = io.StringIO()
+        export([["tea", 3], ["cake", 5]], out)
+        self.assertEqual(out.getvalue().split(), ["tea,3", "cake,5"])
+
+    def test_nothing_comes_out_of_nothing(self):
+        out = io.StringIO()
+        export([], out)
+        self.assertEqual(out.getvalue(), "")
+
+    def test_prices_have_two_digits(self):
+        out = io.StringIO()
+        export([["tea", 3.5]], out)
+        self.assertEqual(out.getvalue().split(), ["tea,3.50"])  # nobody ever came to it
+"""
+README: Final = "# The shop\n\n`export.py` writes what was sold as CSV.\n"
+NOTES: Final = "Ask Lin about the prices.\n"
+IGNORED: Final = "__pycache__/\n.pytest_cache/\n"
+PYTEST: Final = "[tool.pytest.ini_options]\n{options}"
+UNCOMMITTED: Final = "notes.txt"
+PASSING: Final = 2
+"""Tests of the repository that pass before the job; one more fails."""
+
+PLUGINS_CAN_BE_OFF: Final = (8, 4)
+"""The first version of pytest that can leave the plugins of this machine alone."""
+
+
+def repository_files(pytest: tuple[int, ...]) -> Mapping[str, str]:
+    """What is committed, by path. `pytest` is its version; without one Python's own `unittest` runs the same tests."""
+    files = {"export.py": CODE, "tests/test_export.py": TESTS, "README.md": README, ".gitignore": IGNORED}
+    if not pytest:
+        return files
+    options = 'pythonpath = ["."]\n' + (
+        'addopts = "--disable-plugin-autoload"\n' if pytest >= PLUGINS_CAN_BE_OFF else ""
+    )
+    return {**files, "pyproject.toml": PYTEST.format(options=options)}
+
+
+GIT_KEPT: Final = ("GIT_CONFIG", "GIT_SSL", "GIT_TRACE")
+"""Prefixes of git's variables that do not lead it to another repository."""
+
+
+def git_environment() -> dict[str, str]:
+    """This process's environment, without what would lead git to another repository."""
+    return {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name.startswith(GIT_KEPT)}
+
+
+def command_environment() -> dict[str, str]:
+    """That without what is Greenroom's or a key, for the commands of the demo: nothing of the person's is changed."""
+    dropped = ("_KEY", "_TOKEN", "PYTHONDONTWRITEBYTECODE")
+    kept = {
+        name: value
+        for name, value in git_environment().items()
+        if not name.startswith("GREENROOM_") and not name.endswith(dropped)
+    }
+    path = os.pathsep.join((str(Path(sys.executable).parent), kept.get("PATH", os.defpath)))
+    near = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+    return {**kept, **near, "PATH": path, "PYTHONUTF8": "1"}
+
+
+def git(root: Path, *words: str) -> str:
+    """What git prints there; `WorldFault` if it cannot."""
+    try:
+        done = subprocess.run(
+            ("git", *words), cwd=root, env=git_environment(), capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        raise WorldFault("git is not here, or its folder is gone. Install git, and try again.") from None
+    if done.returncode:
+        raise WorldFault(f"git {words[0]} failed in {str(root)!r}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def find_pytest() -> tuple[int, ...]:
+    """The version of the pytest that Greenroom's own Python has; empty if it has none."""
+    try:
+        return tuple(int(part) for part in metadata.version("pytest").split(".")[:2] if part.isdigit())
+    except metadata.PackageNotFoundError:
+        return ()
+
+
+def make_repository(root: Path, pytest: tuple[int, ...]) -> None:
+    """The repository there; one that is there already is taken as it stands."""
+    if (root / ".git").exists():
+        return
+    for name, text in repository_files(pytest).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    git(root, "init", "--quiet", "--template=", "--initial-branch=main")
+    for key, default in (("user.name", "You"), ("user.email", "you@localhost")):
+        git(root, "config", key, git(root, "config", "--default", default, "--get", key).strip() or default)
+    for key, value in (("commit.gpgsign", "false"), ("core.hooksPath", ".git/hooks"), ("core.autocrlf", "false")):
+        git(root, "config", key, value)
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message=The shop")
+    (root / UNCOMMITTED).write_text(NOTES, encoding="utf-8")
+
+
+def fingerprint(root: Path) -> str:
+    """A name for all that is there: bytes and modes of every file, git's index and its branch."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in root.rglob("*") if ".git" not in path.relative_to(root).parts):
+        if path.is_file():
+            found.update(f"{path.relative_to(root)} {path.lstat().st_mode:o}\n".encode() + path.read_bytes())
+    for words in (("rev-parse", "HEAD"), ("ls-files", "--stage"), ("status", "--porcelain=v2", "--branch")):
+        found.update(git(root, *words).encode())
+    return found.hexdigest()[:12]
+
+
+REQUEST: Final = "add JSON to export, with tests"
+NEW_CODE: Final = '''"""What the shop writes for others to read."""
+
+import csv
+import json
+
+
+def export(rows, out, as_json=False):
+    """Write the rows as CSV, or as JSON."""
+    if as_json:
+        json.dump(row, out)
+    else:
+        csv.writer(out).writerows(rows)
+'''
+NEW_TESTS: Final = """import io
+import unittest
+
+from export import export
+
+
+class Json(unittest.TestCase):
+    def test_rows_come_out_as_json(self):
+        out = io.StringIO()
+        export([["tea", 3]], out, as_json=True)
+        self.assertEqual(out.getvalue(), '[["tea", 3]]')
+"""
+NEW_TEST: Final = "test_rows_come_out_as_json"
+MENDED: Final = "json.dump(rows, out)"
+TOO_SOON: Final = "It is done."
+SUMMARY: Final = "`export.py` writes JSON too, CSV stays the default; `tests/test_json.py` shows it."
+CHANGED: Final = ("README.md", "export.py", "tests/test_json.py")
+"""The files that the job changes."""
+
+CLAIMED: Final = {"files": [*CHANGED], "tests": ["tests/test_json.py"]}
+
+
+class Turn(NamedTuple):
+    """One reply: a text, and the tool that it calls, if it calls one."""
+
+    text: str
+    tool: str = ""
+    arguments: Mapping[str, object] = {}
+
+
+PLAN: Final = ["Let export() write JSON", "Test it", "Say so in README.md"]
+TURNS: Final[Sequence[Turn]] = (
+    Turn("", "read_code", {"file": "export.py"}),
+    Turn("", "propose_plan", {"steps": PLAN, "files": [*CHANGED]}),
+    Turn("JSON is asked for by name, so CSV stays the default.", "rewrite", {"file": "export.py", "content": NEW_CODE}),
+    Turn("A test for it.", "rewrite", {"file": "tests/test_json.py", "content": NEW_TESTS}),
+    Turn(
+        "People read about it here.",
+        "patch",
+        {"file": "README.md", "edits": [{"search": "as CSV.", "replace": "as CSV or as JSON."}]},
+    ),
+    Turn("", "finish", {"status": "done", "summary": TOO_SOON, **CLAIMED}),
+    Turn(
+        "The name was wrong: it is `rows`.",
+        "patch",
+        {"file": "export.py", "edits": [{"search": "json.dump(row, out)", "replace": MENDED}]},
+    ),
+    Turn("", "finish", {"status": "done", "summary": SUMMARY, **CLAIMED}),
+)
+KILLED_AT: Final = 3
+"""The turn, from 0, in which the process is killed: the code is written, its test is not."""
+
+MENDS_AT: Final = 6
+"""The turn in which only the failed check says what is wrong."""
+
+UNTOLD: Final = Turn("The checks did not say what fails, so I leave it.")
+OVER: Final = Turn("The script is at its end.")
+
+
+class ScriptedProvider:
+    """Serves the turns as an OpenAI-compatible provider does. When the turn of the kill comes for the first time, it
+    sets `half_done` and does not reply. Which turn it is, it sees in the conversation: a new process goes on in it."""
+
+    def __init__(self, pace: float) -> None:
+        self.half_done = asyncio.Event()
+        self._pace = pace
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one request."""
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            size = next((int(line[15:]) for line in head.split("\r\n") if line.startswith("content-length:")), 0)
+            messages = json.loads(await reader.readexactly(size) if size else b"{}").get("messages", [])
+            number = sum(message["role"] == "assistant" for message in messages)
+            if number == KILLED_AT and not self.half_done.is_set():
+                self.half_done.set()
+                await reader.read()
+            else:
+                await asyncio.sleep(self._pace)
+                turn = TURNS[number] if number < len(TURNS) else OVER
+                if number == MENDS_AT and NEW_TEST not in str(messages[-1].get("content")):
+                    turn = UNTOLD
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+                writer.writelines(f"data: {data}\n\n".encode() for data in stream_turn(turn, number))
+                await writer.drain()
+        writer.close()
+
+
+def stream_turn(turn: Turn, number: int) -> Iterator[str]:
+    """The events of a streamed reply."""
+    function = {"name": turn.tool, "arguments": json.dumps(turn.arguments)}
+    calls = [{"index": 0, "id": f"c{number}", "type": "function", "function": function}] if turn.tool else []
+    delta = {"role": "assistant", "content": turn.text, **({"tool_calls": calls} if calls else {})}
+    base = {"id": f"demo-{number}", "object": "chat.completion.chunk", "created": 0, "model": "coder"}
+    ends = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}
+    yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    yield json.dumps({**base, "choices": [ends]})
+    usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    yield json.dumps({**base, "choices": [], "usage": usage})
+    yield "[DONE]"
+
+
+class Log(NamedTuple):
+    """The newest run of the demo's home: its events, the steps that ended, and those that run."""
+
+    team: str
+    events: Sequence[Event]
+    steps: Sequence[Step]
+    running: Sequence[str]
+
+    def of(self, *executors: str) -> Sequence[Step]:
+        """The ended steps of these executors."""
+        return [step for step in self.steps if step.work.executor in executors]
+
+    @property
+    def endings(self) -> Counter[str]:
+        """How often each step ended."""
+        return Counter(event.step_id for event in self.events if isinstance(event, StepEnded))
+
+    @property
+    def checks(self) -> Sequence[Checked]:
+        """Every check that ran, the one on the base first."""
+        reports = (report_in(step) for step in self.steps if step.state == "finished")
+        return [checked for report in reports if report is not None for checked in report.checks]
+
+
+async def read_log(home: Path) -> Log:
+    """Read it. `Refused` when there is no run."""
+    runtime = await Runtime.open(home, access="look")
+    try:
+        team = (await find(runtime, LAST)).team
+        world = await runtime.world(team)
+        return Log(
+            team=team,
+            events=[entry.event async for entry in runtime.events(team)],
+            steps=[step async for step in runtime.archive(team, "step") if isinstance(step, Step)],
+            running=[step.step_id for step in world.steps.values() if step.state == "running"],
+        )
+    finally:
+        await runtime.close()

@@ -1,0 +1,90 @@
+"""What git ignores is in every worktree and in no commit; environments are never committed, secrets never shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.git import ignored
+from greenroom.core.ports.workspace import LeftOut, Lent
+from tests.adapters.git.person import Person, opened, worked
+from tests.adapters.git.shapes import plain
+from tests.conformance.workspace_case import tree_of
+
+
+def secret(path: str) -> bool:
+    return path.endswith((".env", ".pem"))
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    person.write(".gitignore", "_version.py\n*.so\n.env\nbuild/\n.venv/\nother/\n")
+    person.commit_all("ignores")
+    person.write("keep/_version.py", "1\n")
+    person.write("ext.so", b"\0so")
+    person.write(".env", "KEY=1\n")
+    person.write("build/out/x", "x\n")
+    person.write("build/key.pem", "secret\n")
+    person.write(".venv/pyvenv.cfg", "home = /usr/bin\n")
+    person.write(".venv/lib/cacert.pem", "public\n")
+    plain(Person(person.root / "other", person.home))
+    return person
+
+
+async def test_ignored_files_are_copied_and_ignored_folders_lent(person: Person) -> None:
+    workspace = await person.workspace(secret=secret)
+    worktree = await opened(workspace)
+    folder = Path(worktree.folder)
+    assert ((folder / "keep/_version.py").read_text(), (folder / "ext.so").read_bytes()) == ("1\n", b"\0so")
+    assert not (folder / ".env").exists()
+    assert (folder / "ext.so").stat().st_ino != (person.root / "ext.so").stat().st_ino
+    assert await workspace.lent() == (
+        Lent(path=".venv", source=str(person.root / ".venv"), kind="ignored"),
+        Lent(path="build", source=str(person.root / "build"), kind="ignored", hidden=("key.pem",)),
+    )
+    (folder / "ext.so").write_bytes(b"other")
+    for name in (".venv", "build"):
+        (folder / name).symlink_to(person.root / name)
+    assert await worktree.tree() == (await workspace.snapshot("r1")).tree, "neither is in a commit"
+    assert (person.root / "ext.so").read_bytes() == b"\0so"
+
+
+async def test_an_environment_that_git_does_not_ignore_is_in_no_commit(person: Person) -> None:
+    person.write("env/pyvenv.cfg", "home = /usr/bin\n")
+    person.write("env/bin/python", "x\n")
+    person.write("web/node_modules/x/index.js", "1\n")
+    person.write("web/index.js", "1\n")
+    workspace = await person.workspace(secret=secret)
+    snapshot = await workspace.snapshot("r1")
+    left = (LeftOut(path="env", why="environment"), LeftOut(path="web/node_modules", why="environment"))
+    assert tuple(item for item in snapshot.left_out if item.why == "environment") == left
+    assert {"env", "web/node_modules"} <= {item.path for item in await workspace.lent()}
+    worktree = await workspace.open("r1", "main", snapshot.commit)
+    inside = Person(Path(worktree.folder), person.home)
+    inside.write("made/pyvenv.cfg", "home = /usr/bin\n")
+    inside.write("made/lib/x.py", "x\n")
+    (Path(worktree.folder) / "env").symlink_to(person.root / "env")
+    assert await worktree.tree() == snapshot.tree
+    inside.write("a.txt", "work\n")
+    done = await worked(worktree)
+    assert person.git("diff", "--name-only", worktree.base, done.commit) == "a.txt\n"
+
+
+async def test_a_node_modules_of_which_git_knows_something_is_work(person: Person) -> None:
+    person.write("node_modules/own/index.js", "1\n")
+    person.git("add", "--force", "node_modules")
+    person.commit_all("vendored")
+    worktree = await opened(await person.workspace())
+    Person(Path(worktree.folder)).write("node_modules/own/more.js", "2\n")
+    done = await worked(worktree)
+    assert person.git("diff", "--name-only", worktree.base, done.commit) == "node_modules/own/more.js\n"
+
+
+async def test_what_is_too_much_is_not_copied(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ignored, "MOST_FILES", 1)
+    worktree = await opened(await person.workspace(secret=secret))
+    copied = [name for name in tree_of(Path(worktree.folder)) if name.endswith(("ext.so", "_version.py"))]
+    assert copied == ["ext.so"]

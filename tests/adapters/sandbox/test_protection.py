@@ -1,0 +1,283 @@
+"""What git runs is not a command's to change: several processes know the same, and a killed one's is mended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.sandbox.kept import Before, Kept, SharedRecord, key_of
+from greenroom.adapters.sandbox.protection import outer_git, settings_lead_to, sockets_in
+from greenroom.core.ports.sandbox import Wall
+from tests.adapters.sandbox.test_governing import git, script, tree
+from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled
+from tests.conformance.running import ran, shell, until_there
+
+HERE = Path(__file__).resolve().parents[3]
+Build = Callable[[Path, Path], Wall]
+BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
+WAITS = "touch {name}; for n in $(seq 2000); do [ -e go-{name} ] && break; sleep 0.01; done"
+PLANTS = "mkdir -p .greenroom/agents && echo evil >.greenroom/agents/evil.md; echo evil >.mcp.json; mkdir .claude/x"
+
+
+@pytest.fixture(name="root")
+def _root(open_folder: Path) -> Path:
+    found = open_folder / "work"
+    found.mkdir()
+    return found
+
+
+@pytest.fixture
+def repository(root: Path) -> Path:
+    git(root, "init", "-q")
+    (root / "file").write_text("x")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    return root
+
+
+def governing(root: Path) -> list[str]:
+    return [name for name in (".greenroom", ".mcp.json", ".claude") if os.path.lexists(root / name)]
+
+
+async def running(text: str, wall: Wall, root: Path, name: str) -> asyncio.Task[None]:
+    """A command that has begun, in a process's own commands."""
+
+    async def house() -> None:
+        async with behind(wall, root) as commands:
+            await ran(commands, shell(f"{WAITS.format(name=name)}; {text}", seconds=60))
+
+    task = asyncio.create_task(house())
+    await until_there(root / name)
+    return task
+
+
+async def test_a_person_s_settings_with_a_second_name_are_put_back(repository: Path) -> None:
+    config = repository / ".git" / "config"
+    before = config.read_text()
+    (repository / "other").hardlink_to(config)
+    await script(walled, repository, "echo '[core] fsmonitor = evil' >>other")
+    assert config.read_text() == before
+
+
+async def test_while_a_command_runs_git_works_and_nothing_is_left_of_what_stands_in(repository: Path) -> None:
+    before = tree(repository / ".git")
+    async with behind(walled(repository, repository.parent / "scratch"), repository) as commands:
+        line = "cat .git/commondir; git checkout -q -b side; ! echo x 2>/dev/null >.git/commondir"
+        made = await ran(commands, shell(f"{line}; git log --format=%s"))
+    assert made.text.startswith(".\n")
+    assert made.text.endswith("first\n")
+    assert git(repository, "branch", "--show-current") == "side\n"
+    assert [one for one in tree(repository / ".git") if "by-greenroom" in one or one == "commondir"] == []
+    assert set(before) <= set(tree(repository / ".git"))
+
+
+@BOTH
+async def test_branches_and_rebases_work(build: Build, repository: Path) -> None:
+    work = (
+        "git checkout -q -b side; echo a >a; git add a; git commit -qm on-side; git checkout -q -; echo b >b; "
+        "git add b; git commit -qm on-main; git checkout -q side; git rebase -q -; git log --format=%s"
+    )
+    assert (await script(build, repository, work)).split()[-3:] == ["on-side", "on-main", "first"]
+    assert git(repository, "fsck") == ""
+
+
+@BOTH
+async def test_a_submodule_s_hooks_and_settings_are_protected_too(build: Build, repository: Path) -> None:
+    library = repository.parent / "library"
+    library.mkdir()
+    git(library, "init", "-q")
+    git(library, "commit", "-qm", "of a library", "--allow-empty")
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "sub")
+    inner = repository / ".git" / "modules" / "sub"
+    before = (inner / "config").read_text()
+    evil = "echo '[core] fsmonitor = evil' >>.git/modules/sub/config; echo x >.git/modules/sub/hooks/pre-commit"
+    await script(build, repository, f"{evil}; mkdir -p x; echo x/.git >.git/modules/sub/commondir")
+    assert (inner / "config").read_text() == before
+    assert not (inner / "hooks" / "pre-commit").exists()
+    assert not (inner / "commondir").exists()
+
+
+async def test_a_repository_that_was_moved_away_is_back(repository: Path) -> None:
+    await script(landlocked, repository, "mv .git gone; mkdir evil; ln -s evil .git")
+    assert git(repository, "log", "--format=%s") == "first\n"
+    assert (repository / ".git.left-by-a-command").is_symlink()
+
+
+async def test_other_agents_settings_may_be_links(root: Path) -> None:
+    (root / "shared").mkdir()
+    (root / "shared" / "mcp.json").write_text("{}")
+    (root / ".mcp.json").symlink_to("shared/mcp.json")
+    (root / ".claude").symlink_to("/nowhere/of/a/person")
+    said = await script(
+        walled,
+        root,
+        "cat .mcp.json; echo evil >shared/mcp.json; mv shared away; rm .mcp.json .claude; echo evil >.mcp.json; "
+        "mkdir .claude; echo evil >.claude/settings.json",
+    )
+    assert said.startswith("{}")
+    assert (root / ".mcp.json").readlink() == Path("shared/mcp.json")
+    assert (root / ".mcp.json").read_text() == "{}"
+    assert (root / ".claude").readlink() == Path("/nowhere/of/a/person")
+
+
+def test_a_repository_is_shown_only_to_a_worktree_that_it_knows(open_folder: Path) -> None:
+    main, side, liar = (open_folder / name for name in ("main", "side", "liar"))
+    for one in (main, liar):
+        one.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-qm", "x", "--allow-empty")
+    git(main, "worktree", "add", "-q", str(side))
+    for line in (f"gitdir: {main}/.git", f"gitdir: {main}/.git/worktrees/side", "gitdir: ../main/.git"):
+        (liar / ".git").write_text(f"{line}\n")
+        assert outer_git(liar) == []
+    assert outer_git(side) == [main / ".git"]
+
+
+@pytest.mark.parametrize("line", ["h  # why", '"h"', '"h" ; why', "./h", "x/../h"])
+def test_settings_are_read_as_git_reads_them(repository: Path, line: str) -> None:
+    with (repository / ".git" / "config").open("a") as file:
+        file.write(f"[core]\n\thooksPath = {line}\n")
+    assert settings_lead_to(ground_of(repository, repository.parent)) == {repository / "h": True}
+
+
+def test_settings_for_all_repositories_count_too(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".gitconfig").write_text(f"[core]\nhooksPath = hooks\n[include]\npath = {repository}/more\n")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    found = settings_lead_to(ground_of(repository, tmp_path))
+    assert found == {repository / "hooks": True, repository / "more": False}
+
+
+def test_sockets_are_known_while_a_process_is_behind_them(root: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as two:
+        one.bind(str(root / "stream"))
+        one.listen()
+        two.bind(str(root / "datagram"))
+        assert sorted(set(sockets_in(root))) == [root / "datagram", root / "stream"]
+    assert list(sockets_in(root)) == []
+
+
+@BOTH
+async def test_what_one_process_keeps_closed_stays_closed_when_another_one_ends(build: Build, root: Path) -> None:
+    scratch = root.parent / "scratch"
+    first = await running("true", build(root, scratch), root, "one")
+    second = await running(PLANTS, build(root, scratch), root, "two")
+    (root / "go-one").touch()
+    await first
+    (root / "go-two").touch()
+    await second
+    assert governing(root) == []
+
+
+async def test_without_knowing_of_each_other_they_would_not(root: Path) -> None:
+    first = await running("true", walled(root, root.parent / "one"), root, "one")
+    second = await running(PLANTS, walled(root, root.parent / "two"), root, "two")
+    (root / "go-one").touch()
+    await first
+    (root / "go-two").touch()
+    await second
+    assert ".greenroom" in governing(root), "so this shows that the other test can fail"
+
+
+async def test_what_one_process_finds_is_not_what_the_other_s_commands_have_changed(repository: Path) -> None:
+    """Landlock cannot keep a command from git's settings; both put back what a person had."""
+    root, config = repository, repository / ".git" / "config"
+    before, scratch = config.read_text(), repository.parent / "scratch"
+    first = await running("true", landlocked(root, scratch), root, "one")
+    async with behind(landlocked(root, scratch), root) as commands:
+        await ran(commands, shell("echo '[core] fsmonitor = evil' >.git/config"))
+        assert "evil" in config.read_text(), "the first one still runs"
+    third = await running("true", landlocked(root, scratch), root, "three")
+    for name in ("one", "three"):
+        (root / f"go-{name}").touch()
+    await asyncio.gather(first, third)
+    assert config.read_text() == before
+
+
+async def test_what_the_command_of_a_killed_process_planted_is_gone_once_the_next_one_works(
+    repository: Path, tmp_path: Path
+) -> None:
+    text = tmp_path / "script"
+    text.write_text("bash\0-c\0echo x >.git/hooks/pre-commit; echo up; sleep 60")
+    house = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.sandbox.house", "landlock", str(repository), str(text), "TOKEN", "x"),
+        cwd=HERE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert house.stdout is not None
+    said = await asyncio.wait_for(house.stdout.readuntil(b"up\n"), 30)
+    house.kill()
+    await house.wait()
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    assert hook.exists(), said
+    async with behind(landlocked(repository, repository.parent / "scratch"), repository) as commands:
+        await ran(commands, shell("true"))
+    assert not hook.exists()
+
+
+def nobody(_: Before) -> None:
+    pytest.fail("there was nothing to mend")
+
+
+def nobody_looks() -> Before:
+    pytest.fail("it is known")
+
+
+def test_a_record_is_written_and_read_with_names_of_all_kinds(tmp_path: Path) -> None:
+    odd = key_of(tmp_path / os.fsdecode(b"\xff\xfe"))
+    inner = Kept(mode=0o40755, entries={"a": Kept(mode=0o100644, content=b"\0\xff")})
+    before = Before(kept={odd: inner, key_of(tmp_path): None}, absent=(odd,), led={odd: True})
+    first, second = SharedRecord(tmp_path, tmp_path / "root"), SharedRecord(tmp_path, tmp_path / "root")
+    assert first.enter(lambda: before, nobody) == before
+    first.beat()
+    assert second.enter(nobody_looks, nobody) == before
+    mended: list[Before] = []
+    first.leave(mended.append, before)
+    assert mended == []
+    second.leave(mended.append, before)
+    assert mended == [before]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_dead_process_left_is_mended_but_not_what_was_changed_since(tmp_path: Path) -> None:
+    older, newer, gone = (tmp_path / name for name in ("older", "newer", "gone"))
+    for path in (older, newer):
+        path.write_text("")
+    kept = {key_of(path): Kept(mode=0o100644, content=b"before") for path in (older, newer, gone / "inner")}
+    dead = SharedRecord(tmp_path, tmp_path / "root")
+    dead.enter(lambda: Before(kept=kept), nobody)
+    os.close(dead._file)
+    died = older.stat().st_ctime
+    os.utime(dead._path, (died - 4.9, died - 4.9))
+    while newer.stat().st_ctime <= died + 0.2:
+        newer.chmod(0o600)
+    mended: list[Before] = []
+    later = SharedRecord(tmp_path, tmp_path / "root")
+    later.enter(Before, mended.append)
+    assert [set(one.kept) for one in mended] == [{key_of(older), key_of(gone / "inner")}]
+    later.leave(mended.append, Before())
+
+
+def test_a_record_that_cannot_be_read_is_nothing(tmp_path: Path) -> None:
+    one = SharedRecord(tmp_path, tmp_path / "root")
+    for text in ("", "{", "[]", '{"known": 1}'):
+        one._path.write_text(text)
+        assert one.enter(Before, nobody) == Before()
+        os.close(one._file)
+
+
+def test_who_cannot_look_leaves_nothing_behind(tmp_path: Path) -> None:
+    def fails() -> Before:
+        raise OSError("no")
+
+    one = SharedRecord(tmp_path, tmp_path / "root")
+    with pytest.raises(OSError, match="no"):
+        one.enter(fails, nobody)
+    assert list(tmp_path.iterdir()) == []

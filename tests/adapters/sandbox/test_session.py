@@ -1,0 +1,150 @@
+"""Walls in the way of nobody: they are put up and taken down beside the loop, and what fails is said or ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.sandbox.choice import wall_of
+from greenroom.adapters.sandbox.session import SandboxSession
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.sandbox import Enclosed, Limits, Tier, Wall
+from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled
+from tests.conformance.running import marked, ran, shell
+
+
+@pytest.fixture(name="root")
+def _root(open_folder: Path) -> Path:
+    found = open_folder / "work"
+    found.mkdir()
+    return found
+
+
+class Slow:
+    """Walls that take their time, and notice in which thread."""
+
+    tier: Tier = "bubblewrap"
+
+    def __init__(self, overrun: Callable[[], str] = str) -> None:
+        self.threads = list[threading.Thread]()
+        self.standing = 0
+        self.begun = threading.Event()
+        self.go = threading.Event()
+        self._overrun = overrun
+
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
+        self.threads.append(threading.current_thread())
+        self.begun.set()
+        assert self.go.wait(10)
+        self.standing += 1
+        return Enclosed(words=words, folder=folder, env=env, token="x")
+
+    def overrun(self, enclosed: Enclosed, guard: int) -> str:
+        return self._overrun()
+
+    def tidy(self, enclosed: Enclosed) -> None:
+        self.threads.append(threading.current_thread())
+        self.standing -= 1
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+async def test_the_loop_goes_on_while_walls_are_put_up(root: Path) -> None:
+    wall = Slow()
+    async with behind(wall, root) as commands:
+        work = asyncio.create_task(ran(commands, shell("echo fine")))
+        assert await asyncio.to_thread(wall.begun.wait, 10)
+        wall.go.set()
+        assert (await work).text == "fine\n"
+    assert threading.main_thread() not in wall.threads
+    assert (len(wall.threads), wall.standing) == (2, 0)
+
+
+async def test_whoever_is_cancelled_while_walls_are_put_up_takes_them_down(root: Path) -> None:
+    wall = Slow()
+    async with behind(wall, root) as commands:
+        work = asyncio.create_task(ran(commands, shell("touch made")))
+        assert await asyncio.to_thread(wall.begun.wait, 10)
+        work.cancel()
+        wall.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+    assert (len(wall.threads), wall.standing) == (2, 0)
+    assert not (root / "made").exists()
+
+
+async def test_a_command_nobody_can_look_at_is_ended_and_that_is_said(root: Path) -> None:
+    def fails() -> str:
+        raise OSError("the disk is gone")
+
+    wall = Slow(fails)
+    wall.go.set()
+    async with behind(wall, root) as commands:
+        made = await ran(commands, shell("sleep 60", seconds=30))
+    assert made.ended.how == "cancelled"
+    assert "Ended: nobody can see any more how much it uses (the disk is gone)." in made.text
+
+
+def _seatbelt(root: Path, scratch: Path) -> Wall:
+    wall = wall_of("seatbelt", ground_of(root, scratch), Limits())
+    assert wall is not None
+    return wall
+
+
+@pytest.mark.parametrize("build", [walled, landlocked, _seatbelt], ids=["bubblewrap", "landlock", "seatbelt"])
+def test_walls_that_cannot_be_put_up_leave_nothing(
+    build: Callable[[Path, Path], Wall], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = list[str]()
+    real = SandboxSession.end
+
+    def end(self: SandboxSession, token: str) -> None:
+        ended.append(token)
+        real(self, token)
+
+    def fails(_self: SandboxSession, _env: Mapping[str, str]) -> list[Path]:
+        raise WorldFault("no")
+
+    monkeypatch.setattr(SandboxSession, "end", end)
+    monkeypatch.setattr(SandboxSession, "tools", fails)
+    wall = build(root, root.parent / "scratch")
+    with pytest.raises(WorldFault, match="no"):
+        wall.around(("true",), str(root), {})
+    wall.close()
+    assert len(ended) == 1
+    assert list((root.parent / "scratch").glob("*.before")) == []
+
+
+async def test_all_are_dead_half_a_second_after_their_time(root: Path) -> None:
+    """Whoever ignores being told, too. The best of three: this machine may be busy."""
+    stubborn = "trap '' TERM; setsid sleep 60 & (trap '' TERM; sleep 60) & sleep 60"
+    late = list[float]()
+    async with behind(walled(root, root.parent / "scratch"), root) as commands:
+        for _ in range(3):
+            made = await ran(commands, shell(stubborn, token="late", seconds=0.3))
+            assert made.ended.how == "timed_out"
+            assert marked("late") == []
+            late.append(made.ended.seconds - 0.3)
+    assert min(late) <= 0.5, late
+
+
+async def test_a_large_workspace_is_looked_at_quickly(root: Path) -> None:
+    for number in range(2000):
+        (root / f"{number % 50}" / f"{number}").mkdir(parents=True)
+    commands = PlainCommands(root, wall=walled(root, root.parent / "scratch"))
+    took = list[float]()
+    try:
+        for _ in range(4):
+            began = time.monotonic()
+            await ran(commands, shell("true"))
+            took.append(time.monotonic() - began)
+    finally:
+        commands.close()
+    assert min(took) < 0.5, took

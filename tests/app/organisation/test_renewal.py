@@ -1,0 +1,109 @@
+"""A changed charter: what it changes, who cannot join and why, and several people who come at once."""
+
+import pytest
+
+from greenroom.app.organisation.founders import barred, renew, renewed
+from greenroom.app.organisation.names import BASE
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import Refused
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import AddAgent, AddParticipants, ChangeAgent, Intent, RemoveAgent, SetLimits
+from greenroom.core.state.agent import AgentAdded
+from greenroom.core.state.spec import AgentSpec
+from tests.app.organisation.office import MANAGER, Office, founders, office
+
+EVE, GUS = AgentId("eve"), AgentId("gus")
+
+
+async def test_a_changed_charter_brings_new_people_and_models_and_sends_nobody_away() -> None:
+    async with office() as house:
+        world = await house.world()
+        assert renewed(world, founders()) == ()
+        more = founders(people=("ann", "eve"))
+        boss = evolve(more.managers[0], llm_config={"model": "fake:two"})
+        wanted = renewed(world, evolve(more, managers=(boss,), limits=evolve(more.limits, money=1)))
+        assert [type(one) for one in wanted] == [AddAgent, AddParticipants, ChangeAgent, SetLimits]
+        await house.runtime.ask(house.team, *wanted)
+        world = await house.world()
+        assert set(world.tasks[BASE].group) == {"manager", "ann", "ben", "eve"}
+        assert world.agents[MANAGER].spec.llm_config == {"model": "fake:two"}
+        assert world.budgets[TEAM_BUDGET].limits.money == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "/w/tea.toml names 'boss' first, but tea was founded with 'manager', who goes on hearing what people"),
+        ("zh", "/w/tea.toml首先列出的是'boss'，但tea成立时的管理者是'manager'"),
+    ],
+)
+async def test_another_first_manager_joins_and_is_said_not_to_take_over(language: str, said: str) -> None:
+    async with office(language) as house:
+        now = founders(language)
+        boss = evolve(now.managers[0], name="boss")
+        assert await renew(house.runtime, house.team, evolve(now, managers=(*now.managers, boss)), "/w/tea.toml") == ()
+        (told,) = await renew(house.runtime, house.team, evolve(now, managers=(boss,)), "/w/tea.toml")
+        assert told.startswith(said)
+        assert f"`greenroom cancel {house.team}`" in told
+        base = (await house.world()).tasks[BASE]
+        assert (base.manager, "boss" in base.group) == (MANAGER, True)
+
+
+async def made_by_the_manager(house: Office, name: AgentId) -> None:
+    host = await house.runtime.start(house.team)
+    refused = await host.submit(AddAgent(agent_id=name, spec=AgentSpec(name=name, style="plan")), by=MANAGER)
+    assert list(refused) == [None]
+    await house.runtime.stop(house.team)
+
+
+@pytest.mark.parametrize("name", ["eve", "Eve"])
+async def test_a_name_that_a_model_has_given_keeps_one_person_out_and_nobody_else(name: str) -> None:
+    async with office() as house:
+        await made_by_the_manager(house, EVE)
+        (said,) = await renew(house.runtime, house.team, founders(people=("ann", name, "kim")), "/w/tea.toml")
+        assert said == (
+            f"{name!r} cannot join: an agent of tea is called 'eve'. Write another name for them into /w/tea.toml."
+        )
+        world = await house.world()
+        assert (world.agents[EVE].spec.kind, world.agents[AgentId("kim")].spec.kind) == ("llm", "human")
+        assert "kim" in world.tasks[BASE].group
+
+
+async def test_the_name_of_somebody_who_has_left_is_said_to_be_used_in_both_languages() -> None:
+    async with office() as house:
+        await made_by_the_manager(house, GUS)
+        await house.runtime.ask(house.team, RemoveAgent(agent_id=GUS, why="done"))
+        (said,) = await renew(house.runtime, house.team, founders(people=("ann", "gus")), "/w/tea.toml")
+        assert said.startswith("'gus' cannot join: 'gus' was somebody who has left tea, and a name is used once.")
+        (said,) = barred(await house.world(), founders("zh", people=("ann", "gus")), "/w/tea.toml")
+        assert said.startswith("'gus'无法加入")
+
+
+async def test_who_comes_second_after_a_charter_gained_a_person_finds_it_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with office() as house:
+        more, ask = founders(people=("ann", "ben", "eve")), Runtime.ask
+
+        async def late(runtime: Runtime, team: TeamId, *wanted: Intent, timeout: float = 30.0) -> None:
+            """Somebody else is quicker."""
+            monkeypatch.undo()
+            await ask(runtime, team, *wanted)
+            await ask(runtime, team, *wanted, timeout=timeout)
+
+        monkeypatch.setattr(Runtime, "ask", late)
+        assert await renew(house.runtime, house.team, more, "") == ()
+        events = [told.event async for told in house.runtime.events(house.team)]
+        assert [one.agent_id for one in events if isinstance(one, AgentAdded)].count(EVE) == 1
+
+
+async def test_what_is_refused_although_nobody_was_quicker_is_said() -> None:
+    async with office() as house:
+        with pytest.raises(Refused, match="cannot be an agent's id"):
+            await renew(house.runtime, house.team, founders(people=("ann", "system")), "")
+
+
+async def test_who_was_added_and_cut_off_before_joining_joins_the_next_time() -> None:
+    async with office() as house:
+        more = founders(people=("ann", "ben", "eve"))
+        await house.runtime.ask(house.team, AddAgent(agent_id=EVE, spec=more.people[2]))
+        assert renewed(await house.world(), more) == (AddParticipants(task_id=BASE, agents=(EVE,)),)

@@ -1,0 +1,1 @@
+"""Conformance suites of ports that only Greenroom itself implements."""

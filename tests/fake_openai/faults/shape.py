@@ -1,0 +1,44 @@
+"""What a fault is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from greenroom.core.base.records import record
+from tests.fake_openai.answers import Answer, Asked, Call
+from tests.fake_openai.wire import Wire, told
+
+HELLO: Final = Answer(text="Hello from the fake server.")
+ADD: Final = Answer(calls=(Call(name="add", arguments={"a": 1, "b": 2}),))
+
+
+@record
+class Fault:
+    """Something else than a plain good answer; `make` says what goes over the wire.
+
+    `answer` is what the fault is done to. `wait` are its seconds: what Retry-After says, or how slow it drips.
+    `usable`: the whole answer is there for a client that is not too strict. `streaming` and `plain` say where it
+    makes sense.
+    """
+
+    name: str
+    about: str
+    make: Callable[[Asked, Fault], Wire]
+    answer: Answer = HELLO
+    wait: float = 0.05
+    usable: bool = False
+    streaming: bool = True
+    plain: bool = True
+
+    def wire(self, asked: Asked) -> Wire:
+        """What goes over the wire; a 500 that says so where the fault makes no sense."""
+        if self.streaming if asked.streaming else self.plain:
+            return self.make(asked, self)
+        how = "when it is not streamed" if asked.streaming else "in a stream"
+        return told(error(f"The fault {self.name!r} of the fake server makes sense only {how}."), status=500)
+
+
+def error(message: str, kind: str = "server_error", code: object = None, param: str | None = None) -> dict[str, object]:
+    """An error in OpenAI's shape."""
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
