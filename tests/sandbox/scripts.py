@@ -23,7 +23,8 @@ def checked(result):
 
 def call(name, *args):
     libc.syscall.restype = ctypes.c_long
-    return checked(libc.syscall(ctypes.c_long(NUMBERS[name]), *args))
+    wide = [ctypes.c_long(given) if isinstance(given, int) else given for given in (NUMBERS[name], *args)]
+    return checked(libc.syscall(*wide))
 
 def hold():
     print({HOLDING!r}, flush=True)
