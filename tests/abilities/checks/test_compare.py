@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.compare import compare, describe, same
-from greenroom.core.ports.checks import AS_A_WHOLE, Checked, Compared, Ending, Ran, Report, Word
+from greenroom.actors.agents.payload import is_large
+from greenroom.core.ports.checks import AS_A_WHOLE, Checked, Compared, Ending, Ran, Report, Word, as_data
 
 NAMES = st.sampled_from(["t.py::a", "t.py::b", "t.py", "adds", "sums › adds", AS_A_WHOLE])
 
@@ -58,6 +59,17 @@ def test_every_failure_is_new_or_old_and_the_same_run_has_nothing_new(before: se
     assert {*found.new, *found.old} == after
     assert not {*found.new} & before
     assert compare(base, base).new == ()
+
+
+def test_hundreds_of_old_findings_of_a_linter_are_counted_and_fit_into_the_log() -> None:
+    findings: dict[str, Word] = {f"{number:03}: {'long ' * 100}": "failed" for number in range(500)}
+    base = Ran(check="mypy", digest="d", outcome="failed", tests=findings)
+    now = Ran(check="mypy", digest="d", outcome="failed", tests=findings | {"new": "failed"})
+    compared = compare(base, now)
+    assert (compared.count("new"), compared.count("old"), compared.new) == (1, 500, ("new",))
+    entry = Checked(check="mypy", kind="lint", digest="d", outcome="failed", failing=501, compared=compared)
+    assert describe(Report(tree="t", checks=(entry,))) == "mypy: 1 newly fails, 500 already fail"
+    assert not is_large({"report": as_data(Report(tree="t", checks=(entry,) * 4))})
 
 
 def test_a_report_is_described_in_one_line() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from greenroom.core.ports.checks import AS_A_WHOLE, NAMED, Checked, Compared, Ran, Report
+from greenroom.core.ports.checks import AS_A_WHOLE, LONGEST_NAME, NAMED, Checked, Compared, Ran, Report
 
 TITLE: Final = " › "
 """ava puts the file's name before a test's title once there is a second file: `test › counts`."""
@@ -23,13 +23,9 @@ def compare(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
     gone: set[str] = set()
     if base.exact and now.exact and ran:
         gone = {name for name, word in base.tests.items() if word == "passed" and name not in now.tests}
-    return Compared(
-        new=cut(new),
-        old=cut(old),
-        mended=cut(passes_again),
-        flaky=cut(flaky),
-        gone=cut(gone),
-    )
+    sorts = {"new": new, "old": old, "mended": passes_again, "flaky": frozenset(flaky), "gone": gone}
+    counts = {sort: len(names) for sort, names in sorts.items() if len(names) > NAMED}
+    return Compared(**{sort: cut(names) for sort, names in sorts.items()}, counts=counts)
 
 
 def failed_before(name: str, base: Ran) -> bool:
@@ -51,7 +47,12 @@ def has_names(ran: Ran) -> bool:
 
 def cut(names: Iterable[str]) -> tuple[str, ...]:
     """As many names as a report keeps."""
-    return tuple(sorted(names)[:NAMED])
+    return tuple(shorten(name) for name in sorted(names)[:NAMED])
+
+
+def shorten(name: str) -> str:
+    """A test's name as a report has it: some runners print whole arguments in it."""
+    return name[:LONGEST_NAME]
 
 
 def describe(report: Report) -> str:
@@ -63,8 +64,8 @@ def _counts(entry: Checked) -> str:
     if entry.outcome == "could_not_run":
         return f"could not run ({entry.reason.rstrip('.')})"
     known = entry.compared
-    new = len(known.new) if known is not None else 0
-    old = len(known.old) if known is not None else entry.failing
+    new = known.count("new") if known is not None else 0
+    old = known.count("old") if known is not None else entry.failing
     parts = [f"{entry.passed} pass" if entry.passed else "passes" if not entry.failing else ""]
     parts += [f"{new} newly fail{'s' if new == 1 else ''}"] if new else []
     parts += [f"{old} already fail{'s' if old == 1 else ''}"] if old else []

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from greenroom.abilities.checks.compare import compare
+from greenroom.abilities.checks.compare import compare, shorten
 from greenroom.abilities.checks.excerpts import excerpt
 from greenroom.abilities.checks.reading.outcome import outcome
 from greenroom.abilities.tools.commands.hearing import heard
@@ -166,8 +166,9 @@ def _without_flaky(entry: Checked, again: Ran) -> Checked:
     known = entry.compared
     if known is None or again.outcome == "could_not_run":
         return entry
-    flaky = tuple(name for name in known.new if name not in again.failing)
-    new = tuple(name for name in known.new if name in again.failing)
+    failing = {shorten(name) for name in again.failing}
+    flaky = tuple(name for name in known.new if name not in failing)
+    new = tuple(name for name in known.new if name in failing)
     return evolve(entry, compared=evolve(known, new=new, flaky=flaky))
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from greenroom.abilities.checks.compare import has_names
 from greenroom.core.base.records import Data, encode, record
-from greenroom.core.ports.checks import AS_A_WHOLE, REPORT, Check, Checked, Ran, Report, from_data
+from greenroom.core.ports.checks import AS_A_WHOLE, REPORT, Check, Checked, Compared, Ran, Report, from_data
 from greenroom.core.state.step import Step
 
 BASELINE: Final = "baseline"
@@ -168,20 +168,22 @@ def can_judge(checks: Iterable[Check], base: Mapping[str, Ran]) -> bool:
 def _failure(check: Check, entry: Checked | None) -> Finding | None:
     if entry is None or entry.outcome == "could_not_run":
         return Finding(code="cannot_run_now", check=check.name, why=entry.reason if entry is not None else "")
-    unknown = (AS_A_WHOLE,) if entry.outcome == "failed" else ()
-    new = entry.compared.new if entry.compared is not None else unknown
-    return Finding(code="new_failures", check=check.name, tests=new, count=len(new)) if new else None
+    unknown = Compared(new=(AS_A_WHOLE,) if entry.outcome == "failed" else ())
+    known = entry.compared if entry.compared is not None else unknown
+    if not known.new:
+        return None
+    return Finding(code="new_failures", check=check.name, tests=known.new, count=known.count("new"))
 
 
 def _notes(entry: Checked) -> list[Finding]:
     found: list[Finding] = []
     known = entry.compared
     if known is not None and known.old:
-        found.append(Finding(code="fails_as_before", check=entry.check, tests=known.old, count=len(known.old)))
+        found.append(Finding(code="fails_as_before", check=entry.check, tests=known.old, count=known.count("old")))
     if known is not None and known.flaky:
         found.append(Finding(code="flaky", check=entry.check, tests=known.flaky))
     if known is not None and known.gone:
-        found.append(Finding(code="tests_gone", check=entry.check, tests=known.gone, count=len(known.gone)))
+        found.append(Finding(code="tests_gone", check=entry.check, tests=known.gone, count=known.count("gone")))
     if entry.outcome == "passed" and entry.reason:
         found.append(Finding(code="uncovered", check=entry.check))
     return found

@@ -25,9 +25,11 @@ AS_A_WHOLE: Final = "the check as a whole"
 REPORT: Final = "report"
 """Where a step's result has the report of the checks that it ran."""
 
-NAMED: Final = 300
-"""Names of what fails, or is not run any more, that one entry of a report holds at most, of each sort. A list of so
-many may be cut: who is not in it may fail all the same."""
+NAMED: Final = 20
+"""Names of tests that one entry of a report holds of each sort; `Compared.count` knows how many there are. More would
+not fit into a step's result: hundreds fail already where a linter was never obeyed."""
+
+LONGEST_NAME: Final = 200
 
 
 @record
@@ -84,7 +86,8 @@ class Ran:
 class Compared:
     """A run beside the one on the base. `new` fails now and did not before; `old` failed already; `mended` does so no
     more; `flaky` failed and then passed, with nothing changed. `gone` is not there any more, `skipped` is not run any
-    more; `relieved` are those of both that used to fail. `fewer` tests are counted than before.
+    more; `relieved` are those of both that used to fail. `fewer` tests are counted than before. `counts` has the
+    length of each list that was cut.
     """
 
     new: tuple[str, ...] = ()
@@ -95,6 +98,12 @@ class Compared:
     skipped: tuple[str, ...] = ()
     relieved: tuple[str, ...] = ()
     fewer: int = 0
+    counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+
+    def count(self, sort: str) -> int:
+        """How many tests of this sort (the name of a list here) there are."""
+        names: tuple[str, ...] = getattr(self, sort)
+        return self.counts.get(sort, len(names))
 
 
 @record

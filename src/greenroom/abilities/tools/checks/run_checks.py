@@ -43,11 +43,11 @@ def _about(one: Checked) -> Iterator[str]:
     yield f"{one.check}: {_verdict(one)} ({_counts(one)})."
     if known is None:
         return
-    yield from _listed("newly fails", known.new)
-    yield from _listed("already failed before the work, and still does", known.old)
-    yield from _listed("failed before and passes now", known.mended)
-    yield from _listed("flaky (failed, then passed with nothing changed)", known.flaky)
-    yield from _listed("was there before and is not run any more", (*known.gone, *known.skipped))
+    yield from _listed("newly fails", known.new, known.count("new"))
+    yield from _listed("already failed before the work, and still does", known.old, known.count("old"))
+    yield from _listed("failed before and passes now", known.mended, known.count("mended"))
+    yield from _listed("flaky (failed, then passed with nothing changed)", known.flaky, len(known.flaky))
+    yield from _listed("was there before and is not run any more", known.gone, known.count("gone"))
     if known.fewer:
         yield f"  {known.fewer} fewer tests ran than before the work. The person will see that."
     if not one.steady:
@@ -68,9 +68,9 @@ def _counts(one: Checked) -> str:
     return told_of or f"exit code {one.exit}"
 
 
-def _listed(what: str, names: Sequence[str]) -> Iterator[str]:
+def _listed(what: str, names: Sequence[str], count: int) -> Iterator[str]:
     if names:
-        more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+        more = f" and {count - NAMES} more" if count > NAMES else ""
         yield f"  {what}: {', '.join(names[:NAMES])}{more}"
 
 
