@@ -71,8 +71,9 @@ async def test_it_is_read_and_run_and_nothing_reaches_the_source(build: Build, s
     text = await said(
         build(root, shown),
         root,
-        "cat env/lib/package.py; env/tool; ls env/lib; echo x >env/new; echo y >env/lib/package.py; rm -f env/tool; :",
+        "cat env/lib/package.py; env/tool; ls env/lib; echo x >env/new; echo y >env/lib/package.py; rm -f env/tool; sleep 0.6; echo whole",
     )
+    assert text.endswith("whole\n"), "it is looked at several times while it runs"
     assert "text = 'theirs'\ntool\n" in text
     assert "package.py" in text
     assert files(shown.source) == before
@@ -111,9 +112,9 @@ async def test_without_overlays_a_large_folder_is_read_only(shown: Shown, open_f
     text = await said(
         old_bubblewrap(open_folder / "work", shown),
         open_folder / "work",
-        "env/tool; (echo x >env/new) 2>/dev/null || echo refused; cat env/lib/.env",
+        "env/tool; (echo x >env/new) 2>/dev/null || echo refused; cat env/lib/.env; sleep 0.6; echo whole",
     )
-    assert text == "tool\nrefused\n"
+    assert text == "tool\nrefused\nwhole\n"
 
 
 def make_environment(shown: Shown) -> None:

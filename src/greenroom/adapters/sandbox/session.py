@@ -37,7 +37,9 @@ class SandboxSession:
         self._alone = threading.Lock()
         """Commands begin and end in threads."""
 
-        layers = [Path(one.layer) for one in ground.lent if one.layer]
+        layers = [] if weak else [Path(one.layer) for one in ground.lent if one.layer]
+        for layer in layers:
+            layer.mkdir(parents=True, exist_ok=True)
         self._quota = Quota((ground.root, self.scratch.place, *layers), limits)
         self._watching = Watching(cgroups.holds, limits)
 
