@@ -42,15 +42,14 @@ class _Project:
         self._pyproject = toml(place.text("pyproject.toml"))
         self._setup = ini(place.text("setup.cfg"))
         self._tox = ini(place.text("tox.ini"))
+        self._folder = next((one for one in self._test_folders() if self._test_files(one)), "")
 
     def tests(self) -> Iterator[Check]:
         why = self._wants_pytest()
         if why:
             yield self._check("pytest", "test", why, module=True)
             return
-        folder = next((one for one in FOLDERS if self._test_files(one)), "")
-        if not folder:
-            return
+        folder = self._folder
         if any("import unittest" in text or "from unittest" in text for text in self._sources(folder)):
             package = " -t ." if "__init__.py" in self._place.inside(folder) else ""
             line = f"{self._python()} -m unittest discover -v -s {folder}{package}"
@@ -70,13 +69,13 @@ class _Project:
             return "tox.ini sets up pytest."
         if "tool:pytest" in self._setup:
             return "setup.cfg sets up pytest."
-        folder = next((one for one in FOLDERS if self._test_files(one)), "")
+        folder = self._folder
         if folder and ("conftest.py" in self._place.inside(folder) or "conftest.py" in self._place.names):
             return f"{folder}/ holds tests, and a conftest.py."
         if folder and any("import pytest" in text for text in self._sources(folder)):
             return f"{folder}/ holds tests that use pytest."
         for name in ("pyproject.toml", *REQUIREMENTS):
-            if "pytest" in self._place.text(name) and (folder or self._test_files(".")):
+            if "pytest" in self._place.text(name) and folder:
                 return f"{name} names pytest, and there are tests."
         return ""
 
@@ -133,6 +132,14 @@ class _Project:
     def _runner(self) -> str:
         locked = (runner for name, runner in RUNNERS if name in self._place.names)
         return next((runner for runner in locked if self._place.has_program(runner.partition(" ")[0])), "")
+
+    def _test_folders(self) -> Iterator[str]:
+        """Where tests may lie: in a folder of their own and one below it, in a package, or on the top level."""
+        yield from FOLDERS
+        yield from (f"{folder}/{name}" for folder in FOLDERS for name in sorted(self._place.inside(folder)))
+        packages = (name for name in sorted(self._place.names) if "__init__.py" in self._place.inside(name))
+        yield from (f"{package}/{folder}" for package in packages for folder in FOLDERS)
+        yield "."
 
     def _test_files(self, folder: str) -> list[str]:
         names = self._place.names if folder == "." else self._place.inside(folder)
