@@ -146,4 +146,5 @@ class _Project:
         return sorted(one for one in names if one.endswith(".py") and (one.startswith("test_") or "_test." in one))
 
     def _sources(self, folder: str) -> Iterator[str]:
-        return (self._place.text(f"{folder}/{name}") for name in self._test_files(folder)[:READ])
+        prefix = "" if folder == "." else f"{folder}/"
+        return (self._place.text(f"{prefix}{name}") for name in self._test_files(folder)[:READ])
