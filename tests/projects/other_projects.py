@@ -1,7 +1,7 @@
 """Three JavaScript projects from npm and one Rust crate. npm archives lack tests: those here are ours, in the
 project's own runner."""
 
-from tests.projects.project import LINKED_READ_ONLY, Change, Edit, Project
+from tests.projects.project import Change, Edit, Project
 
 NPM_TEST = ("npm", "test")
 IGNORE = "node_modules/\ncoverage/\npackage-lock.json\n"
@@ -54,7 +54,6 @@ SLUGIFY = Project(
     test=NPM_TEST,
     packages=("ava@3.15.0", "tsd@0.14.0", "xo@0.38.2", "@types/node@14.18.63"),
     brought={".gitignore": IGNORE, "test.js": SLUGIFY_TEST, "index.test-d.ts": SLUGIFY_TYPES},
-    landlock=LINKED_READ_ONLY,  # xo, which runs first, writes node_modules/.cache
     right=Change(
         "Add the option maxLength, with a test.",
         (
@@ -252,7 +251,6 @@ NEGOTIATOR = Project(
         "test/negotiate.test.js": NEGOTIATOR_TEST,
         "types/index.test-d.ts": NEGOTIATOR_TYPES,
     },
-    landlock=LINKED_READ_ONLY,  # c8 empties coverage/tmp
     right=Change(
         "Add Negotiator.accepts, which says whether anything fits, with a test.",
         (
@@ -306,7 +304,6 @@ STRSIM = Project(
     version="0.10.0",
     kind="Rust, no dependencies; tests inside the source, in tests/ and in doc comments",
     test=("cargo", "test", "--offline", "--quiet"),
-    landlock=LINKED_READ_ONLY,  # cargo locks a file in target/
     right=Change(
         "Add normalized_hamming, with a test.",
         (

@@ -36,10 +36,6 @@ class Expected:
 IMPORTS_YOUR_FILES = Expected(right=UNVERIFIED, breaking=UNVERIFIED)
 """An editable install of a `src` layout: without a mount the tests import the person's files, so nothing is judged."""
 
-LINKED_READ_ONLY = Expected(right=UNVERIFIED, breaking=UNVERIFIED)
-"""The test command writes into an ignored folder that exists already, and Landlock shows it as a read-only link: the
-command fails on the base without names. Where such a folder is copied or left out, these are verified."""
-
 
 @dataclass(frozen=True)
 class Project:

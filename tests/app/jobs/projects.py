@@ -90,7 +90,7 @@ def opened_over(root: Path) -> Opened:
             copy = Path(shutil.copytree(root, Path(folder, "tree"), symlinks=True))
             commands = PlainCommands(copy)
             try:
-                yield Checkout(copy, name_of(root), commands)
+                yield Checkout(copy, root, name_of(root), commands)
             finally:
                 commands.close()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import venv
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +17,7 @@ from greenroom.app.jobs.checkout import (
     changed_modules,
     import_folders,
     imports_elsewhere,
+    imports_yours,
     python_of,
 )
 from greenroom.app.jobs.place import Place
@@ -56,7 +59,7 @@ async def found(check: Check, changes: Sequence[str], tree: Path, place: Place) 
     """Where a check imports what was changed from, if not from this tree."""
     commands = PlainCommands(tree)
     try:
-        findings = await imports_elsewhere([check], changes, Checkout(tree, "t", commands), place, Shelf())
+        findings = await imports_elsewhere([check], changes, Checkout(tree, place.at, "t", commands), place, Shelf())
     finally:
         commands.close()
     assert {finding.code for finding in findings} <= {"imports_elsewhere"}
@@ -84,6 +87,26 @@ async def test_an_editable_install_of_the_persons_folder_is_noticed(
     assert elsewhere == ([] if first else [str(theirs / layout / "app/__init__.py")])
     install(python, tree / layout)
     assert await found(evolve(TEST, line=line), [f"{layout}app/core.py"], tree, place_of(theirs)) == []
+
+
+async def test_where_the_persons_folder_cannot_be_read_its_editable_install_is_noticed(
+    tmp_path: Path, python: Path
+) -> None:
+    files = {"src/app/__init__.py": "", "docs/conf.py": ""}
+    theirs, tree = tmp_path / "hidden", written(tmp_path / "tree", files)
+    own = evolve(TEST, line=f"{install(python, theirs / 'src')} -m pytest")
+    commands = PlainCommands(tree)
+    checkout = Checkout(tree, theirs, "t", commands)
+    assert await imports_yours(own, checkout, Shelf()) == "", "nothing says that it was installed from there"
+    (packages,) = (python / "lib").glob("python*/site-packages")
+    direct = {"url": theirs.as_uri(), "dir_info": {"editable": True}}
+    written(
+        packages, {"app-1.dist-info/METADATA": "Name: app\n", "app-1.dist-info/direct_url.json": json.dumps(direct)}
+    )
+    assert await imports_yours(own, checkout, Shelf()) == str(theirs)
+    assert await imports_yours(own, replace(checkout, at=tree), Shelf()) == "", "it is mounted there"
+    assert await imports_yours(evolve(own, line="make check"), checkout, Shelf()) == ""
+    commands.close()
 
 
 async def test_pythonpath_and_a_package_that_is_nowhere_are_no_reason(tmp_path: Path, python: Path) -> None:

@@ -14,7 +14,8 @@ from greenroom.abilities.checks.reading.outcome import outcome
 from greenroom.abilities.tools.commands.hearing import heard
 from greenroom.abilities.tools.commands.kept import Kept
 from greenroom.abilities.tools.commands.live import LiveLines
-from greenroom.app.jobs.checkout import Checkout, Opened
+from greenroom.app.jobs.checkout import Checkout, Opened, imports_yours
+from greenroom.app.jobs.verdict import IMPORTS_YOURS
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import encode, evolve
 from greenroom.core.ports.checks import Check, Checked, Compared, Ran, Report, Witness
@@ -129,6 +130,9 @@ class ProjectChecks:
             ran, text = unable(check, checkout.unable), ""
         else:
             ran, text = await run_once(check, checkout.commands, witness)
+        if base and check.kind == "test" and ran.outcome == "failed":
+            yours = await imports_yours(check, checkout, witness)
+            ran = unable(check, f"{IMPORTS_YOURS}{yours}") if yours else ran
         ran = evolve(ran, tree=checkout.tree, output=await witness.keep(text.encode(errors="replace")))
         old = self.base.get(check.name)
         against: Compared | None = None

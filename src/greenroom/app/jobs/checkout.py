@@ -27,20 +27,31 @@ from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import SCRATCH
 
 PROBE: Final = """
-import importlib.util, os, sys
+import importlib.metadata, importlib.util, json, os, sys, urllib.parse
 here, names, folders = os.path.realpath(os.getcwd()), sys.argv[1].split(), sys.argv[2].split()
+root = sys.argv[3]
+outside = not (here + os.sep).startswith(root + os.sep)
 sys.path[:1] = [os.path.join(here, one) for one in folders]
+
+def is_yours(installed):
+    told = json.loads(installed.read_text("direct_url.json") or "{}")
+    place = urllib.parse.unquote(urllib.parse.urlparse(told.get("url", "")).path)
+    return told.get("dir_info", {}).get("editable") and (place + os.sep).startswith(root + os.sep)
+
 for name in names:
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError):
         continue
+    if spec is None and outside and any(map(is_yours, importlib.metadata.distributions())):
+        print("elsewhere:" + name + ":" + root)
     places = [spec.origin] if spec and spec.origin else list(spec.submodule_search_locations or ()) if spec else []
     for place in map(os.path.realpath, places[:1]):
         if not place.startswith(here + os.sep):
             print("elsewhere:" + name + ":" + place)
 """
-"""Prints which of these modules Python imports from elsewhere than the folder that it runs in."""
+"""Prints which of these modules Python imports from elsewhere than the folder that it runs in. One that it does not
+find although the person's folder is installed to be edited is theirs too: Landlock does not let that folder be read."""
 
 ELSEWHERE: Final = "elsewhere:"
 SECONDS: Final = 60.0
@@ -52,9 +63,11 @@ SESSIONS: Final = frozenset({"tox", "nox"})
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A worktree with commands that run in it. `unable` says why nothing can run there; empty where it can."""
+    """A worktree with commands that run in it, of the person's folder `at`. `unable` says why nothing can run there;
+    empty where it can."""
 
     folder: Path
+    at: Path
     tree: str
     commands: Commands
     unable: str = ""
@@ -78,7 +91,7 @@ def checkouts(place: Place, setup: Setup, hands: Callable[[Copied], Hands]) -> O
             tree, beside, caught = await worktree.tree(), await place.beside(worktree), _Caught()
             made = hands(caught.copied(beside))
             unable = await _prepare(setup, caught.commands, witness) if setup.runs else ""
-            yield Checkout(beside.folder, tree, caught.commands, unable)
+            yield Checkout(beside.folder, place.at, tree, caught.commands, unable)
         finally:
             if made is not None:
                 await made.close()
@@ -126,17 +139,31 @@ async def imports_elsewhere(
     found: list[Finding] = []
     for check in (check for check in checks if check.kind == "test"):
         modules = changed_modules(changes, str(PurePosixPath(place.snapshot.within, check.folder)))
-        python = python_of(check)
-        if modules and python:
-            folders = " ".join(import_folders(check, checkout.folder))
-            words = (python, "-c", PROBE, " ".join(modules), folders)
-            printed = await _output(checkout.commands, words, check.folder, witness)
-            lines = [line for line in printed.splitlines() if line.startswith(ELSEWHERE)]
-            places = [line.removeprefix(ELSEWHERE).partition(":") for line in lines]
-            found += [Finding(code="imports_elsewhere", check=check.name, why=where) for _, _, where in places[:1]]
+        if modules and python_of(check):
+            where = await _imported_from(check, modules, checkout, witness)
+            found += [Finding(code="imports_elsewhere", check=check.name, why=where)] if where else []
         elif linked := await _linked_packages(changes, checkout, place, witness):
             found.append(Finding(code="imports_elsewhere", check=check.name, why=linked))
     return tuple(found)
+
+
+async def imports_yours(check: Check, checkout: Checkout, witness: Witness) -> str:
+    """The person's folder, if a check imports the project from there and not from the worktree; else empty."""
+    folder = checkout.folder / check.folder
+    found = [
+        path for pattern in ("*.py", "*/__init__.py", "src/*.py", "src/*/__init__.py") for path in folder.glob(pattern)
+    ]
+    modules = changed_modules([path.relative_to(folder).as_posix() for path in found], ".")
+    return await _imported_from(check, modules, checkout, witness) if modules and python_of(check) else ""
+
+
+async def _imported_from(check: Check, modules: Sequence[str], checkout: Checkout, witness: Witness) -> str:
+    """Where the first of these modules lies that a check's Python imports from elsewhere than the worktree."""
+    folders = " ".join(import_folders(check, checkout.folder))
+    words = (python_of(check), "-c", PROBE, " ".join(modules), folders, str(checkout.at))
+    printed = await _output(checkout.commands, words, check.folder, witness)
+    lines = (line for line in printed.splitlines() if line.startswith(ELSEWHERE))
+    return next((line.removeprefix(ELSEWHERE).partition(":")[2] for line in lines), "")
 
 
 def python_of(check: Check) -> str:

@@ -22,6 +22,9 @@ RUN_CHECKS: Final = "run_checks"
 """Steps of ours. In the first and the last two checks run, each time in a throw-away worktree of a commit."""
 
 VERDICT: Final = "verdict"
+IMPORTS_YOURS: Final = "The tests import your files: "
+"""How the reason begins why a check could not run on the base, where it would judge the person's files."""
+
 TREE: Final = "tree"
 State = Literal["verified", "failed", "unverified"]
 Code = Literal[
@@ -194,13 +197,18 @@ def _doubts(checks: Sequence[Check], judged: set[str], facts: Facts, base: Mappi
     found: list[Finding] = []
     if not checks:
         found.append(Finding(code="no_checks"))
-    elif "test" not in judged:
-        found.append(Finding(code="no_test_judged"))
+    elif "test" not in judged and not facts.elsewhere:
+        yours = [ran for ran in base.values() if ran.reason.startswith(IMPORTS_YOURS)]
+        found += [_imports_yours(ran) for ran in yours] or [Finding(code="no_test_judged")]
     found += facts.elsewhere
     failing = failing_old_tests(facts.old, base)
     if failing and not facts.tests_may_change:
         found.append(Finding(code="tests_altered", tests=failing, paths=facts.altered, count=len(failing)))
     return found
+
+
+def _imports_yours(was: Ran) -> Finding:
+    return Finding(code="imports_elsewhere", check=was.check, why=was.reason.removeprefix(IMPORTS_YOURS))
 
 
 def failing_old_tests(old: Report | None, base: Mapping[str, Ran]) -> tuple[str, ...]:
