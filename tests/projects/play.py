@@ -16,7 +16,10 @@ from tests.projects.project import Change
 from tests.projects.setup import PATIENCE, PERSON
 
 GREENROOM = (sys.executable, "-m", "greenroom.interfaces.cli")
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "TERM", "PYENV_ROOT", "NVM_DIR")
+OURS = Path(sys.executable).parent
+"""The linters of our own environment are not this person's."""
+
+PASSED_ON = ("LANG", "LC_ALL", "TERM", "PYENV_ROOT", "NVM_DIR")
 TOOLS = {"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup"}
 """Where Rust's programs look for themselves: this person has another home than the machine's user."""
 
@@ -49,6 +52,7 @@ class Person:
             **{name: path for name, path in tools.items() if Path(path).is_dir()},
             **{name: str(home / folder) for name, folder in own.items()},
             **PERSON,
+            "PATH": os.pathsep.join(folder for folder in os.get_exec_path() if Path(folder) != OURS),
             "GREENROOM_SANDBOX": "auto",
         }
 
