@@ -98,9 +98,10 @@ def test_an_organisation_goes_on_with_what_it_had_asked(organisation: Desk) -> N
     team = str(next(row["team"] for row in rows(organisation.type("team", "list", *JSON).json["teams"])))
     assert is_readable(organisation, team)
     inbox = organisation.type("talk", "--inbox", *JSON)
-    assert (inbox.code, "Which one?" in inbox.out) == (0, True)
+    (letter,) = rows(inbox.json["letters"])
+    assert (inbox.code, letter["number"], letter["message"]) == (0, 1, "Which one?")
     steps = fields(organisation.type("team", "status", "--type", "step", *JSON).json["states"])
     assert {str(fields(step)["agent_id"]) for step in steps.values()} == {"ann", "manager"}
     with serve_model(Company(begun=True)) as server:
-        ended = organisation.type("talk", "--wait", stdin="answer 1 Sencha.\n", **server.reach)
+        ended = organisation.type("talk", "--wait", stdin="/answer 1 Sencha.\n", **server.reach)
     assert (ended.code, GUIDE in ended.out) == (0, True), ended.err

@@ -93,6 +93,7 @@ async def test_a_tool_that_asks_is_called_only_after_a_yes(
     home: Path, monkeypatch: pytest.MonkeyPatch, answer: bool | str
 ) -> None:
     paid: list[int] = []
+    asked_about: list[str] = []
 
     @tool(ask=True)
     def pay(amount: int) -> str:
@@ -102,6 +103,7 @@ async def test_a_tool_that_asks_is_called_only_after_a_yes(
 
     def approve(asked: Asked) -> bool | str:
         assert (asked.arguments, paid) == ({"amount": 5}, [])
+        asked_about.append(asked.tool)
         return answer
 
     with serve_model(Turns(call("pay", 1, amount=5), say("Done."))) as server:
@@ -109,7 +111,7 @@ async def test_a_tool_that_asks_is_called_only_after_a_yes(
         async with Greenroom(home) as house:
             result = await house.run(Agent("clerk", tools=[pay]), "Pay five.", approve=approve)
         told = str(server.requests[-1].body["messages"])
-    assert (result.output, paid) == ("Done.", [5] if answer is True else [])
+    assert (result.output, paid, asked_about) == ("Done.", [5] if answer is True else [], ["pay"])
     assert ("Not today." in told) == (answer == "Not today.")
 
 

@@ -20,9 +20,10 @@ def test_a_person_is_asked_back_and_gets_the_result(tmp_path: Path, language: st
         assert "Which one?" in asked.out, "the message of the agent"
         assert not [who for who, _ in script.asked if who == "wu"]
         inbox = desk.type("talk", "--inbox", *JSON, **server.reach)
-        assert (inbox.code, "Which one?" in inbox.out) == (0, True)
+        (letter,) = rows(inbox.json["letters"])
+        assert (inbox.code, letter["number"], letter["message"]) == (0, 1, "Which one?")
         assert desk.type("talk", "--as", "bob", "--say", "x", **server.reach).code == USAGE
-        ended = desk.type("talk", "--wait", stdin="answer 1 Sencha.\n", **server.reach)
+        ended = desk.type("talk", "--wait", stdin="/answer 1 Sencha.\n", **server.reach)
         assert (ended.code, GUIDE in ended.out) == (0, True), ended.err
     states = fields(desk.type("team", "status", "--type", "task", *JSON).json["states"])
     assert [fields(state)["execution_state"] for state in states.values()] == ["running", "finished"]

@@ -90,7 +90,9 @@ def is_edit(event: dict[str, object]) -> bool:
 
 
 def test_the_base_commit_is_what_the_person_had(done: Done) -> None:
-    assert git(done.desk.repo, "show", f"{done.told['base']}:app.txt") == "good\n"
+    base = done.told["base"]
+    assert git(done.desk.repo, "show", f"{base}:app.txt") == "good\n"
+    assert "notes.txt" in git(done.desk.repo, "ls-tree", "--name-only", str(base)).split(), "also what is in no commit"
 
 
 def test_the_baseline_is_recorded_before_the_model_is_asked(done: Done) -> None:

@@ -74,10 +74,19 @@ def test_a_command_reads_no_keys_of_the_person(desk: Desk, open_folder: Path) ->
     assert "planted-file" not in json.dumps(told)
 
 
+EVIL = """mkdir -p .git/hooks
+echo 'touch /tmp/x' > .git/hooks/post-commit
+git config --file .git/config core.fsmonitor ./evil
+echo ran > ran.txt
+"""
+"""In a file, where no rule about the words of a command sees it."""
+
+
 @needs_sandbox
 def test_a_command_leaves_no_hook_behind(desk: Desk) -> None:
-    script = "mkdir -p .git/hooks; echo 'touch /tmp/x' > .git/hooks/post-commit; git config core.fsmonitor ./evil; true"
-    run_script(desk, script)
+    desk.put("evil.sh", EVIL)
+    run_script(desk, "sh evil.sh")
+    assert desk.read("ran.txt") == "ran\n"
     assert not (desk.repo / ".git" / "hooks" / "post-commit").exists()
     assert "fsmonitor" not in (desk.repo / ".git" / "config").read_text()
 
@@ -129,6 +138,8 @@ def test_a_fetch_does_not_reach_this_machine_its_neighbours_or_metadata(desk: De
         desk.set(f"{PRICES}[web]\nports = [{port}]\n")
         ended = desk.type("tools", "run", "web_fetch", f"url={url.format(port=port)}", *JSON)
         assert (ended.code, ended.json["status"], ended.json["output"]) == (1, "failed", "")
+        by_guard = {} if url.startswith("file:") else {"reason": "barred"}
+        assert ended.json["result"] == by_guard, "nobody was dialled in vain"
         with pytest.raises(TimeoutError):
             listener.accept()
 

@@ -47,7 +47,8 @@ async def test_a_page_that_has_moved_is_not_followed_but_told() -> None:
 async def test_a_fetch_that_fails_fails_the_call_and_never_the_run() -> None:
     async with caller(web_tools(Pages({URL: PAGE}), Search(), Noon())) as ann:
         gone = await ann.call("web_fetch", url="https://gone.example/")
-        assert (gone.state, gone.error) == ("failed", "Nobody answers at 'gone.example:443'.")
+        assert (gone.state, gone.result) == ("failed", {"reason": "offline"})
+        assert gone.error == "Nobody answers at 'gone.example:443'."
         bad = await ann.call("web_fetch", url="file:///etc/passwd")
         assert bad.state == "failed"
         assert "Only http:// and https://" in bad.error

@@ -33,7 +33,7 @@ class WebTool(CardedTool, ABC):
         try:
             return Outcome(result=await self._result(bench))
         except WebFault as fault:
-            return Outcome(state="failed", error=str(fault))
+            return Outcome(state="failed", error=str(fault), result={"reason": fault.reason})
 
     @abstractmethod
     def _host(self, arguments: Data) -> str:
