@@ -170,15 +170,15 @@ class Git:
                 out, err = heard.words()
         return Answer(code=process.returncode or 0, out=out, err=err.decode(errors="replace").strip())
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """A process that stays: the caller writes to its stdin and reads its stdout."""
+    def start(self, *words: str, hears: bool = False) -> subprocess.Popen[bytes]:
+        """A process that stays: the caller writes to its stdin and reads its stdout, and its stderr if it `hears`."""
         pipe = subprocess.PIPE
         try:
             return subprocess.Popen(
                 (self._program, *self._words, *words),
                 stdin=pipe,
                 stdout=pipe,
-                stderr=subprocess.DEVNULL,
+                stderr=pipe if hears else subprocess.DEVNULL,
                 env=self._env,
                 cwd=self._folder,
                 start_new_session=True,

@@ -34,7 +34,7 @@ from greenroom.adapters.git.refs import (
     value_of,
 )
 from greenroom.adapters.git.repository import Repository
-from greenroom.adapters.git.snapshot import SUBMODULE, absent, list_index, look_again, skip, stage
+from greenroom.adapters.git.snapshot import absent, list_index, look_again, skip, stage
 from greenroom.core.base.records import evolve, record, whole
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import LeftOut, Looked, Mark, Recorded, WorkspaceFault
@@ -144,14 +144,16 @@ class GitWorktree:
         async with self._looking() as git:
             old = await value_of(self._repository, self._ref)
             tip = old or self._base
-            if found := await self._find_step(mark.key, tip):
-                return Recorded(commit=found, tree=await tree_of(self._repository, found))
+            found = await self._find_step(mark.key, tip)
             staged = await self._stage(git)
+            if found:
+                return Recorded(commit=found, tree=await tree_of(self._repository, found), left_out=staged.left_out)
             if staged.tree == await tree_of(self._repository, tip):
-                return Recorded(commit="", tree=staged.tree)
+                return Recorded(commit="", tree=staged.tree, left_out=staged.left_out)
             commit = await commit_tree(self._repository, staged.tree, tip, step_message(mark), name=mark.agent)
             await move(self._repository, self._ref, commit, old)
-        return Recorded(commit=commit, tree=staged.tree)
+            self._repository.memory.submodules[staged.tree] = self._about.submodules
+        return Recorded(commit=commit, tree=staged.tree, left_out=staged.left_out)
 
     async def _find_step(self, key: str, tip: str) -> str:
         """The commit with this key, if it is among the newest since the base."""
@@ -261,10 +263,13 @@ class GitWorktree:
         """
         folder, repository = self._place / VIEW, self._repository
         if not (folder / "HEAD").exists():
-            refs = await repository.refs.ask(
-                "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"
-            )
-            await asyncio.to_thread(self._make_view, folder, refs)
+            branches = repository.memory.branches  # those of one run: its throw-away worktrees see the same
+            if self._about.run not in branches:
+                branches.clear()
+                branches[self._about.run] = await repository.refs.ask(
+                    "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"
+                )
+            await asyncio.to_thread(self._make_view, folder, branches[self._about.run])
             if within := repository.layout.within:  # git is not to miss what commands in a part of it do not see
                 git = repository.on(Path(self.folder), folder / "index")
                 await skip(git, [item.path for item in await list_index(git) if not item.path.startswith(f"{within}/")])
@@ -359,9 +364,10 @@ async def _fill(repository: Repository, place: Path, commit: str) -> tuple[bool,
         await quick.ask("checkout-index", "--all", "--force", "--index", seconds=600)
     else:
         await quick.ask("read-tree", "--reset", "-u", commit, seconds=600)
-    said = await git.ask("ls-files", "-z", "--stage")
-    listed = [os.fsdecode(line) for line in said.split(b"\0") if line.startswith(SUBMODULE.encode())]
-    return bool(skipped), tuple(line.partition("\t")[2] for line in listed)
+    submodules, tree = repository.memory.submodules, await tree_of(repository, commit)
+    if tree not in submodules:
+        submodules[tree] = tuple(item.path for item in await list_index(git) if item.is_submodule)
+    return bool(skipped), submodules[tree]
 
 
 def _clear(place: Path, repository: Repository) -> None:

@@ -99,10 +99,12 @@ class Mark:
 
 @record
 class Recorded:
-    """One step's changes, as a commit; that is empty where there were none. `tree` is what is there now."""
+    """One step's changes, as a commit; that is empty where there were none. `tree` is what is there now, `left_out`
+    what can be in no commit."""
 
     commit: str
     tree: str
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @record
@@ -302,6 +304,10 @@ class Workspace(Protocol):
 
         It is done before the run's first `snapshot`, which then is that of the other one. Asked again, nothing is done.
         """
+        ...
+
+    async def tree(self, commit: str) -> str:
+        """The hash of what is in a commit."""
         ...
 
     async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
