@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.adapters.mcp.lines import Lines
-from greenroom.adapters.mcp.names import offered_name
-from greenroom.adapters.mcp.offers import Listed, Offer, offers
-from greenroom.adapters.mcp.results import bounded
+from greenroom.adapters.mcp.catalogue import Listed, Offer, offered_name, offers
+from greenroom.adapters.mcp.connection import bounded
 from greenroom.adapters.mcp.schemas import Unfit, tidy
+from greenroom.adapters.mcp.stdio import Lines
 from greenroom.core.base.errors import WorldFault
 
 OBJECT = {"type": "object"}

@@ -13,9 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from greenroom.adapters.files.faults import told
-from greenroom.adapters.files.ground import Ground, Place
-from greenroom.adapters.files.kernel import rename_to_new
+from greenroom.adapters.files.ground import Ground, Place, rename_to_new, told
 from greenroom.core.ports.files import Entry, FileFault, Kind, digest_of
 
 PIECE: Final = 1 << 20

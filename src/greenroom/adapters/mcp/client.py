@@ -6,18 +6,14 @@ A call goes out once. Whatever happens to it then, it is not made a second time 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.mcp.catalogue import Catalogue, compared
-from greenroom.adapters.mcp.child import refuse_absent
-from greenroom.adapters.mcp.configuration import Server
-from greenroom.adapters.mcp.filling import filled
+from greenroom.adapters.mcp.catalogue import Catalogue, Offer, Pin, compared
+from greenroom.adapters.mcp.configuration import Server, filled, refuse_absent
 from greenroom.adapters.mcp.link import Answer, CallLost, Link, Starting
-from greenroom.adapters.mcp.offers import Offer
-from greenroom.adapters.mcp.pins import Pin
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
 
@@ -250,3 +246,14 @@ def _loaded() -> Callable[[Starting], Awaitable[Link]]:
             raise
         raise WorldFault(MISSING) from None
     return begin
+
+
+class Switchboard:
+    """Servers that end together: one that hangs keeps none of the others waiting."""
+
+    def __init__(self, clients: Sequence[McpClient]) -> None:
+        self._clients = clients
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(*(one.close() for one in self._clients))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from greenroom.adapters.mcp.filling import Filled
-from greenroom.adapters.mcp.offers import LeftOut, Listed
+from greenroom.adapters.mcp.catalogue import Listing
+from greenroom.adapters.mcp.configuration import Filled
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
 
@@ -33,14 +33,6 @@ class Answer:
     text: str
     failed: bool = False
     parts: tuple[Part, ...] = ()
-
-
-@record
-class Listing:
-    """All tools of a server, and those of which not even the form was right."""
-
-    listed: tuple[Listed, ...]
-    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
