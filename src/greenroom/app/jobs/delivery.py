@@ -11,7 +11,7 @@ from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.carded import CardedTool
 from greenroom.app.hands.copied import Quiet
 from greenroom.app.jobs.checker import ProjectChecks
-from greenroom.app.jobs.checkout import Opened, imports_elsewhere
+from greenroom.app.jobs.checkout import Checkout, Opened, imports_elsewhere
 from greenroom.app.jobs.place import History, Place
 from greenroom.app.jobs.record import facts, mark
 from greenroom.app.jobs.verdict import (
@@ -113,25 +113,29 @@ class Deliver(CardedTool):
         checker, paths, tree = self._checker, _paths(changes), made.tree
         known = known_entries(steps, tree)
         wanted = [check.name for check in checker.checks if check.name not in known]
-        fresh = await checker.run(wanted, bench) if wanted else Report(tree=tree, fresh=True)
+        tests = [check.name for check in checker.checks if check.kind == "test"]
+        elsewhere: list[Finding] = []
+
+        async def look(checkout: Checkout) -> None:
+            if tests:
+                elsewhere.extend(await imports_elsewhere(checker.checks, paths, checkout, self._place, bench))
+
+        fresh = await checker.run(wanted, bench, first=look) if wanted else Report(tree=tree, fresh=True)
         entries: dict[str, Checked] = {**known, **{entry.check: entry for entry in fresh.checks}}
         report = Report(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
         found = judge(checker.checks, checker.base, report, Facts())
         altered = tuple(path for path in _existing(changes) if is_test(path) or is_check_setup(path))
         old: Report | None = None
-        elsewhere: tuple[Finding, ...] = ()
-        if found.state != "failed":
-            tests = [check.name for check in checker.checks if check.kind == "test"]
-            old = await checker.run_with(tests, altered, bench) if altered and tests else None
-            elsewhere = await self._elsewhere(paths, bench) if tests else ()
+        if found.state != "failed" and tests:
+            old = await checker.run_with(tests, altered, bench) if altered else None
+            if not wanted:
+                async with self._opened((), bench) as checkout:
+                    await look(checkout)
         notes = [*self._notes(paths, stopped), *_claimed(bench.step, paths), *_not_delivered(made)]
         may = wanted_in(steps).tests_may_change
-        given = Facts(altered=altered, old=old, elsewhere=elsewhere, tests_may_change=may, notes=tuple(notes))
+        imported = tuple(elsewhere) if found.state != "failed" else ()
+        given = Facts(altered=altered, old=old, elsewhere=imported, tests_may_change=may, notes=tuple(notes))
         return judge(checker.checks, checker.base, report, given), report, old
-
-    async def _elsewhere(self, paths: Sequence[str], bench: Bench) -> tuple[Finding, ...]:
-        async with self._opened((), bench) as checkout:
-            return await imports_elsewhere(self._checker.checks, paths, checkout, self._place, bench)
 
     def _notes(self, paths: Sequence[str], stopped: Sequence[str]) -> list[Finding]:
         compiled = tuple(path for path in paths if is_compiled(path))
