@@ -88,6 +88,7 @@ class RefWriter:
 
     def _refusal(self, wanted: bytes) -> str:
         """What git says against it; empty if it is done. A git that did not even begin is started anew, once."""
+        said = ""
         with self._lock:
             for _ in range(2):
                 if self._process is None:

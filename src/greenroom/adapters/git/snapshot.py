@@ -263,11 +263,6 @@ async def stage(
     raise AssertionError("the last try returns or raises")
 
 
-async def list_unknown(git: Git, excludes: Path | None = None) -> list[str]:
-    """Files that git does not know and does not ignore. Other repositories end with a slash."""
-    return (await _list_changes(git, excludes))[1]
-
-
 async def _list_changes(git: Git, excludes: Path | None) -> tuple[list[str], list[str]]:
     """Files that git knows and that changed or went, and files that it does not know and does not ignore."""
     more = () if excludes is None else (f"--exclude-from={excludes}",)
