@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,13 +31,13 @@ async def opened(tmp_path: Path) -> tuple[Person, Repository, str, str]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What git is asked from now on."""
     asked: list[str] = []
-    begun = Git._begun
+    tried = Git.tried
 
-    async def counting(self: Git, words: tuple[str, ...], heard: None) -> object:
+    async def counting(self: Git, *words: str, **more: Any) -> object:
         asked.append(" ".join(words))
-        return await begun(self, words, heard)
+        return await tried(self, *words, **more)
 
-    monkeypatch.setattr(Git, "_begun", counting)
+    monkeypatch.setattr(Git, "tried", counting)
     return asked
 
 
@@ -62,6 +63,7 @@ async def test_where_a_commit_leads_that_was_made_here_is_known_without_asking(
     assert await tree_of(repository, made) == person.git("log", "-1", "--format=%T", made).strip()
     assert person.git("log", "-1", "--format=%P", made).strip() == parent
     assert not asked
+    assert person.git("fsck", "--strict", "--no-dangling") == "", "it is written as git writes it"
 
 
 async def test_the_text_of_a_difference_is_only_made_for_who_wants_some_of_it(

@@ -16,6 +16,7 @@ from typing import Final
 
 from greenroom.adapters.git.diff import delta
 from greenroom.adapters.git.journal import FileChange, Paper, State, changes_of, entries, next_id, papers, save
+from greenroom.adapters.git.objects import Delta
 from greenroom.adapters.git.process import Git
 from greenroom.adapters.git.refs import (
     applied_ref,
@@ -26,7 +27,7 @@ from greenroom.adapters.git.refs import (
     tree_of,
     value_of,
 )
-from greenroom.adapters.git.repository import Delta, Repository
+from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import Named, join, look_at_tree, split
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.files import is_protected

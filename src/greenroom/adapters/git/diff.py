@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
+from greenroom.adapters.git.objects import Delta
 from greenroom.adapters.git.refs import commit_of, tree_of
-from greenroom.adapters.git.repository import Delta, Repository
+from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import SUBMODULE, split
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import UNIFIED, Change, Diff

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from greenroom.adapters.git.diff import LINK
+from greenroom.adapters.git.objects import Delta
 from greenroom.adapters.git.refs import (
     OURS,
     Ref,
@@ -25,7 +26,7 @@ from greenroom.adapters.git.refs import (
     move,
     value_of,
 )
-from greenroom.adapters.git.repository import Delta, Repository
+from greenroom.adapters.git.repository import Repository
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Applied, WorkspaceFault
 

@@ -18,13 +18,15 @@ import weakref
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import IO, Final, cast
 
 from greenroom.adapters.git.files import disk_faults
-from greenroom.adapters.git.process import PATIENCE, Git, fault_of, is_locked
+from greenroom.adapters.git.process import PATIENCE, Git, close_pipes, fault_of, is_locked
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import WorkspaceFault
+from greenroom.core.ports.workspace import Diff, WorkspaceFault
 
 FOUND: Final = re.compile(rb"[0-9a-f]{40,64} (?:blob|tree|commit|tag) \d+\n")
 
@@ -42,6 +44,34 @@ class Commit:
     def parent(self) -> str:
         """The first parent; empty if there is none."""
         return self.parents[0] if self.parents else ""
+
+
+@record
+class Delta:
+    """One file in two trees, as git keeps it; a mode of zeros is no file."""
+
+    path: str
+    old_mode: str
+    old: str
+    new_mode: str
+    new: str
+
+
+@dataclass
+class Memory:
+    """Answers of git that stay true: the files of a commit, the difference of two, the submodules of a tree.
+
+    What may change is kept for a while: `branches` (and tags) as a run sees them, `refs` of ours while a lock is held,
+    and when work that was half done was last looked for.
+    """
+
+    listings: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    diffs: dict[tuple[str, str, int], Diff] = field(default_factory=dict)
+    deltas: dict[tuple[str, str], list[Delta]] = field(default_factory=dict)
+    submodules: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    branches: dict[str, bytes] = field(default_factory=dict)
+    refs: list[tuple[str, str, str]] | None = None
+    recovered: float = -inf
 
 
 def write_object(folder: Path, hashes: str, kind: str, content: bytes) -> str:
@@ -92,7 +122,7 @@ class RefWriter:
         with self._lock:
             for _ in range(2):
                 if self._process is None:
-                    self._process = self._git.start("update-ref", "-m", "greenroom", "--stdin", hears=True)
+                    self._process = self._git.start("update-ref", "-m", "greenroom", "--stdin")
                     weakref.finalize(self, _end, self._process)
                 process = self._process
                 answers = list[bytes]()
@@ -169,7 +199,7 @@ class ObjectReader:
 
     def _answer(self, what: str, name: str) -> tuple[str, bytes] | None:
         if self._process is None:
-            self._process = self._git.start("cat-file", "--batch-command", "-z")
+            self._process = self._git.start("cat-file", "--batch-command", "-z", stderr=subprocess.DEVNULL)
             weakref.finalize(self, _end, self._process)
         stdin, stdout = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
         stdin.write(os.fsencode(f"{what} {name}\0"))
@@ -198,8 +228,5 @@ class ObjectReader:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End it: without anything to read it stops by itself."""
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
+    close_pipes(process)
     process.wait()

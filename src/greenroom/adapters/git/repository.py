@@ -16,16 +16,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import Final, Literal
 
 from greenroom.adapters.git.files import disk_faults, has_content, write_whole
-from greenroom.adapters.git.objects import ObjectReader, RefWriter, write_object
+from greenroom.adapters.git.objects import Memory, ObjectReader, RefWriter, write_object
 from greenroom.adapters.git.process import OLDEST, PATH, Git, checked, hardened, program_of
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import Diff, WorkspaceFault
+from greenroom.core.ports.workspace import WorkspaceFault
 
 LINK: Final = "gitdir:"
 LONGEST: Final = 4096
@@ -154,34 +152,6 @@ async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
 def _config_path(named: str | None, usual: Path, home: Path) -> str:
     place = usual if named is None else home / named[2:] if named.startswith("~/") else Path(named)
     return str(place) if place.is_absolute() and place.is_file() else ""
-
-
-@record
-class Delta:
-    """One file in two trees, as git keeps it; a mode of zeros is no file."""
-
-    path: str
-    old_mode: str
-    old: str
-    new_mode: str
-    new: str
-
-
-@dataclass
-class Memory:
-    """Answers of git that stay true: the files of a commit, the difference of two, the submodules of a tree.
-
-    What may change is kept for a while: `branches` (and tags) as a run sees them, `refs` of ours while a lock is held,
-    and when work that was half done was last looked for.
-    """
-
-    listings: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    diffs: dict[tuple[str, str, int], Diff] = field(default_factory=dict)
-    deltas: dict[tuple[str, str], list[Delta]] = field(default_factory=dict)
-    submodules: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    branches: dict[str, bytes] = field(default_factory=dict)
-    refs: list[tuple[str, str, str]] | None = None
-    recovered: float = -inf
 
 
 _last: Final[dict[tuple[object, ...], Repository]] = {}

@@ -21,6 +21,7 @@ import msgspec
 
 from greenroom.adapters.mcp.configuration import Server
 from greenroom.adapters.mcp.schemas import Unfit, brief, one_line, plain, tidy
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
 
 PREFIX: Final = "mcp__"
@@ -93,6 +94,28 @@ class Listing:
 
     listed: tuple[Listed, ...]
     left_out: tuple[LeftOut, ...] = ()
+
+
+class CallLost(WorldFault):
+    """A call went out and no answer came back: nobody knows whether it was done."""
+
+
+@record
+class Part:
+    """An image, a recording or a file that came with an answer: kept, but told of in words only."""
+
+    media_type: str
+    bytes: int
+    data: str = ""
+
+
+@record
+class Answer:
+    """What a call came to. `failed` is the server's own word that it did not work."""
+
+    text: str
+    failed: bool = False
+    parts: tuple[Part, ...] = ()
 
 
 def offers(server: str, listed: Iterable[Listed]) -> tuple[tuple[Offer, ...], tuple[LeftOut, ...]]:

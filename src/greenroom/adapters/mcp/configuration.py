@@ -10,7 +10,7 @@ import hashlib
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -387,3 +387,12 @@ def _word(word: str) -> str:
 
 def _address(url: str) -> str:
     return _QUERY.sub(rf"\1{COVER}", url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starting:
+    """What a link is made from. `folder` is where a command begins; `changed` is called when its tools are others."""
+
+    filled: Filled
+    folder: Path
+    changed: Callable[[], None]

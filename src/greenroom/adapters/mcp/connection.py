@@ -39,8 +39,8 @@ from mcp_types import (
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from greenroom.adapters.mcp.catalogue import MOST, LeftOut, Listed, Listing
-from greenroom.adapters.mcp.link import Answer, CallLost, Link, Part, Starting
+from greenroom.adapters.mcp.catalogue import MOST, Answer, CallLost, LeftOut, Listed, Listing, Part
+from greenroom.adapters.mcp.configuration import Starting
 from greenroom.adapters.mcp.schemas import NOTE, Unfit, one_line, tidy
 from greenroom.adapters.mcp.stdio import Pipes
 from greenroom.adapters.mcp.web import Web
@@ -451,7 +451,7 @@ def hush() -> None:
             logger.addHandler(logging.NullHandler())
 
 
-async def begin(starting: Starting) -> Link:
+async def begin(starting: Starting) -> Connection:
     """A link to this server, which knows us by now."""
     connection = Connection(starting)
     await connection.begin()

@@ -10,7 +10,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -24,52 +24,6 @@ from mcp_types import jsonrpc_message_adapter
 from greenroom.adapters.mcp.configuration import Filled, refuse_absent
 from greenroom.adapters.mcp.schemas import one_line
 from greenroom.core.base.errors import WorldFault
-
-
-class Lines:
-    """Takes pieces, gives whole lines."""
-
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
-        self._pieces: list[bytes] = []
-        self._held = 0
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that this piece ends; `WorldFault` if the one that it goes on is too long."""
-        *ended, rest = data.split(b"\n")
-        for piece in ended:
-            self._hold(piece)
-            line = b"".join(self._pieces)
-            self._pieces.clear()
-            self._held = 0
-            yield line
-        self._hold(rest)
-
-    def _hold(self, piece: bytes) -> None:
-        self._held += len(piece)
-        if self._held > self._longest:
-            raise WorldFault(f"It sent a message of more than {self._longest // 1_000_000} MB.")
-        if piece:
-            self._pieces.append(piece)
-
-
-class Pace:
-    """So many lines a second, and no more: whoever sends faster has to wait, not everybody else in the house."""
-
-    def __init__(self, a_second: int) -> None:
-        self._most = a_second
-        self._left = a_second
-        self._since = 0.0
-
-    async def step(self) -> None:
-        """One more line; returns when it may be read."""
-        now = asyncio.get_running_loop().time()
-        if now - self._since >= 1.0:
-            self._since, self._left = now, self._most
-        self._left -= 1
-        if self._left < 0:
-            await asyncio.sleep(self._since + 1.0 - now)
-
 
 SOURCES: Final = str(Path(__file__).resolve().parents[3])
 KEEPER: Final = (
@@ -139,11 +93,17 @@ class Child:
 
     async def lines(self, longest: int) -> AsyncIterator[bytes]:
         """What it says, line by line, until its end; `WorldFault` for a line that never ends."""
-        lines = Lines(longest)
+        pieces, held = list[bytes](), 0
         assert self._process.stdout is not None
         while data := await self._process.stdout.read(PIECE):
-            for line in lines.feed(data):
-                yield line
+            for number, piece in enumerate(data.split(b"\n")):
+                if number:
+                    yield b"".join(pieces)
+                    pieces, held = [], 0
+                pieces.append(piece)
+                held += len(piece)
+                if held > longest:
+                    raise WorldFault(f"It sent a message of more than {longest // 1_000_000} MB.")
 
     async def drain(self) -> None:
         """Hear what it still says, to no purpose: who cannot write does not end."""
@@ -195,9 +155,6 @@ class Child:
 
 LONGEST: Final = 128_000_000
 """Bytes of one message."""
-
-MOST: Final = 1_000
-"""Messages a second. One that tells us of its progress more often than that is slowed down."""
 
 LAST_WORDS: Final = 1.0
 PRATTLE: Final = 200
@@ -263,9 +220,8 @@ class Pipes:
         await child.drain()
 
     async def _pass_on(self, child: Child, heard: Heard) -> None:
-        prattle, pace = 0, Pace(MOST)
+        prattle = 0
         async for line in child.lines(LONGEST):
-            await pace.step()
             if not line.strip():
                 continue
             try:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.adapters.mcp.catalogue import Catalogue, Listed, Listing, Offer, compared
+from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Listed, Listing, Offer, compared
 from greenroom.adapters.mcp.client import McpClient
-from greenroom.adapters.mcp.link import Answer, CallLost
 from greenroom.adapters.mcp.schemas import brief
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
