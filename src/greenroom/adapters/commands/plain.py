@@ -6,7 +6,6 @@ Their environment is what is let in by name, and the rules that keep them from a
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import re
 import secrets
@@ -16,13 +15,14 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final, TypeVar
 
+import msgspec
+
 from greenroom.adapters.commands.job import Job, WardenProcess
-from greenroom.adapters.commands.warden.enclosure import Bridge, Placed, Rules, Walls
+from greenroom.adapters.commands.warden.enclosure import Walls
 from greenroom.adapters.commands.warden.guard import Asked
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports import sandbox as port
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Printed
-from greenroom.core.ports.sandbox import Enclosed, Outlet, Ruleset, Wall
+from greenroom.core.ports.sandbox import Enclosed, Outlet, Wall
 from greenroom.core.state.step import Prepared
 
 PASSED: Final = frozenset(
@@ -262,13 +262,14 @@ class PlainCommands:
 
 
 def _behind(asked: Asked, enclosed: Enclosed) -> Asked:
+    walls: Walls = msgspec.to_builtins(enclosed, str_keys=True)
     return Asked(
         words=list(enclosed.words),
         folder=enclosed.folder,
         seconds=asked["seconds"],
         grace=asked["grace"],
         env=enclosed.env,
-        walls=told(enclosed),
+        walls=walls,
     )
 
 
@@ -322,38 +323,3 @@ def _check_words(words: tuple[str, ...], path: str) -> None:
         raise WorldFault(f"The command is longer than {LONGEST} bytes. Write it to a file and run that.")
     if "/" not in words[0] and shutil.which(words[0], path=path) is None:
         raise WorldFault(f"There is no program {words[0]!r} on this machine. Use another one.")
-
-
-def told(enclosed: Enclosed) -> Walls:
-    """All that its process is to do before it becomes the command."""
-    return Walls(
-        uid=enclosed.uid,
-        gid=enclosed.gid,
-        cgroups=list(enclosed.cgroups),
-        rlimits=dict(enclosed.rlimits),
-        tasks=enclosed.tasks,
-        stage=enclosed.stage,
-        staged=[Placed(source=one.source, place=one.place, owned=one.owned) for one in enclosed.staged],
-        contents={str(number): _text(content) for number, content in enclosed.contents.items()},
-        landlock=_rules(enclosed.landlock),
-        seccomp=_text(enclosed.seccomp),
-        outer=enclosed.outer,
-        verdict=enclosed.verdict,
-        bridge=_bridge(enclosed.bridge),
-    )
-
-
-def _rules(ruleset: Ruleset | None) -> Rules | None:
-    if ruleset is None:
-        return None
-    return Rules(files=ruleset.files, network=ruleset.network, scopes=ruleset.scopes, rules=list(ruleset.rules))
-
-
-def _bridge(bridge: port.Bridge | None) -> Bridge | None:
-    if bridge is None:
-        return None
-    return Bridge(port=bridge.port, socket=bridge.socket, told=bridge.told, gate=bridge.gate)
-
-
-def _text(content: bytes) -> str:
-    return base64.b64encode(content).decode("ascii")

@@ -124,6 +124,7 @@ class GitConfig:
     attributes: str = ""
     hooks_path: str = ""
     named: bool = False
+    reftable: bool = False
 
 
 async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
@@ -145,6 +146,7 @@ async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
         excludes=_config_path(told.get("core.excludesfile"), own / "ignore", home),
         attributes=_config_path(told.get("core.attributesfile"), own / "attributes", home),
         hooks_path=told.get("core.hookspath", ""),
+        reftable=told.get("extensions.refstorage", "files").lower() != "files",
         named=bool(told.get("user.name") and told.get("user.email")) or all(env.get(name) for name in WHO),
     )
 
@@ -154,8 +156,10 @@ def _config_path(named: str | None, usual: Path, home: Path) -> str:
     return str(place) if place.is_absolute() and place.is_file() else ""
 
 
-_last: Final[dict[tuple[object, ...], Repository]] = {}
-"""The repository that was opened last."""
+KEPT: Final = 4
+"""Repositories that stay open, with two processes of git each."""
+
+_kept: Final[dict[tuple[object, ...], Repository]] = {}
 
 
 class Repository:
@@ -178,9 +182,9 @@ class Repository:
         the person's settings are as they were."""
         program = program_of(env, layout.root)
         key = (layout, folder, program, frozenset(env.items()), tuple(map(_stamp, _config_files(layout, env))))
-        if key in _last:
-            await asyncio.to_thread(_last[key].prepare)
-            return _last[key]
+        if known := _kept.get(key):
+            await asyncio.to_thread(known.prepare)
+            return known
         repository = cls(layout, folder, program, env)
         await asyncio.to_thread(repository._make_folder)
         await repository._check_version()
@@ -189,8 +193,9 @@ class Repository:
             await hardened(program, env={}, settings={}).ask(*bare)
         repository.config = await read_config(repository.person().also(env={"GIT_DIR": str(layout.git)}), env)
         await asyncio.to_thread(repository.prepare)
-        _last.clear()
-        _last[key] = repository
+        while len(_kept) >= KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[key] = repository
         return repository
 
     @property
