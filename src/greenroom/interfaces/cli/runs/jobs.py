@@ -96,8 +96,10 @@ def tier(means: Means) -> str:
 
 
 def _chosen(means: Means) -> Tier:
-    """What commands in this run's worktree get."""
-    return tier_in(cache(), means.provisions.loaded.settings.sandbox, at=means.root).tier
+    """What commands in this run's worktree get. To know it a sandbox is put up, so it is asked once."""
+    if means.tier is None:
+        means.tier = tier_in(cache(), means.provisions.loaded.settings.sandbox, at=means.root).tier
+    return means.tier
 
 
 async def founded(door: Door, begun: Begun, question: str, typed: str, wanted: Wanted) -> TeamId:
