@@ -48,7 +48,6 @@ REACTING: Final = 0.4
 """Seconds that a page has to begin what a click leads to: another page, another tab. Nobody says that nothing will."""
 
 SCROLLED: Final = 640
-TABS: Final = 8
 PAGES: Final = 500
 QUALITY: Final = 60
 BLANK: Final = "about:blank"

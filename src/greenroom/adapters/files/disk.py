@@ -82,12 +82,6 @@ class Disk:
                 old = _expected(place, path, expected)
                 self._replace(place, path, content, old)
 
-    def make_folder(self, path: str) -> None:
-        """Make a folder and those above it."""
-        self._make_way(f"{self._ground.named(path) or '.'}/_")
-        with self._ground.folder(path):
-            pass
-
     def delete(self, path: str, expected: str) -> None:
         """Take a file away."""
         with self._ground.place(path) as place:

@@ -227,10 +227,6 @@ class LocalFiles:
         """Write a whole file at once."""
         await _in_thread(self._disk.write, path, content, expected)
 
-    async def make_folder(self, path: str) -> None:
-        """Make a folder and those above it."""
-        await _in_thread(self._disk.make_folder, path)
-
     async def delete(self, path: str, *, expected: str) -> None:
         """Delete a file that has this content."""
         await _in_thread(self._disk.delete, path, expected)

@@ -17,7 +17,7 @@ LINK: Final = "120000"
 Kind = Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
 KINDS: Final[Mapping[str, Kind]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
 REMEMBERED: Final = 4
-"""Commits whose files, and differences that are remembered."""
+"""Differences that are remembered."""
 
 QUIET: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "-r")
 
@@ -103,30 +103,3 @@ def _counts(said: list[str]) -> dict[str, tuple[int, int, bool]]:
 def _counted(change: Change, counts: tuple[int, int, bool], target: str) -> Change:
     added, removed, binary = counts
     return evolve(change, added=added, removed=removed, binary=binary, target=target)
-
-
-async def paths(repository: Repository, commit: str) -> list[str]:
-    """All files in a commit, links and submodules among them."""
-    return [path for _, path in await _list_files(repository, await commit_of(repository, commit))]
-
-
-async def contents(repository: Repository, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
-    """What is in these files in a commit; links and submodules are no files."""
-    if not paths:
-        return {}
-    named = frozenset(paths)  # never as words for git: there can be too many for a command line
-    listed = await _list_files(repository, await commit_of(repository, commit))
-    blobs = {path: head.split()[2] for head, path in listed if path in named and head.startswith("100")}
-    found = await repository.objects.contents(blobs.values())
-    return {path: found[blob] for path, blob in blobs.items()}
-
-
-async def _list_files(repository: Repository, commit: str) -> list[tuple[str, str]]:
-    """Mode, type and hash of each file in a commit, and its path. A commit never changes, so the last few are kept."""
-    if commit not in repository.memory.listings:
-        said = split(await repository.plain.ask("ls-tree", "-r", "-z", "--full-tree", commit))
-        while len(repository.memory.listings) >= REMEMBERED:
-            del repository.memory.listings[next(iter(repository.memory.listings))]
-        lines = (line.partition("\t") for line in said)
-        repository.memory.listings[commit] = [(head, path) for head, _, path in lines]
-    return repository.memory.listings[commit]

@@ -59,13 +59,12 @@ class Delta:
 
 @dataclass
 class Memory:
-    """Answers of git that stay true: the files of a commit, the difference of two, the submodules of a tree.
+    """Answers of git that stay true: the difference of two commits, the submodules of a tree.
 
     What may change is kept for a while: `branches` (and tags) as a run sees them, `refs` of ours while a lock is held,
     and when work that was half done was last looked for.
     """
 
-    listings: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     diffs: dict[tuple[str, str, int], Diff] = field(default_factory=dict)
     deltas: dict[tuple[str, str], list[Delta]] = field(default_factory=dict)
     submodules: dict[str, tuple[str, ...]] = field(default_factory=dict)

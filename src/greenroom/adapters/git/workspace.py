@@ -149,14 +149,6 @@ class GitWorkspace:
         """All of it, for `git apply`."""
         return await diff.patch(self._repository, base, tip)
 
-    async def paths(self, commit: str) -> Sequence[str]:
-        """All files in a commit."""
-        return await diff.paths(self._repository, commit)
-
-    async def contents(self, commit: str, paths: Sequence[str]) -> Mapping[str, bytes]:
-        """What is in these files in a commit."""
-        return await diff.contents(self._repository, commit, paths)
-
     async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
         """Bring what changed to the person's tree."""
 
