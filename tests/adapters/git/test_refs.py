@@ -12,7 +12,7 @@ from greenroom.adapters.git.process import Git
 from greenroom.adapters.git.refs import OURS, commit_of, commit_tree, move, tree_of, value_of
 from greenroom.adapters.git.repository import Repository, locate
 from greenroom.core.ports.workspace import WorkspaceFault
-from tests.adapters.git.person import Person
+from tests.adapters.git.person import Person, put, worked
 
 REF = f"{OURS}/r1/main"
 
@@ -64,6 +64,22 @@ async def test_where_a_commit_leads_that_was_made_here_is_known_without_asking(
     assert person.git("log", "-1", "--format=%P", made).strip() == parent
     assert not asked
     assert person.git("fsck", "--strict", "--no-dangling") == "", "it is written as git writes it"
+
+
+async def test_a_step_and_a_throw_away_worktree_start_git_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person, *_ = await opened(tmp_path)
+    workspace = await person.workspace()
+    worktree = await workspace.open("r1", "ann", (await workspace.snapshot("r1")).commit)
+    await worktree.view()
+    asked = counted(monkeypatch)
+    put(worktree, "a.txt", "a\n")
+    made = await worked(worktree)
+    scratch = await workspace.open("r1", "scratch", made.commit)
+    await scratch.view()
+    assert [words.split()[0] for words in asked] == ["ls-files", "update-index", "write-tree", "read-tree"]
+    assert person.git("worktree", "list", "--porcelain").count("\nlocked greenroom run r1\n") == 2
 
 
 async def test_the_text_of_a_difference_is_only_made_for_who_wants_some_of_it(

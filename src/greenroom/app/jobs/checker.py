@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -55,9 +55,6 @@ END: Final = 12 * 1024 * 1024
 """Characters of an output that are kept; the report stands at its end."""
 
 
-Look: TypeAlias = Callable[[Checkout], Awaitable[None]]
-
-
 class ProjectChecks:
     """Runs `checks`, each time in a worktree that is `opened` for it. `base` is what they said on the base, by name;
     `left` says which are not run, and why."""
@@ -91,26 +88,23 @@ class ProjectChecks:
             entries = [await self._entry(check, checkout, witness, base=True) for check in self._checks]
         return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, base=True, fresh=True)
 
-    async def run(self, only: Sequence[str], witness: Witness, *, first: Look | None = None) -> Report:
-        """Run those with these names, or all, on the newest commit, and say what is new since the base. The worktree is
-        looked at `first`."""
-        return await self.run_with(only, (), witness, first=first)
-
-    async def run_with(
-        self, only: Sequence[str], paths: Sequence[str], witness: Witness, *, first: Look | None = None
+    async def run(
+        self,
+        only: Sequence[str],
+        witness: Witness,
+        *,
+        paths: Sequence[str] = (),
+        first: Callable[[Checkout], Awaitable[None]] | None = None,
     ) -> Report:
-        """The same, with these files as the base has them."""
+        """Run those with these names, or all, on the newest commit with these `paths` as the base has them, and say
+        what is new since the base. The worktree is looked at `first`."""
         chosen = [check for check in self.runnable if not only or check.name in only]
         async with self._opened(paths, witness) as checkout:
             if first is not None:
                 await first(checkout)
-            entries = await self.run_in(checkout, chosen, witness)
+            entries = [await self._entry(check, checkout, witness, base=False) for check in chosen]
         entries = await self._steady(chosen, entries, paths, witness)
         return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, fresh=True)
-
-    async def run_in(self, checkout: Checkout, checks: Sequence[Check], witness: Witness) -> list[Checked]:
-        """Run these in a worktree that is open."""
-        return [await self._entry(check, checkout, witness, base=False) for check in checks]
 
     def _ran_before(self, check: Check) -> bool:
         """One that could not run on the base would not run now either."""

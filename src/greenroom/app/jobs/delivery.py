@@ -127,7 +127,7 @@ class Deliver(CardedTool):
         altered = tuple(path for path in _existing(changes) if is_test(path) or is_check_setup(path))
         old: Report | None = None
         if found.state != "failed" and tests:
-            old = await checker.run_with(tests, altered, bench) if altered else None
+            old = await checker.run(tests, bench, paths=altered) if altered else None
             if not wanted:
                 async with self._opened((), bench) as checkout:
                     await look(checkout)
