@@ -278,9 +278,10 @@ class Repository:
     async def _check_version(self) -> None:
         """Ask git for its version, once for each program there is."""
         about = f"{self._program} {_stamp(Path(self._program))} {OLDEST}".encode()
-        if not has_content(self.folder / "checked", about):
+        place = self.folder.parent / "checked"
+        if not has_content(place, about):
             await checked(hardened(self._program, env={}, settings={}))
-            write_whole(self.folder / "checked", about)
+            write_whole(place, about)
 
     def prepare(self) -> None:
         """Make what we need beside it, as it has to be now."""
