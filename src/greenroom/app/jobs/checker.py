@@ -96,8 +96,7 @@ class ProjectChecks:
         paths: Sequence[str] = (),
         first: Callable[[Checkout], Awaitable[None]] | None = None,
     ) -> Report:
-        """Run those with these names, or all, on the newest commit with these `paths` as the base has them, and say
-        what is new since the base. The worktree is looked at `first`."""
+        """Run those with these names, or all, on the newest commit with these `paths` as the base has them."""
         chosen = [check for check in self.runnable if not only or check.name in only]
         async with self._opened(paths, witness) as checkout:
             if first is not None:

@@ -117,8 +117,7 @@ class Deliver(CardedTool):
         elsewhere: list[Finding] = []
 
         async def look(checkout: Checkout) -> None:
-            if tests:
-                elsewhere.extend(await imports_elsewhere(checker.checks, paths, checkout, self._place, bench))
+            elsewhere.extend(await imports_elsewhere(checker.checks, paths, checkout, self._place, bench))
 
         fresh = await checker.run(wanted, bench, first=look) if wanted else Report(tree=tree, fresh=True)
         entries: dict[str, Checked] = {**known, **{entry.check: entry for entry in fresh.checks}}

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from greenroom.app.provisions import Provisions
     from greenroom.app.runtime import Runtime
     from greenroom.app.settings.schema import Settings
-    from greenroom.core.ports.sandbox import Tier
     from greenroom.core.state.team import Team
     from greenroom.interfaces.cli.runs.surroundings import Surroundings
 
@@ -37,7 +36,6 @@ class Means:
         self._flags: dict[str, object] = {}
         self.runtime: Runtime | None = None
         self.says_yes = False
-        self.tier: Tier | None = None
 
     @property
     def provisions(self) -> Provisions:
