@@ -32,10 +32,6 @@ async def _deletes(files: Files, path: str) -> None:
     await files.delete(path, expected=digest_of(b"x"))
 
 
-async def _makes(files: Files, path: str) -> None:
-    await files.make_folder(path)
-
-
 def _content(file: Path) -> bytes:
     return file.read_bytes()
 
@@ -44,7 +40,7 @@ def _names(folder: Path) -> list[str]:
     return sorted(one.name for one in folder.iterdir())
 
 
-ACTS = (_reads, _writes, _deletes, _makes)
+ACTS = (_reads, _writes, _deletes)
 
 
 class FilesCase:
@@ -170,8 +166,7 @@ class PathsConformance(FilesCase):
     )
     async def test_what_is_git_s_or_ours_is_never_written(self, files: Files, root: Path, path: str) -> None:
         (root / "sub").mkdir()
-        for act in (_writes, _makes):
-            assert (await refused(act(files, path))).reason == "protected"
+        assert (await refused(_writes(files, path))).reason == "protected"
         assert not (root / path).exists()
 
     async def test_what_is_git_s_is_not_written_through_a_link_either(self, files: Files, root: Path) -> None:
@@ -254,7 +249,7 @@ class ContentConformance(FilesCase):
             assert (await refused(act(files, "folder"))).reason == "kind"
             assert (await refused(act(files, ""))).reason == "kind"
             assert (await refused(act(files, "file/x"))).reason == "kind"
-        for listing in (files.entries("file"), files.walk("file", limit=10), files.make_folder("file")):
+        for listing in (files.entries("file"), files.walk("file", limit=10)):
             assert (await refused(listing)).reason == "kind"
 
     async def test_a_file_is_deleted_only_as_expected(self, files: Files, root: Path) -> None:
@@ -262,12 +257,6 @@ class ContentConformance(FilesCase):
         assert (await refused(files.delete("a.txt", expected=digest_of(b"two")))).reason == "changed"
         await files.delete("a.txt", expected=digest_of(b"one"))
         assert not (root / "a.txt").exists()
-
-    async def test_folders_are_made_once(self, files: Files, root: Path) -> None:
-        await files.make_folder("a/b/c")
-        await files.make_folder("a/b/c")
-        await files.make_folder("")
-        assert (root / "a/b/c").is_dir()
 
 
 class ListingConformance(FilesCase):

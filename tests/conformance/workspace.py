@@ -96,13 +96,6 @@ class WorktreeConformance(WorkspaceCase):
         assert "-line 3\n+line three\n" in diff.text
         assert (diff.cut, (await workspace.diff(worktree.base, done.commit, limit=10)).cut) == (False, True)
 
-    async def test_the_files_of_a_commit(self, workspace: Workspace, worktree: Worktree) -> None:
-        (Path(worktree.folder) / "not in a commit").write_text("x")
-        assert sorted(await workspace.paths(worktree.base)) == sorted(FILES)
-        edit_everything(Path(worktree.folder))
-        paths = await workspace.paths((await worked(worktree)).commit)
-        assert ("new/folder/new.txt" in paths, "code/deep/b.py" in paths) == (True, False)
-
     async def test_what_is_not_there_is_said(self, workspace: Workspace, worktree: Worktree) -> None:
         for wrong in (
             workspace.open("r1", "x@t1", "f" * 40),

@@ -10,7 +10,6 @@ import pytest
 
 from greenroom.core.ports.workspace import Applied, Clashes, Kept, Workspace, WorkspaceFault, Worktree
 from tests.conformance.workspace_case import (
-    FILES,
     WorkspaceCase,
     edit_everything,
     is_there,
@@ -80,8 +79,6 @@ class RunsConformance(WorkspaceCase):
         made = await workspace.put_back(done.commit, worktree.base, ("a.txt", "new/folder/new.txt", "code/deep/b.py"))
         changed = {one.path for one in (await workspace.diff(worktree.base, made)).changes}
         assert changed == {"code/renamed.py", "data.bin", "link"}
-        names = ("a.txt", "code/deep/b.py", "new/folder/new.txt")
-        assert await workspace.contents(made, names) == {name: FILES[name] for name in names[:2]}
         assert await worktree.tip() == done.commit, "nothing leads to it"
 
     async def test_work_that_nobody_has_is_forgotten_only_if_that_is_said(

@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from greenroom.adapters.browser.album import FolderAlbum
+from greenroom.adapters.browser.den import FolderAlbum
 from greenroom.adapters.browser.making import NONE, SANDBOX, Chromium, Looks, environment, headless, program
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.making import gate

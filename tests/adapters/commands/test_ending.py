@@ -62,11 +62,11 @@ async def test_a_command_that_kills_the_warden_ends_and_the_next_one_is_run(tmp_
 
 PLAINER = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.commands.warden import family, main; "
-    "{change}; main.main(int(sys.argv[2]))"
+    "from greenroom.adapters.commands.warden import guard, processes; "
+    "{change}; guard.main(int(sys.argv[2]))"
 )
-WITHOUT_PRCTL = PLAINER.format(change="family.prctl = lambda *_: False")
-WITHOUT_LISTS = PLAINER.format(change="family.Path.exists = lambda _: False")
+WITHOUT_PRCTL = PLAINER.format(change="processes.prctl = lambda *_: False")
+WITHOUT_LISTS = PLAINER.format(change="processes.Path.exists = lambda _: False")
 
 
 async def test_without_help_of_the_system_the_process_group_is_ended_and_that_is_said(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.environment import check, environment
+from greenroom.adapters.commands.plain import check, environment
 from greenroom.core.base.errors import WorldFault
 from tests.adapters.commands.running import commands_in
 from tests.conformance.running import PLANTED, ran, shell

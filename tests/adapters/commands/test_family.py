@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.warden.family import Family, send, wait
+from greenroom.adapters.commands.warden.processes import Family, send, wait
 from tests.conformance.running import until_there
 
 TREE = "sleep 600 & (sleep 600 & sleep 600) & touch up; wait"
@@ -20,7 +20,7 @@ TREE = "sleep 600 & (sleep 600 & sleep 600) & touch up; wait"
 @pytest.fixture
 def family(monkeypatch: pytest.MonkeyPatch) -> Family:
     """One that leaves this process what it is."""
-    monkeypatch.setattr("greenroom.adapters.commands.warden.family.prctl", lambda *_: False)
+    monkeypatch.setattr("greenroom.adapters.commands.warden.processes.prctl", lambda *_: False)
     return Family()
 
 

@@ -15,12 +15,11 @@ from unittest.mock import patch
 
 import pytest
 
-from greenroom.adapters.files import disk, kernel, walking
+from greenroom.adapters.files import disk, ground
+from greenroom.adapters.files import local as local_files
 from greenroom.adapters.files.disk import DRAFT, Disk
 from greenroom.adapters.files.ground import Ground
-from greenroom.adapters.files.ignoring import Rules
-from greenroom.adapters.files.local import LocalFiles
-from greenroom.adapters.files.walking import Walker
+from greenroom.adapters.files.local import LocalFiles, Rules, Walker
 from greenroom.core.ports.files import FileFault, digest_of
 
 OLD, NEW = b"old\n", b"new\n"
@@ -124,11 +123,11 @@ def test_who_makes_the_file_first_wins(root: Path, local: Disk) -> None:
 
 def test_a_new_file_is_refused_over_another_also_without_renameat2(root: Path) -> None:
     local = Disk(Ground(root, kernel=False))
-    with patch.object(kernel, "_libc", object):
+    with patch.object(ground, "_libc", object):
         local.write("b.txt", NEW, None)
         folder = os.open(root, os.O_RDONLY)
         with pytest.raises(FileExistsError):
-            kernel.rename_to_new(folder, "b.txt", "a.txt")
+            ground.rename_to_new(folder, "b.txt", "a.txt")
         os.close(folder)
     assert (root / "b.txt").read_bytes() == NEW
     assert names(root) == ["a.txt", "b.txt"]
@@ -201,12 +200,12 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
 
 
 def test_a_walk_that_takes_too_long_ends_with_what_it_has(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "SECONDS", -1.0)
+    monkeypatch.setattr(local_files, "SECONDS", -1.0)
     assert not asyncio.run(LocalFiles(root).walk(limit=10)).whole
 
 
 def test_a_walk_goes_only_so_deep(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "DEEPEST", 3)
+    monkeypatch.setattr(local_files, "DEEPEST", 3)
     (root / "1/2/3/4/5").mkdir(parents=True)
     (root / "1/2/3/here").touch()
     (root / "1/2/3/4/not").touch()
@@ -250,19 +249,19 @@ async def test_who_cancels_a_write_waits_until_it_is_over(root: Path) -> None:
 
 
 def test_the_kernel_is_asked_only_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    probe = kernel.can_open_beneath.__wrapped__
+    probe = ground.can_open_beneath.__wrapped__
     monkeypatch.setattr(platform, "machine", lambda: "riscv")
     assert not probe()
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(kernel, "_call", lambda *_: (-1, errno.ENOSYS))
+    monkeypatch.setattr(ground, "_call", lambda *_: (-1, errno.ENOSYS))
     assert not probe()
-    monkeypatch.setattr(kernel, "_call", lambda *_: (-1, errno.EAGAIN))
+    monkeypatch.setattr(ground, "_call", lambda *_: (-1, errno.EAGAIN))
     assert not probe()
 
 
 @pytest.mark.parametrize("flat", [True, False])
 def test_a_walk_sees_only_so_much(root: Path, monkeypatch: pytest.MonkeyPatch, flat: bool) -> None:
-    monkeypatch.setattr(walking, "ENTRIES", 10)
+    monkeypatch.setattr(local_files, "ENTRIES", 10)
     for number in range(30):
         (root / str(number)).mkdir()
         (root / (f"f{number}" if flat else f"{number}/f")).touch()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.files.kernel import can_open_beneath
+from greenroom.adapters.files.ground import can_open_beneath
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.core.ports.files import Files
 from tests.conformance.files import FilesConformance

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.files.disk import Disk
-from greenroom.adapters.files.ground import Ground
-from greenroom.adapters.files.kernel import can_open_beneath
+from greenroom.adapters.files.ground import Ground, can_open_beneath
 from greenroom.core.ports.files import FileFault, digest_of
 from tests.adapters.files.swapping import PLAIN, SECRET, can_exchange, swapping
 

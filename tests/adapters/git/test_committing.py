@@ -56,6 +56,7 @@ async def test_the_commit_is_theirs_with_these_files_only(tmp_path: Path) -> Non
     assert (tree_of(person.root), person.git("status", "--porcelain", "--untracked-files=all")) == (tree, before)
     assert person.git("log", "-1", "--format=%s") == "second\n"
     assert (await worktree.tip()) == applied.tip
+    assert person.git("fsck", "--strict", "--no-dangling") == "", "what is written down is written as git writes it"
 
 
 async def test_their_hooks_run_and_what_those_change_is_no_edit(person: Person) -> None:

@@ -13,6 +13,7 @@ import pytest
 from greenroom.adapters.git import apply as applying
 from greenroom.adapters.git import commit as committing
 from greenroom.adapters.git import files
+from greenroom.adapters.git.apply import Filled
 from greenroom.adapters.git.journal import Paper
 from greenroom.adapters.git.process import Answer, Git, fault_of
 from greenroom.adapters.git.repository import Repository
@@ -167,9 +168,9 @@ async def test_somebody_who_writes_at_this_moment_stops_it(person: Person) -> No
     done, before = await worked(worktree), tree_of(person.root)
     finish = applying.finish
 
-    async def meddling(repository: Repository, paper: Paper) -> Applied | Clashes:
+    async def meddling(repository: Repository, paper: Paper, *, filled: Filled) -> Applied | Clashes:
         person.write("a.txt", "mine\n")
-        return await finish(repository, paper)
+        return await finish(repository, paper, filled=filled)
 
     with patch.object(applying, "finish", meddling):
         said = await workspace.apply("r1", worktree.base, done.commit)

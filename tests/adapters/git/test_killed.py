@@ -75,7 +75,7 @@ async def story(folder: Path, act: Act) -> Story:
 @pytest.mark.req("G-2")
 @pytest.mark.parametrize(
     ("act", "places"),
-    [("apply", (20, 24)), ("undo", (12, 16)), ("commit", (8, 10)), ("undo commit", (12, 16)), ("revert", (14, 20))],
+    [("apply", (11, 12)), ("undo", (7, 9)), ("commit", (4, 6)), ("undo commit", (10, 13)), ("revert", (9, 10))],
 )
 async def test_a_killed_one_is_finished_or_taken_back(tmp_path: Path, act: Act, places: tuple[int, ...]) -> None:
     made = await story(tmp_path, act)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from greenroom.adapters.git.process import Git
 from greenroom.adapters.git.refs import OURS, commit_of, commit_tree, move, tree_of, value_of
 from greenroom.adapters.git.repository import Repository, locate
 from greenroom.core.ports.workspace import WorkspaceFault
-from tests.adapters.git.person import Person
+from tests.adapters.git.person import Person, put, worked
 
 REF = f"{OURS}/r1/main"
 
@@ -30,13 +31,13 @@ async def opened(tmp_path: Path) -> tuple[Person, Repository, str, str]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What git is asked from now on."""
     asked: list[str] = []
-    begun = Git._begun
+    tried = Git.tried
 
-    async def counting(self: Git, words: tuple[str, ...], heard: None) -> object:
+    async def counting(self: Git, *words: str, **more: Any) -> object:
         asked.append(" ".join(words))
-        return await begun(self, words, heard)
+        return await tried(self, *words, **more)
 
-    monkeypatch.setattr(Git, "_begun", counting)
+    monkeypatch.setattr(Git, "tried", counting)
     return asked
 
 
@@ -62,6 +63,23 @@ async def test_where_a_commit_leads_that_was_made_here_is_known_without_asking(
     assert await tree_of(repository, made) == person.git("log", "-1", "--format=%T", made).strip()
     assert person.git("log", "-1", "--format=%P", made).strip() == parent
     assert not asked
+    assert person.git("fsck", "--strict", "--no-dangling") == "", "it is written as git writes it"
+
+
+async def test_a_step_and_a_throw_away_worktree_start_git_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person, *_ = await opened(tmp_path)
+    workspace = await person.workspace()
+    worktree = await workspace.open("r1", "ann", (await workspace.snapshot("r1")).commit)
+    await worktree.view()
+    asked = counted(monkeypatch)
+    put(worktree, "a.txt", "a\n")
+    made = await worked(worktree)
+    scratch = await workspace.open("r1", "scratch", made.commit)
+    await scratch.view()
+    assert [words.split()[0] for words in asked] == ["ls-files", "update-index", "write-tree", "read-tree"]
+    assert person.git("worktree", "list", "--porcelain").count("\nlocked greenroom run r1\n") == 2
 
 
 async def test_the_text_of_a_difference_is_only_made_for_who_wants_some_of_it(

@@ -11,7 +11,6 @@ from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.app.hands.walls import Walls
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.core.ports.commands import Command, Ended, Printed
-from greenroom.core.ports.workspace import Mark
 from tests.adapters.git.person import Person
 from tests.tiers import has_bubblewrap
 
@@ -31,22 +30,6 @@ def _person(tmp_path: Path) -> Person:
     person.git("init", "--quiet", "--initial-branch=main")
     person.commit_all("first")
     return person
-
-
-async def test_what_a_commit_holds_can_be_read(person: Person, tmp_path: Path) -> None:
-    theirs = await GitWorkspace.find(person.root, tmp_path / "cache", env=person.env)
-    snapshot = await theirs.snapshot("run")
-    worktree = await theirs.open("run", "main", snapshot.commit)
-    write(worktree.folder, "a.py", b"A = 2\r\n")
-    made = await worktree.commit(Mark(run="run", key="1"))
-    assert made.commit
-    wanted = ["a.py", "link", "missing", "a*"]
-    assert await theirs.contents(snapshot.commit, wanted) == {"a.py": b"A = 1\n"}, (
-        "links are no files, names no patterns"
-    )
-    assert await theirs.contents(made.commit, ["a.py"]) == {"a.py": b"A = 2\r\n"}
-    assert await theirs.contents(made.commit, []) == {}
-    assert "a.py" in await theirs.paths(made.commit)
 
 
 @pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")

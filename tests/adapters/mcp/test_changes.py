@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from greenroom.adapters.mcp.offers import Listed
-from greenroom.adapters.mcp.pins import Change, Pin, changed, pin, pins
+from greenroom.adapters.mcp.catalogue import Change, Listed, Pin, changed, pin, pins
 from greenroom.core.base.records import encode, evolve
 from tests.adapters.mcp.running import QUICK, asked, client_of, output, ran, raw, tool_of, until, write_tools
 

@@ -7,9 +7,7 @@ import pickle
 
 import pytest
 
-from greenroom.adapters.mcp.configuration import Server, servers
-from greenroom.adapters.mcp.filling import filled
-from greenroom.adapters.mcp.hidden import Hidden
+from greenroom.adapters.mcp.configuration import Hidden, Server, filled, servers
 from greenroom.core.base.errors import WorldFault
 
 

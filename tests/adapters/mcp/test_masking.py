@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.adapters.mcp.configuration import servers
-from greenroom.adapters.mcp.masking import masked
+from greenroom.adapters.mcp.configuration import masked, servers
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.adapters.mcp.lines import Lines
-from greenroom.adapters.mcp.names import offered_name
-from greenroom.adapters.mcp.offers import Listed, Offer, offers
-from greenroom.adapters.mcp.results import bounded
+from greenroom.adapters.mcp.catalogue import Listed, Offer, offered_name, offers
+from greenroom.adapters.mcp.connection import bounded
 from greenroom.adapters.mcp.schemas import Unfit, tidy
-from greenroom.core.base.errors import WorldFault
 
 OBJECT = {"type": "object"}
 
@@ -96,22 +93,6 @@ def test_a_schema_that_cannot_be_shown_is_refused_with_the_reason(schema: object
 def test_references_inside_a_schema_are_fine() -> None:
     schema = {"$defs": {"a/b": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/a~1b"}}}
     assert tidy(schema) == {"type": "object", **schema}
-
-
-@given(st.binary(max_size=200), st.lists(st.integers(1, 20)))
-def test_lines_are_the_same_however_they_come(data: bytes, sizes: list[int]) -> None:
-    lines, got, rest = Lines(1000), list[bytes](), data
-    for size in [*sizes, len(data)]:
-        got += lines.feed(rest[:size])
-        rest = rest[size:]
-    assert got == data.split(b"\n")[:-1]
-
-
-def test_a_line_without_an_end_is_not_held() -> None:
-    lines = Lines(2_000_000)
-    assert list(lines.feed(b"a" * 2_000_000)) == []
-    with pytest.raises(WorldFault, match="more than 2 MB"):
-        list(lines.feed(b"a"))
 
 
 def test_what_a_result_says_is_never_obeyed() -> None:

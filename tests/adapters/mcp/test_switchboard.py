@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.mcp.client import McpClient, Surroundings
+from greenroom.adapters.mcp.client import McpClient, Surroundings, Switchboard
 from greenroom.adapters.mcp.configuration import Server
-from greenroom.adapters.mcp.switchboard import Switchboard
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from tests.adapters.mcp.running import QUICK, marked, raw
 
-LIGHT = """import sys, greenroom.adapters.mcp.switchboard
+LIGHT = """import sys, greenroom.adapters.mcp.client
 print([name for name in ('mcp', 'anyio', 'pydantic', 'jsonschema_rs') if name in sys.modules])"""
 
 

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from greenroom.adapters.mcp import connection, offers, web
+from greenroom.adapters.mcp import connection, web
+from greenroom.adapters.mcp.catalogue import LeftOut
 from greenroom.adapters.mcp.client import McpClient
 from greenroom.adapters.mcp.configuration import servers
-from greenroom.adapters.mcp.offers import LeftOut
 from tests.adapters.mcp.running import asked, client_of, output, ran, tool_of, until
 from tests.adapters.mcp.servers.ordinary import made
 from tests.adapters.mcp.servers.web import Odd, many, served
@@ -65,7 +65,7 @@ async def test_a_list_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_more_tools_than_anybody_wants_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offers, "MOST", 100)
+    monkeypatch.setattr("greenroom.adapters.mcp.catalogue.MOST", 100)
     monkeypatch.setattr(connection, "MOST", 100)
     async with served(many(300).streamable_http_app()) as url, client_at(f"{url}/mcp") as client:
         catalogue = await client.catalogue()

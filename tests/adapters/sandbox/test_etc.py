@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.sandbox.etc import furnish
 from greenroom.adapters.sandbox.ground import Identity
+from greenroom.adapters.sandbox.session import furnish
 
 ANN = Identity(uid=4321, gid=4321, changes=True)
 

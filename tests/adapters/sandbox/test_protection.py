@@ -11,8 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.sandbox.kept import Before, Kept, SharedRecord, key_of
-from greenroom.adapters.sandbox.protection import outer_git, settings_lead_to, sockets_in
+from greenroom.adapters.sandbox.protection import (
+    Before,
+    Kept,
+    SharedRecord,
+    key_of,
+    outer_git,
+    settings_lead_to,
+    sockets_in,
+)
 from greenroom.core.ports.sandbox import Wall
 from tests.adapters.sandbox.test_governing import git, script, tree
 from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled

@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 
-from greenroom.adapters.web.network import SystemNetwork
-from greenroom.adapters.web.ranges import IPAddress
+from greenroom.adapters.web.guard import IPAddress, SystemNetwork
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HERE = "127.0.0.1"

@@ -9,9 +9,7 @@ import pytest
 
 from greenroom.adapters.web import guard as guards
 from greenroom.adapters.web.fetching import Fetching
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.network import SystemNetwork
-from greenroom.adapters.web.ranges import IPAddress
+from greenroom.adapters.web.guard import Guard, IPAddress, SystemNetwork
 from greenroom.core.base.hosts import host
 from greenroom.core.ports.web import Page, WebFault, address
 from tests.adapters.web.house import HERE, Watched, said, site

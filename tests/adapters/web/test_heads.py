@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from greenroom.adapters.web.heads import USER, BadHead, head_of
+from greenroom.adapters.web.proxy import USER, BadHead, head_of
 
 RIGHT = f"Proxy-Authorization: Basic {base64.b64encode(f'{USER}:t0k3n'.encode()).decode()}"
 

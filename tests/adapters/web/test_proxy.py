@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.heads import USER
-from greenroom.adapters.web.proxy import PROXY_LIMITS, Proxy, ProxyLimits, Visit
+from greenroom.adapters.web.proxy import PROXY_LIMITS, USER, Proxy, ProxyLimits, Visit
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from tests.adapters.web.house import HERE, Site, Watched, said, site

@@ -17,10 +17,8 @@ import pytest
 
 from greenroom.adapters.web.exchange import Known
 from greenroom.adapters.web.fetching import Fetching
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.network import SystemNetwork
+from greenroom.adapters.web.guard import Guard, IPAddress, SystemNetwork, special
 from greenroom.adapters.web.proxy import Proxy, Visit
-from greenroom.adapters.web.ranges import IPAddress, special
 from greenroom.core.ports.web import BadAddress, Moved, Page, WebFault, address
 from tests.adapters.web.house import HERE, Watched, canary, moved, said, site
 from tests.adapters.web.ssrf import ADDRESSES, CONFUSED, SPELLINGS

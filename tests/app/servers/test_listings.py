@@ -6,8 +6,7 @@ import stat
 
 import pytest
 
-from greenroom.adapters.mcp.offers import Listed
-from greenroom.adapters.mcp.pins import changed
+from greenroom.adapters.mcp.catalogue import Listed, changed
 from greenroom.app.servers import listings as module
 from greenroom.app.servers.here import Found
 from greenroom.app.servers.listings import Listings, own_listings

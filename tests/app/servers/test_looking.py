@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from greenroom.adapters.mcp.catalogue import Catalogue
+from greenroom.adapters.mcp.catalogue import Catalogue, Change
 from greenroom.adapters.mcp.client import Patience
-from greenroom.adapters.mcp.pins import Change
 from greenroom.app.servers.listings import own_listings
 from greenroom.app.servers.looking import meet, told_changes
 from greenroom.core.base.errors import WorldFault

@@ -102,7 +102,7 @@ class OutputPipe:
 ROOM: Final = str(Path(__file__).resolve().parents[3])
 PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.commands.warden.main import main; main(int(sys.argv[2]))"
+    "from greenroom.adapters.commands.warden.guard import main; main(int(sys.argv[2]))"
 )
 LEAVING: Final = 8.0
 """Seconds that it has to end all that it looks after; it needs a fraction of one."""

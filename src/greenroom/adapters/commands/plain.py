@@ -1,10 +1,13 @@
-"""Commands of this machine, in a sandbox or without: then who lets an agent use them asks a person."""
+"""Commands of this machine, in a sandbox or without: then who lets an agent use them asks a person.
+
+Their environment is what is let in by name, and the rules that keep them from asking anybody.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
+import re
 import secrets
 import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
@@ -12,17 +15,94 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final, TypeVar
 
-from greenroom.adapters.commands.environment import MARK, environment
+import msgspec
+
 from greenroom.adapters.commands.job import Job, WardenProcess
-from greenroom.adapters.commands.warden.bridge import Bridge
-from greenroom.adapters.commands.warden.enclosure import Rules, Walls
+from greenroom.adapters.commands.warden.enclosure import Walls
 from greenroom.adapters.commands.warden.guard import Asked
-from greenroom.adapters.commands.warden.stage import Placed
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports import sandbox as port
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Printed
-from greenroom.core.ports.sandbox import Enclosed, Outlet, Ruleset, Wall
+from greenroom.core.ports.sandbox import Enclosed, Outlet, Wall
 from greenroom.core.state.step import Prepared
+
+PASSED: Final = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"),
+        *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "GOPATH", "GOROOT"),
+        *("CARGO_HOME", "RUSTUP_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+        *("LC_ALL", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY", "LC_MESSAGES", "LC_PAPER"),
+        *("LC_NAME", "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION"),
+    }
+)
+"""What a command gets of our own environment. A key that nobody thought of stays out."""
+
+RULES: Final[Mapping[str, str]] = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "EDITOR": "true",
+    "VISUAL": "true",
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PYTHONUNBUFFERED": "1",
+    "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+}
+"""Nobody sits there: no pager, no editor, no question, no colours. Not CI: builds do other things where it is set."""
+
+GIT: Final[Mapping[str, str]] = {
+    # Whoever can write files can write a folder that git takes for a repository, with a program in its settings that
+    # every `git status` there would run.
+    "safe.bareRepository": "explicit",
+    "core.fsmonitor": "false",
+}
+"""Settings of git that are stronger than those of a file. Hooks are the person's own, and stay."""
+
+MARK: Final = "GREENROOM_COMMAND"
+"""Names the command in each of its processes, for people who wonder where one comes from."""
+
+REFUSED: Final = re.compile(
+    r"""(?: LD_.* | DYLD_.* | PYTHON.* | GIT_.* | BASH_.* | .*_PROXY | PERL5.* | RUBY(?:OPT|LIB)
+        | ENV | SHELLOPTS | IFS | PS4 | PROMPT_COMMAND | ZDOTDIR | PATH | HOME | SHELL | EDITOR | VISUAL | .*PAGER
+        | NODE_OPTIONS | NODE_PATH | JAVA_TOOL_OPTIONS | _JAVA_OPTIONS | JDK_JAVA_OPTIONS | LOCPATH | .*_ASKPASS
+        | GREENROOM_.* )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Names with which a harmless command line runs something else than it says."""
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+def environment(own: Mapping[str, str], added: Mapping[str, str], *, also: Collection[str] = ()) -> dict[str, str]:
+    """What a command gets: of our own only what is let in (`also` by a person's settings), the rules, what is added."""
+    for name in added:
+        check(name, added[name])
+    passed = {name: own[name] for name in own if name in PASSED or name in also}
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **RULES, **_settings_of_git(), **added}
+
+
+def _settings_of_git() -> dict[str, str]:
+    told = {"GIT_CONFIG_COUNT": str(len(GIT))}
+    for number, (name, value) in enumerate(GIT.items()):
+        told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return told
+
+
+def check(name: str, value: str) -> None:
+    """Refuse a variable that is none, or that would change what a command line means."""
+    if not NAME.fullmatch(name) or "\0" in value:
+        raise WorldFault(f"{name!r} is no variable that a command can be given.")
+    if REFUSED.fullmatch(name):
+        raise WorldFault(f"The variable {name!r} may not be given to a command: it changes what runs. Leave it out.")
+
 
 T = TypeVar("T")
 
@@ -182,13 +262,14 @@ class PlainCommands:
 
 
 def _behind(asked: Asked, enclosed: Enclosed) -> Asked:
+    walls: Walls = msgspec.to_builtins(enclosed, str_keys=True)
     return Asked(
         words=list(enclosed.words),
         folder=enclosed.folder,
         seconds=asked["seconds"],
         grace=asked["grace"],
         env=enclosed.env,
-        walls=told(enclosed),
+        walls=walls,
     )
 
 
@@ -242,38 +323,3 @@ def _check_words(words: tuple[str, ...], path: str) -> None:
         raise WorldFault(f"The command is longer than {LONGEST} bytes. Write it to a file and run that.")
     if "/" not in words[0] and shutil.which(words[0], path=path) is None:
         raise WorldFault(f"There is no program {words[0]!r} on this machine. Use another one.")
-
-
-def told(enclosed: Enclosed) -> Walls:
-    """All that its process is to do before it becomes the command."""
-    return Walls(
-        uid=enclosed.uid,
-        gid=enclosed.gid,
-        cgroups=list(enclosed.cgroups),
-        rlimits=dict(enclosed.rlimits),
-        tasks=enclosed.tasks,
-        stage=enclosed.stage,
-        staged=[Placed(source=one.source, place=one.place, owned=one.owned) for one in enclosed.staged],
-        contents={str(number): _text(content) for number, content in enclosed.contents.items()},
-        landlock=_rules(enclosed.landlock),
-        seccomp=_text(enclosed.seccomp),
-        outer=enclosed.outer,
-        verdict=enclosed.verdict,
-        bridge=_bridge(enclosed.bridge),
-    )
-
-
-def _rules(ruleset: Ruleset | None) -> Rules | None:
-    if ruleset is None:
-        return None
-    return Rules(files=ruleset.files, network=ruleset.network, scopes=ruleset.scopes, rules=list(ruleset.rules))
-
-
-def _bridge(bridge: port.Bridge | None) -> Bridge | None:
-    if bridge is None:
-        return None
-    return Bridge(port=bridge.port, socket=bridge.socket, told=bridge.told, gate=bridge.gate)
-
-
-def _text(content: bytes) -> str:
-    return base64.b64encode(content).decode("ascii")

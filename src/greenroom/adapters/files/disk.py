@@ -13,9 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from greenroom.adapters.files.faults import told
-from greenroom.adapters.files.ground import Ground, Place
-from greenroom.adapters.files.kernel import rename_to_new
+from greenroom.adapters.files.ground import Ground, Place, rename_to_new, told
 from greenroom.core.ports.files import Entry, FileFault, Kind, digest_of
 
 PIECE: Final = 1 << 20
@@ -83,12 +81,6 @@ class Disk:
             with told(path), alone(place.folder, path):
                 old = _expected(place, path, expected)
                 self._replace(place, path, content, old)
-
-    def make_folder(self, path: str) -> None:
-        """Make a folder and those above it."""
-        self._make_way(f"{self._ground.named(path) or '.'}/_")
-        with self._ground.folder(path):
-            pass
 
     def delete(self, path: str, expected: str) -> None:
         """Take a file away."""

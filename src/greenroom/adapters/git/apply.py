@@ -9,12 +9,14 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.git.diff import Delta, delta
+from greenroom.adapters.git.diff import delta
 from greenroom.adapters.git.journal import FileChange, Paper, State, changes_of, entries, next_id, papers, save
+from greenroom.adapters.git.objects import Delta
 from greenroom.adapters.git.process import Git
 from greenroom.adapters.git.refs import (
     applied_ref,
@@ -57,6 +59,7 @@ CALM: Final = {
     "core.splitIndex": "false",
     "core.untrackedCache": "false",
     "index.sparse": "false",
+    "diff.autoRefreshIndex": "true",
     "submodule.recurse": "false",
 }
 CONVERTING: Final = ("text", "crlf", "eol", "filter", "ident", "working-tree-encoding")
@@ -104,11 +107,6 @@ async def apply(repository: Repository, run: str, base: str, tip: str, *, secret
         await _refuse_elsewhere(repository, paper)
     if not isinstance(merged, str):
         return await explain_conflicts(repository, merged)
-    clashes = await find_clashes(repository, changes)
-    if clashes:
-        return Clashes(clashes=clashes)
-    for paper in earlier:
-        await save(repository, evolve(paper, state="dropped"))
     both = {item.path for item in await delta(repository, base, ours)} & {item.path for item in changes}
     paper = Paper(
         id=await next_id(repository, run),
@@ -120,8 +118,14 @@ async def apply(repository: Repository, run: str, base: str, tip: str, *, secret
         old=ours,
         new=merged,
     )
-    await save(repository, paper)
-    return await finish(repository, paper)
+    async with fill_index(repository, await move_of(repository, paper)) as filled:
+        clashes = await find_clashes(repository, changes, filled)
+        if clashes:
+            return Clashes(clashes=clashes)
+        for other in earlier:
+            await save(repository, evolve(other, state="dropped"))
+        await save(repository, paper)
+        return await finish(repository, paper, filled=filled)
 
 
 async def _own_tree(repository: Repository, secret: Named) -> str:
@@ -130,10 +134,12 @@ async def _own_tree(repository: Repository, secret: Named) -> str:
     return await tree_of(repository, head) if head else (await look_at_tree(repository, secret=secret)).tree
 
 
-async def finish(repository: Repository, paper: Paper, *, force: bool = False) -> Applied | Clashes:
+async def finish(
+    repository: Repository, paper: Paper, *, force: bool = False, filled: Filled | None = None
+) -> Applied | Clashes:
     """Do what is written down; where a file was edited at this moment, nothing is done."""
     try:
-        edited = await switch(repository, await move_of(repository, paper), paper, force=force)
+        edited = await switch(repository, await move_of(repository, paper), paper, force=force, filled=filled)
     except HalfwayFault:
         raise
     except WorkspaceFault:
@@ -254,9 +260,9 @@ async def explain_conflicts(repository: Repository, paths: Sequence[str]) -> Cla
     return Clashes(clashes=tuple(Clash(path=path, why=UNCOMMITTED if path in dirty else SAME_LINES) for path in paths))
 
 
-async def find_clashes(repository: Repository, changes: Sequence[Delta]) -> tuple[Clash, ...]:
-    """Files that are not to be written, and why: protected ones, those with something in their place, and staged ones.
-    Those that were edited and not staged are found by `switch`."""
+async def find_clashes(repository: Repository, changes: Sequence[Delta], filled: Filled) -> tuple[Clash, ...]:
+    """Files that are not to be written, and why: protected ones, those with something in their place, staged ones and
+    edited ones."""
     paths = {item.path for item in changes}
     found = [Clash(path=path, why=PROTECTED) for path in sorted(paths) if _is_protected(path)]
     found += [Clash(path=path, why=UNKNOWN) for path in await asyncio.to_thread(_in_the_way, repository.root, changes)]
@@ -268,12 +274,8 @@ async def find_clashes(repository: Repository, changes: Sequence[Delta]) -> tupl
                 "state", "Some files are in conflict. Nothing was changed: resolve them first ('git status')."
             )
         found += [Clash(path=path, why=UNCOMMITTED) for _, path in rows if path in paths]
-    raw = repository.layout.own or not await value_of(repository, "HEAD")
-    move = Move(old="", new="", changes=changes_of(changes), raw=raw)
-    with repository.temporary() as folder:
-        edited = await _fill(repository, _writer(repository, folder, raw=raw), move)
     known = {clash.path for clash in found}
-    found += [Clash(path=path, why=UNCOMMITTED) for path in edited if path not in known]
+    found += [Clash(path=path, why=UNCOMMITTED) for path in filled.edited if path not in known]
     return tuple(sorted(found, key=lambda clash: clash.path))
 
 
@@ -311,23 +313,23 @@ async def move_of(repository: Repository, paper: Paper) -> Move:
 
 async def is_untouched(repository: Repository, paper: Paper) -> bool:
     """Whether every file is as it was before."""
-    with repository.temporary() as folder:
-        move = await move_of(repository, paper)
-        return not await _fill(repository, _writer(repository, folder, raw=move.raw), move)
+    return not await find_edited(repository, await move_of(repository, paper))
 
 
 async def find_edited(repository: Repository, move: Move) -> list[str]:
     """Files that are not as they are before this move."""
-    with repository.temporary() as folder:
-        return await _fill(repository, _writer(repository, folder, raw=move.raw), move)
+    async with fill_index(repository, move) as filled:
+        return filled.edited
 
 
-async def switch(repository: Repository, move: Move, paper: Paper, *, force: bool = False) -> list[str]:
+async def switch(
+    repository: Repository, move: Move, paper: Paper, *, force: bool = False, filled: Filled | None = None
+) -> list[str]:
     """Make the person's tree have `move.new`, all of it or nothing; files that were edited are named, and nothing is
-    done then. With `force`, after a kill, what is done already is passed over, and so is what was edited since."""
-    with repository.temporary() as folder:
-        git = _writer(repository, folder, raw=move.raw)
-        edited = await _fill(repository, git, move)
+    done then. With `force`, after a kill, what is done already is passed over, and so is what was edited since. An
+    index that is `filled` is used: git itself refuses to write over what was edited after that."""
+    async with fill_index(repository, move) if filled is None else nullcontext(filled) as index:
+        git, edited = index.git, index.edited
         if edited and not force:
             return edited
         after = entries(move.changes, after=True)
@@ -361,24 +363,34 @@ def some_of(paths: Sequence[str]) -> str:
     return ", ".join(map(repr, paths[:NAMED])) + more
 
 
-def _writer(repository: Repository, folder: Path, *, raw: bool) -> Git:
+@record
+class Filled:
+    """Git with an index of its own that has the files of a move as they are before it, and those that lie there
+    otherwise."""
+
+    git: Git
+    edited: list[str]
+
+
+@asynccontextmanager
+async def fill_index(repository: Repository, move: Move) -> AsyncIterator[Filled]:
     """Git that writes the person's files, with an index of its own. None of their hooks runs."""
-    if raw:
-        return repository.on(repository.root, folder / "index")
-    settings = [word for name, value in CALM.items() for word in ("-c", f"{name}={value}")]
-    return repository.person(hooks=False).also(*settings, env={"GIT_INDEX_FILE": str(folder / "index")})
-
-
-async def _fill(repository: Repository, git: Git, move: Move) -> list[str]:
-    """Fill the index of `git` with the files of a move as they are before it; those that lie there otherwise."""
-    before = entries(move.changes, after=False)
-    # An index that has nothing in it would be a first checkout to git, of all files: so it has one that is nowhere.
-    empty = hashlib.new(repository.config.hashes, b"blob 0\0", usedforsecurity=False).hexdigest()
-    await set_entries(repository, git, {**before, ".greenroom-none": State(kind="file", blob=empty)})
-    await git.tried("update-index", "-q", "--refresh")
-    said = {*split(await git.ask("diff-files", "-z", "--name-only", "--ignore-submodules=all"))}
-    there = [path for path, state in before.items() if not state.entry and _lies_there(repository.root, path, before)]
-    return sorted([*(path for path in before if path in said), *there])
+    with repository.temporary() as folder:
+        if move.raw:
+            git = repository.on(repository.root, folder / "index")
+        else:
+            git = repository.person(hooks=False).also(env={"GIT_INDEX_FILE": str(folder / "index")})
+        git = git.also(*(word for name, value in CALM.items() for word in ("-c", f"{name}={value}")))
+        before = entries(move.changes, after=False)
+        # An index that has nothing in it would be a first checkout to git, of all files: so it has one that is nowhere.
+        empty = hashlib.new(repository.config.hashes, b"blob 0\0", usedforsecurity=False).hexdigest()
+        await set_entries(repository, git, {**before, ".greenroom-none": State(kind="file", blob=empty)})
+        words = ("diff", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
+        said = {*split(await git.ask(*words))}
+        there = [
+            path for path, state in before.items() if not state.entry and _lies_there(repository.root, path, before)
+        ]
+        yield Filled(git=git, edited=sorted([*(path for path in before if path in said), *there]))
 
 
 def _lies_there(root: Path, path: str, before: Collection[str]) -> bool:

@@ -121,7 +121,7 @@ async def _on_top(repository: Repository, commit: str, spot: Spot) -> str:
     name = f"{commit}:{spot.path}"
     last = (await repository.objects.contents([name]))[name] if await repository.objects.find(name) else spot.content
     content = _kept_like(last, spot.content)
-    blob = await repository.plain.text("hash-object", "-w", "--stdin", stdin=content)
+    blob = await repository.write("blob", content)
     with repository.temporary() as folder:
         git = repository.on(repository.root, folder / "index")
         await git.ask("read-tree", commit)

@@ -163,7 +163,7 @@ async def expect_commit(repository: Repository) -> None:
     if not await value_of(repository, "HEAD"):
         raise WorkspaceFault("state", f"{UNBORN} Nothing was changed.")
     refuse_in_between(repository)
-    for role in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+    for role in () if repository.config.named else ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
         if (await repository.person().tried("var", role)).code:
             raise WorkspaceFault("state", f"{NAMELESS} Nothing was changed.")
 

@@ -6,62 +6,58 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from greenroom.adapters.git.refs import commit_of
+from greenroom.adapters.git.objects import Delta
+from greenroom.adapters.git.refs import commit_of, tree_of
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import SUBMODULE, split
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import UNIFIED, Change, Diff
 
 LINK: Final = "120000"
 Kind = Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
 KINDS: Final[Mapping[str, Kind]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
-LISTINGS: Final = 4
-"""Commits whose files are remembered."""
+REMEMBERED: Final = 4
+"""Differences that are remembered."""
 
 QUIET: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "-r")
 
 
-@record
-class Delta:
-    """One file in two trees, as git keeps it; a mode of zeros is no file."""
-
-    path: str
-    old_mode: str
-    old: str
-    new_mode: str
-    new: str
-
-
-async def delta(repository: Repository, base: str, tip: str) -> list[Delta]:
-    """Every file that differs, each under its own name."""
-    said = split(
-        await repository.plain.ask("diff-tree", *QUIET, "--raw", "-z", "--no-renames", "--no-abbrev", base, tip)
-    )
-    found = []
-    for place in range(0, len(said) - 1, 2):
-        old_mode, new_mode, old, new, _ = said[place].lstrip(":").split(" ")
-        found.append(Delta(path=said[place + 1], old_mode=old_mode, old=old, new_mode=new_mode, new=new))
-    return found
+async def delta(repository: Repository, base: str, tip: str) -> Sequence[Delta]:
+    """Every file that differs in two commits or trees, each under its own name."""
+    pair, known = (await tree_of(repository, base), await tree_of(repository, tip)), repository.memory.deltas
+    if pair[0] == pair[1]:
+        return ()
+    if pair not in known:
+        said = split(
+            await repository.plain.ask("diff-tree", *QUIET, "--raw", "-z", "--no-renames", "--no-abbrev", *pair)
+        )
+        rows = ((said[place].lstrip(":").split(" "), said[place + 1]) for place in range(0, len(said) - 1, 2))
+        while len(known) >= REMEMBERED:
+            del known[next(iter(known))]
+        known[pair] = [
+            Delta(path=path, old_mode=old_mode, old=old, new_mode=new_mode, new=new)
+            for (old_mode, new_mode, old, new, _), path in rows
+        ]
+    return known[pair]
 
 
 async def diff(repository: Repository, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
     """What changed from one commit to another, with files that got another name. The text is only made for who wants
     some of it."""
     pair = (await commit_of(repository, base), await commit_of(repository, tip))
-    if (*pair, limit) not in repository.diffs:
-        repository.diffs.clear()  # of one pair often several ask, one after the other
-        repository.diffs[*pair, limit] = await _diff(repository, pair, limit)
-    return repository.diffs[*pair, limit]
+    if (*pair, limit) not in repository.memory.diffs:
+        repository.memory.diffs.clear()  # of one pair often several ask, one after the other
+        repository.memory.diffs[*pair, limit] = await _diff(repository, pair, limit)
+    return repository.memory.diffs[*pair, limit]
 
 
 async def _diff(repository: Repository, pair: tuple[str, str], limit: int) -> Diff:
-    said = split(
-        await repository.plain.ask("diff-tree", *QUIET, "--raw", "--numstat", "-z", "-M", "--no-abbrev", *pair)
-    )
+    words = (*QUIET, "--raw", "--numstat", *(("-p",) if limit else ()), "-z", "-M", "--no-abbrev")
+    facts, _, text = (await repository.plain.ask("diff-tree", *words, *pair)).partition(b"\0\0")
+    said = split(facts)
     changes, links, end = _changes(said)
     counts = _counts(said[end:])
     targets = await repository.objects.contents(links.values())
-    text = await repository.plain.ask("diff-tree", *QUIET, "-p", "-M", *pair) if limit else b""
     leads = {path: os.fsdecode(targets[blob]) for path, blob in links.items()}
     told = tuple(_counted(one, counts.get(one.path, (0, 0, False)), leads.get(one.path, "")) for one in changes)
     cut = len(text) > limit if limit else bool(told)
@@ -107,30 +103,3 @@ def _counts(said: list[str]) -> dict[str, tuple[int, int, bool]]:
 def _counted(change: Change, counts: tuple[int, int, bool], target: str) -> Change:
     added, removed, binary = counts
     return evolve(change, added=added, removed=removed, binary=binary, target=target)
-
-
-async def paths(repository: Repository, commit: str) -> list[str]:
-    """All files in a commit, links and submodules among them."""
-    return [path for _, path in await _list_files(repository, await commit_of(repository, commit))]
-
-
-async def contents(repository: Repository, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
-    """What is in these files in a commit; links and submodules are no files."""
-    if not paths:
-        return {}
-    named = frozenset(paths)  # never as words for git: there can be too many for a command line
-    listed = await _list_files(repository, await commit_of(repository, commit))
-    blobs = {path: head.split()[2] for head, path in listed if path in named and head.startswith("100")}
-    found = await repository.objects.contents(blobs.values())
-    return {path: found[blob] for path, blob in blobs.items()}
-
-
-async def _list_files(repository: Repository, commit: str) -> list[tuple[str, str]]:
-    """Mode, type and hash of each file in a commit, and its path. A commit never changes, so the last few are kept."""
-    if commit not in repository.listings:
-        said = split(await repository.plain.ask("ls-tree", "-r", "-z", "--full-tree", commit))
-        while len(repository.listings) >= LISTINGS:
-            del repository.listings[next(iter(repository.listings))]
-        lines = (line.partition("\t") for line in said)
-        repository.listings[commit] = [(head, path) for head, _, path in lines]
-    return repository.listings[commit]

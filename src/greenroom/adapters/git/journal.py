@@ -13,7 +13,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from greenroom.adapters.git.diff import LINK, Delta
+from greenroom.adapters.git.diff import LINK
+from greenroom.adapters.git.objects import Delta
 from greenroom.adapters.git.refs import (
     OURS,
     Ref,
@@ -126,17 +127,15 @@ def entries(changes: Iterable[FileChange], *, after: bool) -> Mapping[str, State
 
 async def save(repository: Repository, paper: Paper) -> None:
     """Write down how it stands."""
-    data = json.dumps(msgspec.to_builtins(paper)).encode()
-    named = await repository.plain.text("hash-object", "-w", "--stdin", stdin=data)
+    named = await repository.write("blob", json.dumps(msgspec.to_builtins(paper)).encode())
     states = [state for change in paper.changes for state in (change.before, change.after)]
-    blobs = sorted({state.blob for state in states if state.blob and state.kind in ("file", "link")})
-    trees = [tree for tree in (paper.old, paper.new, paper.revert_old, paper.revert_new) if tree]
-    lines = [
-        f"100644 blob {named}\t{PAPER}",
-        *(f"100644 blob {blob}\t{blob}" for blob in blobs),
-        *(f"040000 tree {tree}\t{tree}" for tree in dict.fromkeys(trees)),
-    ]
-    tree = await repository.plain.text("mktree", "--missing", stdin="\n".join(lines).encode())
+    blobs = {state.blob for state in states if state.blob and state.kind in ("file", "link")}
+    trees = {tree for tree in (paper.old, paper.new, paper.revert_old, paper.revert_new) if tree}
+    files = {PAPER: named, **{blob: blob for blob in blobs}}
+    rows = [(name, f"100644 {name}", blob) for name, blob in files.items()]
+    rows += [(f"{tree}/", f"40000 {tree}", tree) for tree in trees]  # git sorts folders as if a slash followed
+    lines = [f"{entry}\0".encode() + bytes.fromhex(name) for _, entry, name in sorted(rows)]
+    tree = await repository.write("tree", b"".join(lines))
     ref = applied_ref(paper.id)
     old = await value_of(repository, ref)
     message = message_of(f"{paper.state} {paper.id}", {"run": paper.run})
@@ -177,7 +176,7 @@ async def papers_among(repository: Repository, refs: Iterable[Ref]) -> list[Pape
 
 async def unfinished(repository: Repository) -> list[Paper]:
     """Those in the middle of which somebody was killed."""
-    found = await list_refs(repository, f"{OURS}/")
+    found = repository.memory.refs = await list_refs(repository, f"{OURS}/")
     return await _read(
         repository,
         [commit for name, commit, subject in found if APPLIED in name and subject.partition(" ")[0] in OPEN],

@@ -1,20 +1,32 @@
-"""Objects of a repository, read through one `git cat-file` that stays for as long as the repository is used."""
+"""Objects and refs of a repository, through two processes of git that stay for as long as the repository is used.
+
+`git cat-file` reads objects, `git update-ref` moves refs. Single objects are written here, as git writes them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import re
+import stat
 import subprocess
+import tempfile
 import threading
+import time
 import weakref
+import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
 from typing import IO, Final, cast
 
-from greenroom.adapters.git.process import Git
+from greenroom.adapters.git.files import disk_faults
+from greenroom.adapters.git.process import PATIENCE, Git, close_pipes, fault_of, is_locked
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import WorkspaceFault
+from greenroom.core.ports.workspace import Diff, WorkspaceFault
 
 FOUND: Final = re.compile(rb"[0-9a-f]{40,64} (?:blob|tree|commit|tag) \d+\n")
 
@@ -32,6 +44,99 @@ class Commit:
     def parent(self) -> str:
         """The first parent; empty if there is none."""
         return self.parents[0] if self.parents else ""
+
+
+@record
+class Delta:
+    """One file in two trees, as git keeps it; a mode of zeros is no file."""
+
+    path: str
+    old_mode: str
+    old: str
+    new_mode: str
+    new: str
+
+
+@dataclass
+class Memory:
+    """Answers of git that stay true: the difference of two commits, the submodules of a tree.
+
+    What may change is kept for a while: `branches` (and tags) as a run sees them, `refs` of ours while a lock is held,
+    and when work that was half done was last looked for.
+    """
+
+    diffs: dict[tuple[str, str, int], Diff] = field(default_factory=dict)
+    deltas: dict[tuple[str, str], list[Delta]] = field(default_factory=dict)
+    submodules: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    branches: dict[str, bytes] = field(default_factory=dict)
+    refs: list[tuple[str, str, str]] | None = None
+    recovered: float = -inf
+
+
+def write_object(folder: Path, hashes: str, kind: str, content: bytes) -> str:
+    """Write an object below `objects`; its name, by this hash function."""
+    data = f"{kind} {len(content)}\0".encode() + content
+    name = hashlib.new(hashes, data, usedforsecurity=False).hexdigest()
+    place = folder / name[:2] / name[2:]
+    with disk_faults(str(folder)):
+        if place.exists():
+            return name
+        if not place.parent.is_dir():
+            place.parent.mkdir(exist_ok=True)
+            place.parent.chmod(stat.S_IMODE(folder.stat().st_mode))  # others may share the repository
+        with tempfile.NamedTemporaryFile(dir=place.parent, prefix="tmp_obj_", delete=False) as file:
+            try:
+                file.write(zlib.compress(data))
+                file.flush()
+                os.fchmod(file.fileno(), 0o444)
+                os.fsync(file.fileno())
+                Path(file.name).replace(place)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+    return name
+
+
+class RefWriter:
+    """Moves refs. Git starts with the first one, and ends with the writer."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def update(self, lines: Iterable[str]) -> None:
+        """Do all of what these lines say (`update REF NEW OLD`, `delete REF`), or nothing; a `WorkspaceFault` when git
+        refuses. Another git that is at work is waited for a little."""
+        wanted = os.fsencode("".join(f"{line}\n" for line in ("start", *lines, "commit")))
+        end = time.monotonic() + PATIENCE
+        while refused := await asyncio.to_thread(self._refusal, wanted):
+            if not is_locked(refused) or time.monotonic() > end:
+                raise fault_of(refused, 128, ("update-ref",))
+            await asyncio.sleep(0.1)
+
+    def _refusal(self, wanted: bytes) -> str:
+        """What git says against it; empty if it is done. A git that did not even begin is started anew, once."""
+        said = ""
+        with self._lock:
+            for _ in range(2):
+                if self._process is None:
+                    self._process = self._git.start("update-ref", "-m", "greenroom", "--stdin")
+                    weakref.finalize(self, _end, self._process)
+                process = self._process
+                answers = list[bytes]()
+                with suppress(OSError):
+                    cast("IO[bytes]", process.stdin).write(wanted)
+                    cast("IO[bytes]", process.stdin).flush()
+                    answers = [cast("IO[bytes]", process.stdout).readline() for _ in range(2)]
+                if answers == [b"start: ok\n", b"commit: ok\n"]:
+                    return ""
+                said = cast("IO[bytes]", process.stderr).read().decode(errors="replace").strip()
+                _end(process)
+                self._process = None
+                if said or b"start: ok\n" in answers:
+                    return said or "git update-ref ended"
+        return said or "git update-ref does not start"
 
 
 class ObjectReader:
@@ -93,7 +198,7 @@ class ObjectReader:
 
     def _answer(self, what: str, name: str) -> tuple[str, bytes] | None:
         if self._process is None:
-            self._process = self._git.start("cat-file", "--batch-command", "-z")
+            self._process = self._git.start("cat-file", "--batch-command", "-z", stderr=subprocess.DEVNULL)
             weakref.finalize(self, _end, self._process)
         stdin, stdout = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
         stdin.write(os.fsencode(f"{what} {name}\0"))
@@ -122,7 +227,5 @@ class ObjectReader:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End it: without anything to read it stops by itself."""
-    for pipe in (process.stdin, process.stdout):
-        with suppress(OSError):
-            cast("IO[bytes]", pipe).close()
+    close_pipes(process)
     process.wait()

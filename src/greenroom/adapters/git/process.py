@@ -20,7 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from subprocess import PIPE
+from typing import BinaryIO, Final, TypeAlias
 
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import WorkspaceFault, WorkspaceReason
@@ -112,6 +113,9 @@ QUOTED: Final = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 LETTERS: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 
+Output: TypeAlias = int | BinaryIO
+
+
 @record
 class Answer:
     """What git said, and how it ended."""
@@ -155,47 +159,32 @@ class Git:
         return os.fsdecode(await self.ask(*words, stdin=stdin)).strip()
 
     async def tried(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
-        """What it answers, also when it refuses."""
+        """What it answers, also when it refuses. It ends, with all that it began, when its time is over or when the
+        caller is cancelled."""
         with _heard() if self._outlived else nullcontext() as heard:
-            process = await _whole(asyncio.ensure_future(self._begun(words, heard)))
+            process = self.start(*words, stdout=heard.out if heard else PIPE, stderr=heard.err if heard else PIPE)
             try:
-                async with asyncio.timeout(seconds):
-                    out, err = await process.communicate(stdin)
-            except TimeoutError:
+                out, err = await asyncio.to_thread(process.communicate, stdin, seconds)
+            except subprocess.TimeoutExpired:
+                _kill(process)
+                close_pipes(process)
                 why = f"'git {words[0]}' has not ended in {seconds:.0f} s, and was stopped. Look what keeps it."
                 raise WorkspaceFault("slow", why) from None
-            finally:
-                await _ended(process)
+            except asyncio.CancelledError:
+                _kill(process)  # the thread that waits for it closes the pipes
+                raise
             if heard is not None:
                 out, err = heard.words()
-        return Answer(code=process.returncode or 0, out=out, err=err.decode(errors="replace").strip())
+        return Answer(code=process.returncode, out=out, err=err.decode(errors="replace").strip())
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """A process that stays: the caller writes to its stdin and reads its stdout."""
-        pipe = subprocess.PIPE
+    def start(self, *words: str, stdout: Output = PIPE, stderr: Output = PIPE) -> subprocess.Popen[bytes]:
+        """A process to whose stdin the caller writes."""
         try:
             return subprocess.Popen(
                 (self._program, *self._words, *words),
-                stdin=pipe,
-                stdout=pipe,
-                stderr=subprocess.DEVNULL,
-                env=self._env,
-                cwd=self._folder,
-                start_new_session=True,
-            )
-        except FileNotFoundError:
-            raise _gone(self._folder, self._program) from None
-
-    async def _begun(self, words: Sequence[str], heard: _Heard | None) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
-        try:
-            return await asyncio.create_subprocess_exec(
-                self._program,
-                *self._words,
-                *words,
-                stdin=pipe,
-                stdout=pipe if heard is None else heard.out,
-                stderr=pipe if heard is None else heard.err,
+                stdin=PIPE,
+                stdout=stdout,
+                stderr=stderr,
                 env=self._env,
                 cwd=self._folder,
                 start_new_session=True,
@@ -263,22 +252,19 @@ def _is_outside(folder: str, apart: Path) -> bool:
     return folder.startswith("/") and not Path(folder).resolve().is_relative_to(apart)
 
 
-async def _whole(starting: asyncio.Future[asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
-    """One that has started, also when nobody wants it any more: asyncio itself would see it dead behind the back of
-    whoever watches over it, and that complains on the person's screen."""
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        await _ended(await starting)
-        raise
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End it, with what it began."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    """See it, and whatever it began, dead."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.shield(asyncio.ensure_future(process.wait()))
+def close_pipes(process: subprocess.Popen[bytes]) -> None:
+    """Close what leads to it and from it."""
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
 
 
 def is_locked(said: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, TypeAlias
@@ -17,6 +18,9 @@ PLAIN: Final = re.compile(r"[A-Za-z0-9_-]")
 LONGEST: Final = 100
 RECENT: Final = 50
 """Commits among which one is looked for by its message."""
+
+UNNAMABLE: Final = re.compile(r"[<>\x00-\x1f]")
+"""Letters that nobody's name has in a commit."""
 
 PREFIX: Final = "Greenroom-"
 LINE: Final = re.compile(r"^Greenroom-([A-Za-z]+): (.*)$")
@@ -93,11 +97,14 @@ async def move(repository: Repository, ref: str, new: str, old: str) -> None:
         if ref.startswith(f"{OURS}/"):
             with suppress(OSError):
                 (repository.layout.common / f"{ref}.lock").unlink()
-        await repository.refs.ask("update-ref", "-m", "greenroom", ref, new, old or "0" * len(new))
+        repository.memory.refs = None
+        await repository.ref_writer.update([f"update {ref} {new} {old or '0' * len(new)}"])
 
 
 async def list_refs(repository: Repository, prefix: str) -> list[Ref]:
-    """Those below a prefix, by name."""
+    """Those of ours below a prefix, by name."""
+    if repository.memory.refs is not None:
+        return [ref for ref in repository.memory.refs if ref[0].startswith(prefix)]
     said = await repository.refs.ask(
         "for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents:subject)", prefix
     )
@@ -127,9 +134,16 @@ async def commit_saying(repository: Repository, word: str, value: str) -> str:
 
 async def commit_tree(repository: Repository, tree: str, parent: str, message: str, *, name: str = "") -> str:
     """Make a commit that nothing leads to yet."""
-    who = {f"GIT_{part}_NAME": f"{name} (Greenroom)" for part in ("AUTHOR", "COMMITTER")} if name else {}
-    parents = ("-p", parent) if parent else ()
-    return await repository.plain.also(env=who).text("commit-tree", tree, *parents, "-F", "-", stdin=message.encode())
+    who = UNNAMABLE.sub("", f"{name} (Greenroom)" if name else "Greenroom")
+    when = f"<greenroom@localhost> {int(time.time())} {time.strftime('%z')}"
+    head = [
+        f"tree {tree}",
+        *([f"parent {parent}"] if parent else []),
+        f"author {who} {when}",
+        f"committer {who} {when}",
+    ]
+    text = "\n".join((*head, "", message)).replace("\0", "")
+    return await repository.write("commit", text.encode(errors="replace"))
 
 
 def message_of(subject: str, told: Mapping[str, str]) -> str:

@@ -17,13 +17,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from greenroom.adapters.git.files import disk_faults, has_content, write_whole
-from greenroom.adapters.git.objects import ObjectReader
+from greenroom.adapters.git.objects import Memory, ObjectReader, RefWriter, write_object
 from greenroom.adapters.git.process import OLDEST, PATH, Git, checked, hardened, program_of
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import Diff, WorkspaceFault
+from greenroom.core.ports.workspace import WorkspaceFault
 
 LINK: Final = "gitdir:"
 LONGEST: Final = 4096
@@ -110,7 +110,8 @@ def _first_bytes(file: Path) -> str:
 
 @record
 class GitConfig:
-    """What a person has told git about files. `converts` says that line ends may differ from what git keeps."""
+    """What a person has told git. `converts` says that line ends may differ from what git keeps, `named` that git
+    knows who they are."""
 
     file_mode: bool = True
     symlinks: bool = True
@@ -122,6 +123,8 @@ class GitConfig:
     excludes: str = ""
     attributes: str = ""
     hooks_path: str = ""
+    named: bool = False
+    reftable: bool = False
 
 
 async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
@@ -143,12 +146,20 @@ async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
         excludes=_config_path(told.get("core.excludesfile"), own / "ignore", home),
         attributes=_config_path(told.get("core.attributesfile"), own / "attributes", home),
         hooks_path=told.get("core.hookspath", ""),
+        reftable=told.get("extensions.refstorage", "files").lower() != "files",
+        named=bool(told.get("user.name") and told.get("user.email")) or all(env.get(name) for name in WHO),
     )
 
 
 def _config_path(named: str | None, usual: Path, home: Path) -> str:
     place = usual if named is None else home / named[2:] if named.startswith("~/") else Path(named)
     return str(place) if place.is_absolute() and place.is_file() else ""
+
+
+KEPT: Final = 4
+"""Repositories that stay open, with two processes of git each."""
+
+_kept: Final[dict[tuple[object, ...], Repository]] = {}
 
 
 class Repository:
@@ -162,21 +173,29 @@ class Repository:
         self._program = program
         self._git = folder / "git"
         self.objects = ObjectReader(self.refs)
-        self.listings = dict[str, list[tuple[str, str]]]()
-        self.diffs = dict[tuple[str, str, int], Diff]()
+        self.ref_writer = RefWriter(self.refs)
+        self.memory = Memory()
 
     @classmethod
     async def open(cls, layout: Layout, folder: Path, env: Mapping[str, str]) -> Repository:
-        """With everything made that we need beside it."""
-        repository = cls(layout, folder, program_of(env, layout.root), env)
+        """With everything made that we need beside it. Who opens the same one again gets the same object, as long as
+        the person's settings are as they were."""
+        program = program_of(env, layout.root)
+        key = (layout, folder, program, frozenset(env.items()), tuple(map(_stamp, _config_files(layout, env))))
+        if known := _kept.get(key):
+            await asyncio.to_thread(known.prepare)
+            return known
+        repository = cls(layout, folder, program, env)
         await asyncio.to_thread(repository._make_folder)
         await repository._check_version()
         if layout.own and not (layout.git / "HEAD").exists():
-            await hardened(repository._program, env={}, settings={}).ask(
-                "init", "--bare", "--quiet", "--template=", str(layout.git)
-            )
+            bare = ("init", "--bare", "--quiet", "--template=", str(layout.git))
+            await hardened(program, env={}, settings={}).ask(*bare)
         repository.config = await read_config(repository.person().also(env={"GIT_DIR": str(layout.git)}), env)
-        await asyncio.to_thread(repository._make_git_folder)
+        await asyncio.to_thread(repository.prepare)
+        while len(_kept) >= KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[key] = repository
         return repository
 
     @property
@@ -218,6 +237,10 @@ class Repository:
         env = {"PATH": PATH, **own, **calm}
         return Git(self._program, words=words, env=env, folder=str(self.root), outlived=hooks)
 
+    async def write(self, kind: Literal["blob", "tree", "commit"], content: bytes) -> str:
+        """Write an object; its name."""
+        return await asyncio.to_thread(write_object, self.layout.common / "objects", self.config.hashes, kind, content)
+
     @contextmanager
     def temporary(self) -> Iterator[Path]:
         """A folder that is gone afterwards."""
@@ -254,12 +277,15 @@ class Repository:
 
     async def _check_version(self) -> None:
         """Ask git for its version, once for each program there is."""
-        about = _stamp(self._program)
-        if not has_content(self.folder / "checked", about):
+        about = f"{self._program} {_stamp(Path(self._program))} {OLDEST}".encode()
+        place = self.folder.parent / "checked"
+        if not has_content(place, about):
             await checked(hardened(self._program, env={}, settings={}))
-            write_whole(self.folder / "checked", about)
+            write_whole(place, about)
 
-    def _make_git_folder(self) -> None:
+    def prepare(self) -> None:
+        """Make what we need beside it, as it has to be now."""
+        self._make_folder()
         for name in ("objects", "refs", "info"):
             (self._git / name).mkdir(parents=True, exist_ok=True)
         write_whole(self._git / "HEAD", b"ref: refs/heads/none\n")
@@ -268,5 +294,17 @@ class Repository:
         write_whole(self._git / "info" / "exclude", self.excludes())
 
 
-def _stamp(program: str) -> bytes:
-    return f"{program} {Path(program).stat().st_mtime_ns} {OLDEST}".encode()
+def _config_files(layout: Layout, env: Mapping[str, str]) -> list[Path]:
+    """Where a person's settings are, and what they name by being there."""
+    home = Path(env.get("HOME") or "/nonexistent")
+    own = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "git"
+    theirs = [home / ".gitconfig", *(own / name for name in ("config", "ignore", "attributes"))]
+    return [layout.common / "config", layout.git / "config.worktree", Path("/etc/gitconfig"), *theirs]
+
+
+def _stamp(file: Path) -> int:
+    """When a file was changed; 0 if there is none."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0

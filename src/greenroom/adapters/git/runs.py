@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
@@ -112,8 +111,8 @@ async def forget(repository: Repository, run: str, *, discard: bool) -> Kept | C
         for name, _, _ in refs:
             with suppress(OSError):
                 (repository.layout.common / f"{name}.lock").unlink()  # left by a git that was killed
-        lines = "".join(f"delete {name}\n" for name, _, _ in refs)
-        await repository.refs.ask("update-ref", "-m", "greenroom", "--stdin", stdin=os.fsencode(lines))
+        repository.memory.refs = None
+        await repository.ref_writer.update([f"delete {name}" for name, _, _ in refs])
     return found
 
 

@@ -129,6 +129,7 @@ async def look_at_tree(repository: Repository, *, largest: int = LARGEST, secret
         staged = await stage(git, root, untrue=untrue, largest=largest, secret=secret, submodules=submodules)
         if repository.layout.own:
             await asyncio.to_thread(index.replace, repository.layout.git / "index")  # so that the next look is quick
+    repository.memory.submodules[staged.tree] = tuple(submodules)
     full = await asyncio.to_thread(lambda: [path for path in submodules if has_entries(root / path)])
     return Snapshot(
         commit="",
@@ -260,11 +261,6 @@ async def stage(
             if attempt == TRIES or fault.reason not in ("git", "repository"):
                 raise
     raise AssertionError("the last try returns or raises")
-
-
-async def list_unknown(git: Git, excludes: Path | None = None) -> list[str]:
-    """Files that git does not know and does not ignore. Other repositories end with a slash."""
-    return (await _list_changes(git, excludes))[1]
 
 
 async def _list_changes(git: Git, excludes: Path | None) -> tuple[list[str], list[str]]:

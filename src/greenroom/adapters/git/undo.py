@@ -12,6 +12,7 @@ from greenroom.adapters.git.apply import (
     HalfwayFault,
     Move,
     explain_conflicts,
+    fill_index,
     find_clashes,
     find_edited,
     finish,
@@ -155,17 +156,19 @@ async def _revert(repository: Repository, paper: Paper) -> Undone | Clashes:
     if not isinstance(merged, str):
         return await explain_conflicts(repository, merged)
     changes = await delta(repository, head, merged)
-    if clashes := await find_clashes(repository, changes):
-        return Clashes(clashes=clashes)
     if not changes:  # somebody has taken it back already
         last = await value_of(repository, "HEAD")
         await save(repository, evolve(paper, state="undone", reverted=last))
         return Undone(paths=paper.paths, revert=last)
     paper = evolve(paper, state="undoing", reverting=True, revert_old=head, revert_new=merged)
     paper = evolve(paper, revert_head=await value_of(repository, "HEAD"))
-    await save(repository, paper)
     move = Move(old=head, new=merged, changes=changes_of(changes))
-    if edited := await switch(repository, move, paper):
+    async with fill_index(repository, move) as filled:
+        if clashes := await find_clashes(repository, changes, filled):
+            return Clashes(clashes=clashes)
+        await save(repository, paper)
+        edited = await switch(repository, move, paper, filled=filled)
+    if edited:
         await save(repository, evolve(paper, state="applied", reverting=False))
         return Clashes(clashes=tuple(Clash(path=path, why=SINCE) for path in edited))
     subject = made.message.partition("\n")[0] if made is not None else ""

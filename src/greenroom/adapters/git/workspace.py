@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import time
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -16,6 +17,7 @@ from greenroom.adapters.git.commit import branch, commit, expect_commit, hook_fi
 from greenroom.adapters.git.files import disk_faults, lock
 from greenroom.adapters.git.ignored import IgnoredFiles
 from greenroom.adapters.git.journal import load, papers
+from greenroom.adapters.git.refs import tree_of
 from greenroom.adapters.git.repository import Layout, Repository, locate
 from greenroom.adapters.git.snapshot import LARGEST, Named, is_taken, nothing, take_snapshot
 from greenroom.adapters.git.undo import recover, undo
@@ -39,6 +41,8 @@ from greenroom.core.ports.workspace import (
 
 T = TypeVar("T")
 OWN: Final = "own.git"
+RECOVERED_S: Final = 10.0
+"""How long nothing is taken to be half done after it was brought to an end."""
 
 
 class GitWorkspace:
@@ -89,8 +93,9 @@ class GitWorkspace:
         return told
 
     async def recover(self) -> None:
-        """Bring to an end what a kill left half done, unless a commit of it still goes on."""
-        if not (self._repository.layout.git / "index.lock").exists():
+        """Bring to an end what a kill left half done, unless a commit of it still goes on, or it was just done."""
+        just = time.monotonic() - self._repository.memory.recovered < RECOVERED_S
+        if not just and not (self._repository.layout.git / "index.lock").exists():
             await self._whole(asyncio.sleep(0))
 
     async def snapshot(self, run: str) -> Snapshot:
@@ -120,6 +125,10 @@ class GitWorkspace:
         """Let a run begin as another one was."""
         await runs.adopt(self._repository, run, thread, origin, tip)
 
+    async def tree(self, commit: str) -> str:
+        """The hash of what is in a commit."""
+        return await tree_of(self._repository, commit)
+
     async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
         """A commit with some files as they were."""
         return await runs.put_back(self._repository, tip, base, paths)
@@ -139,14 +148,6 @@ class GitWorkspace:
     async def patch(self, base: str, tip: str) -> bytes:
         """All of it, for `git apply`."""
         return await diff.patch(self._repository, base, tip)
-
-    async def paths(self, commit: str) -> Sequence[str]:
-        """All files in a commit."""
-        return await diff.paths(self._repository, commit)
-
-    async def contents(self, commit: str, paths: Sequence[str]) -> Mapping[str, bytes]:
-        """What is in these files in a commit."""
-        return await diff.contents(self._repository, commit, paths)
 
     async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
         """Bring what changed to the person's tree."""
@@ -206,9 +207,13 @@ class GitWorkspace:
         async def alone_with_it() -> T:
             async with lock(self._repository.folder / "apply.lock"):
                 found = await recover(self._repository)
+                self._repository.memory.recovered = time.monotonic()
                 self._recovered += found
                 self._ended = frozenset(one.id for one in found)
-                return await work
+                try:
+                    return await work
+                finally:
+                    self._repository.memory.refs = None
 
         task = asyncio.create_task(alone_with_it())
         try:

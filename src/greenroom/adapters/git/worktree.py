@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import os
 import posixpath
+import re
 import shutil
 import stat
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from greenroom.adapters.git.diff import delta
 from greenroom.adapters.git.files import disk_faults, lock, read_data, remove_tree, write_data, write_whole
 from greenroom.adapters.git.ignored import IgnoredFiles, exclude_lines
 from greenroom.adapters.git.process import Git
@@ -34,7 +37,7 @@ from greenroom.adapters.git.refs import (
     value_of,
 )
 from greenroom.adapters.git.repository import Repository
-from greenroom.adapters.git.snapshot import SUBMODULE, absent, list_index, look_again, skip, stage
+from greenroom.adapters.git.snapshot import absent, list_index, look_again, skip, stage
 from greenroom.core.base.records import evolve, record, whole
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import LeftOut, Looked, Mark, Recorded, WorkspaceFault
@@ -73,14 +76,6 @@ class WorktreeRecord:
     within: str = ""
     submodules: tuple[str, ...] = ()
     uncopied: tuple[str, ...] = ()
-
-
-@record
-class Uncommitted:
-    """What lies in a worktree and in no commit: `files` that would be in the next one, and what can be in none."""
-
-    files: tuple[str, ...]
-    left_out: tuple[LeftOut, ...] = ()
 
 
 def read_record(place: Path) -> WorktreeRecord | None:
@@ -129,29 +124,27 @@ class GitWorktree:
         async with self._looking() as git:
             return await self._stage(git)
 
-    async def uncommitted(self) -> Uncommitted:
-        """What is there, against its newest commit."""
-        with self._beside() as git:
-            staged = await self._stage(git, beside=True)
-            said = await self._repository.plain.ask(
-                "diff-tree", "-r", "-z", "--name-only", "--no-renames", await self.tip(), staged.tree
-            )
-        files = sorted(os.fsdecode(path) for path in said.split(b"\0") if path)
-        return Uncommitted(files=tuple(files), left_out=staged.left_out)
+    async def uncommitted(self) -> tuple[list[str], Sequence[LeftOut]]:
+        """The files that lie there as in no commit, and what can be in none."""
+        looked = await self.look()
+        changes = await delta(self._repository, await self.tip(), looked.tree)
+        return sorted(item.path for item in changes), looked.left_out
 
     async def commit(self, mark: Mark) -> Recorded:
         """Make all that changed a commit."""
         async with self._looking() as git:
             old = await value_of(self._repository, self._ref)
             tip = old or self._base
-            if found := await self._find_step(mark.key, tip):
-                return Recorded(commit=found, tree=await tree_of(self._repository, found))
+            found = await self._find_step(mark.key, tip)
             staged = await self._stage(git)
+            if found:
+                return Recorded(commit=found, tree=await tree_of(self._repository, found), left_out=staged.left_out)
             if staged.tree == await tree_of(self._repository, tip):
-                return Recorded(commit="", tree=staged.tree)
+                return Recorded(commit="", tree=staged.tree, left_out=staged.left_out)
             commit = await commit_tree(self._repository, staged.tree, tip, step_message(mark), name=mark.agent)
             await move(self._repository, self._ref, commit, old)
-        return Recorded(commit=commit, tree=staged.tree)
+            self._repository.memory.submodules[staged.tree] = self._about.submodules
+        return Recorded(commit=commit, tree=staged.tree, left_out=staged.left_out)
 
     async def _find_step(self, key: str, tip: str) -> str:
         """The commit with this key, if it is among the newest since the base."""
@@ -161,15 +154,14 @@ class GitWorktree:
                 return commit.name
         return ""
 
-    async def _stage(self, git: Git, *, beside: bool = False) -> Looked:
-        """Bring the index of `git` in line with the files; it may be one `beside` ours. Git looks away from submodules,
-        so we look there."""
-        looked = await self._stage_files(git, beside=beside)
+    async def _stage(self, git: Git) -> Looked:
+        """Bring our index in line with the files. Git looks away from submodules, so we look there."""
+        looked = await self._stage_files(git)
         others = await asyncio.to_thread(lambda: [*self._files_in_submodules()]) if self._about.submodules else []
         left = [LeftOut(path=path, why="submodule") for path in others if not self._is_stand_in(path)]
         return evolve(looked, left_out=(*looked.left_out, *left)) if left else looked
 
-    async def _stage_files(self, git: Git, *, beside: bool) -> Looked:
+    async def _stage_files(self, git: Git) -> Looked:
         tree, sparse = Path(self.folder), self._about.sparse
         if sparse:
             await look_again(git, tree, await list_index(git))
@@ -187,7 +179,7 @@ class GitWorktree:
 
         before, last = self._staged_tree
         try:
-            looked = await staged(last if before == self._index_state() and not beside else "")
+            looked = await staged(last if before == self._index_state() else "")
         except WorkspaceFault as fault:
             if sparse or fault.reason not in ("git", "repository"):
                 raise
@@ -195,8 +187,7 @@ class GitWorktree:
             (self._place / "index").unlink(missing_ok=True)
             await git.ask("read-tree", await self.tip())
             looked = await staged("")
-        if not beside:
-            self._staged_tree = (self._index_state(), looked.tree)
+        self._staged_tree = (self._index_state(), looked.tree)
         return looked
 
     def _refuse_gone(self) -> None:
@@ -236,15 +227,6 @@ class GitWorktree:
             return True
         return stat.S_ISREG(kind.st_mode) and kind.st_size == 0
 
-    @contextmanager
-    def _beside(self) -> Iterator[Git]:
-        """Git with an index that is thrown away."""
-        with self._repository.temporary() as folder:
-            index = folder / "index"
-            with suppress(FileNotFoundError):
-                shutil.copy2(self._place / "index", index)
-            yield self._repository.on(Path(self.folder), index)
-
     @asynccontextmanager
     async def _looking(self) -> AsyncIterator[Git]:
         """Git alone with the index; a lock on it that a killed git has left is removed."""
@@ -261,10 +243,13 @@ class GitWorktree:
         """
         folder, repository = self._place / VIEW, self._repository
         if not (folder / "HEAD").exists():
-            refs = await repository.refs.ask(
-                "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"
-            )
-            await asyncio.to_thread(self._make_view, folder, refs)
+            branches = repository.memory.branches  # those of one run: its throw-away worktrees see the same
+            if self._about.run not in branches:
+                branches.clear()
+                branches[self._about.run] = await repository.refs.ask(
+                    "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"
+                )
+            await asyncio.to_thread(self._make_view, folder, branches[self._about.run])
             if within := repository.layout.within:  # git is not to miss what commands in a part of it do not see
                 git = repository.on(Path(self.folder), folder / "index")
                 await skip(git, [item.path for item in await list_index(git) if not item.path.startswith(f"{within}/")])
@@ -331,9 +316,11 @@ async def _make(repository: Repository, ignored: IgnoredFiles, place: Path, abou
     tree = place / "tree"
     begin = await value_of(repository, thread_ref(about.run, about.thread)) or about.base
     reason = f"greenroom run {about.run}"
-    await repository.shared.ask(
-        "worktree", "add", "--detach", "--no-checkout", "--lock", "--reason", reason, str(tree), begin
-    )
+    if repository.config.reftable:
+        words = ("worktree", "add", "--detach", "--no-checkout", "--lock", "--reason", reason, str(tree), begin)
+        await repository.shared.ask(*words)
+    else:
+        await asyncio.to_thread(_register, repository.layout.common / "worktrees", tree, begin, reason)
     admin = (tree / ".git").read_text(encoding="utf-8", errors="surrogateescape").removeprefix(LINK).strip()
     sparse, submodules = await _fill(repository, place, begin)
     await asyncio.to_thread(shutil.copy2, place / "index", Path(admin) / "index")
@@ -343,6 +330,21 @@ async def _make(repository: Repository, ignored: IgnoredFiles, place: Path, abou
     about = evolve(about, admin=admin, sparse=sparse, submodules=submodules, uncopied=uncopied)
     await asyncio.to_thread(write_data, place / RECORD, whole(about))
     return about
+
+
+def _register(worktrees: Path, tree: Path, commit: str, reason: str) -> None:
+    """Make an empty worktree that git knows, and does not forget: what `git worktree add` writes, without two processes
+    of git for each of the many throw-away ones."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", tree.parent.name)[:60]
+    with disk_faults(str(worktrees)):
+        tree.mkdir()
+        worktrees.mkdir(exist_ok=True)
+        admin = Path(tempfile.mkdtemp(prefix=f"{plain}-", dir=worktrees))
+        admin.chmod(0o755)  # commands may run as another user
+        link = f"{LINK}{admin}"
+        told = {"locked": reason, "gitdir": str(tree / ".git"), "commondir": "../..", "HEAD": commit}
+        for place, text in ({admin / name: text for name, text in told.items()} | {tree / ".git": link}).items():
+            place.write_bytes(os.fsencode(f"{text}\n"))
 
 
 async def _fill(repository: Repository, place: Path, commit: str) -> tuple[bool, tuple[str, ...]]:
@@ -359,9 +361,10 @@ async def _fill(repository: Repository, place: Path, commit: str) -> tuple[bool,
         await quick.ask("checkout-index", "--all", "--force", "--index", seconds=600)
     else:
         await quick.ask("read-tree", "--reset", "-u", commit, seconds=600)
-    said = await git.ask("ls-files", "-z", "--stage")
-    listed = [os.fsdecode(line) for line in said.split(b"\0") if line.startswith(SUBMODULE.encode())]
-    return bool(skipped), tuple(line.partition("\t")[2] for line in listed)
+    submodules, tree = repository.memory.submodules, await tree_of(repository, commit)
+    if tree not in submodules:
+        submodules[tree] = tuple(item.path for item in await list_index(git) if item.is_submodule)
+    return bool(skipped), submodules[tree]
 
 
 def _clear(place: Path, repository: Repository) -> None:

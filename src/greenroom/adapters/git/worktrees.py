@@ -78,13 +78,12 @@ class GitWorktrees:
             unapplied = await runs.unapplied(repository, about.run, about.base, [tip])
             if not (place / "tree").is_dir():
                 return evolve(told, tip=tip, orphan=_deleted(about.run, unapplied))
-            lying = await worktree.uncommitted()
+            lying, others = await worktree.uncommitted()
         except WorkspaceFault as fault:
             files = await asyncio.to_thread(_files, place / "tree")
             return evolve(told, dirty=files, orphan=f"Its repository cannot be used. {fault}")
-        left_out = tuple(item for item in lying.left_out if item.why != "environment")
-        found = {"dirty": lying.files[:MOST], "left_out": left_out[:MOST]}
-        return evolve(told, tip=tip, unapplied=tuple(unapplied), **found)
+        left_out = tuple(item for item in others if item.why != "environment")[:MOST]
+        return evolve(told, tip=tip, unapplied=tuple(unapplied), dirty=tuple(lying[:MOST]), left_out=left_out)
 
     async def _opened(self, place: Path, about: WorktreeRecord) -> tuple[GitWorktree, Repository]:
         folder = place.parent.parent

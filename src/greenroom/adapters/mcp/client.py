@@ -6,20 +6,18 @@ A call goes out once. Whatever happens to it then, it is not made a second time 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from greenroom.adapters.mcp.catalogue import Catalogue, compared
-from greenroom.adapters.mcp.child import refuse_absent
-from greenroom.adapters.mcp.configuration import Server
-from greenroom.adapters.mcp.filling import filled
-from greenroom.adapters.mcp.link import Answer, CallLost, Link, Starting
-from greenroom.adapters.mcp.offers import Offer
-from greenroom.adapters.mcp.pins import Pin
+from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Offer, Pin, compared
+from greenroom.adapters.mcp.configuration import Server, Starting, filled, refuse_absent
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
+
+if TYPE_CHECKING:
+    from greenroom.adapters.mcp.connection import Connection
 
 BROUGHT: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio", "pydantic", "jsonschema_rs"})
 MISSING: Final = "MCP servers need an extra: `uv tool install 'greenroom[mcp]'` or `pip install 'greenroom[mcp]'`."
@@ -85,7 +83,7 @@ class McpClient:
         self._agreed = agreed
         self._patience = patience
         self._tell_found = looked
-        self._link: Link | None = None
+        self._link: Connection | None = None
         self._catalogue: Catalogue | None = None
         self._ends: list[float] = []
         self._news = 0
@@ -151,7 +149,7 @@ class McpClient:
 
     # ------------------------------------------------------------------------------------------------ its life
 
-    async def _living(self) -> Link:
+    async def _living(self) -> Connection:
         if self._closed.is_set():
             raise self._fault("it is not started any more: the run is over.")
         if self._link is not None and self._link.over:
@@ -164,7 +162,7 @@ class McpClient:
             self._link = link
         return self._link
 
-    async def _started(self) -> Link:
+    async def _started(self) -> Connection:
         await self._pause()
         given = filled(self.server, self._surroundings.environ, self._surroundings.withheld)
         if not self.server.url:
@@ -197,7 +195,7 @@ class McpClient:
         self._link = None
         self._catalogue = None
 
-    async def _looked(self, link: Link) -> Catalogue:
+    async def _looked(self, link: Connection) -> Catalogue:
         try:
             async with asyncio.timeout(self._starting):
                 return compared(self.server, await link.tools(), self._agreed)
@@ -207,14 +205,14 @@ class McpClient:
         except WorldFault as fault:
             raise self._fault(str(fault)) from None
 
-    async def _looked_after(self, link: Link) -> bool:
+    async def _looked_after(self, link: Connection) -> bool:
         """After a call that nobody waits for any more: whether it hung, and so was ended. Others may still wait."""
         if not link.over and await link.alive(self._patience.alive):
             return False
         await self._ended(link)
         return True
 
-    async def _ended(self, link: Link) -> None:
+    async def _ended(self, link: Connection) -> None:
         if self._link is link:
             self._note_end()
         await link.close(now=True)
@@ -242,11 +240,22 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _loaded() -> Callable[[Starting], Awaitable[Link]]:
+def _loaded() -> Callable[[Starting], Awaitable[Connection]]:
     try:
-        begin: Callable[[Starting], Awaitable[Link]] = import_module("greenroom.adapters.mcp.connection").begin
+        begin: Callable[[Starting], Awaitable[Connection]] = import_module("greenroom.adapters.mcp.connection").begin
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in BROUGHT:
             raise
         raise WorldFault(MISSING) from None
     return begin
+
+
+class Switchboard:
+    """Servers that end together: one that hangs keeps none of the others waiting."""
+
+    def __init__(self, clients: Sequence[McpClient]) -> None:
+        self._clients = clients
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(*(one.close() for one in self._clients))

@@ -1,23 +1,61 @@
 """Which servers there are: the `mcpServers` form of `.mcp.json`, and the same as tables `[mcp.NAME]` of our settings.
 
-Reading starts nothing, and fills nothing in: `${…}` stays as it is written until a server is started (see `filling`).
+Reading starts nothing, and fills nothing in: `${…}` stays as it is written until a server is started. Then it gets an
+allow-list of our own environment, and what its settings name.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
 
-from greenroom.adapters.mcp.hidden import Hidden
-from greenroom.adapters.mcp.words import is_plain, one_line
+from greenroom.adapters.mcp.schemas import is_plain, one_line
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import encode, record
+from greenroom.core.base.records import encode, evolve, record
+
+VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+"""`${NAME}`, or `${NAME:-what to take instead}`."""
+
+
+class Hidden:
+    """What stands in `env` or `headers`. Only `reveal` gives it away, to the one who starts the server."""
+
+    __slots__ = ("_written",)
+
+    def __init__(self, written: str) -> None:
+        self._written: Final = written
+
+    def reveal(self) -> str:
+        """As it is written in the settings, `${…}` and all."""
+        return self._written
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the person's variables that it is filled in with."""
+        return tuple(found[1] for found in VARIABLE.finditer(self._written))
+
+    def __repr__(self) -> str:
+        return "****"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hidden) and self._written == other._written
+
+    def __hash__(self) -> int:
+        return hash(self._written)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("What may be a secret is not written down.")
+
 
 SECONDS: Final = 120
 LONGEST: Final = 3600
@@ -232,3 +270,129 @@ class _Entry:
                 "read_only", "says that tools are harmless, which only your own settings can. Put it there"
             )
         return self._texts("read_only")
+
+
+PASSED: Final = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"),
+    }
+)
+"""What a server gets of our own environment. A key that nobody thought of stays out."""
+
+TELLING: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)
+SHORTEST: Final = 6
+"""Characters of a secret. A shorter one is found in harmless text as well."""
+
+COVER: Final = "****"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """A server with everything filled in. It is shown to nobody, and lives as long as it takes to start one."""
+
+    server: Server
+    env: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def cover(self, text: str) -> str:
+        """A text in which a server, or a fault, may have repeated a secret: without it."""
+        for secret in self.secrets:
+            text = text.replace(secret, COVER)
+        return text
+
+
+def filled(server: Server, environ: Mapping[str, str], withheld: Collection[str] = ()) -> Filled:
+    """What it is started with; `WorldFault` for a variable that is not there, or is `withheld` from all servers."""
+    env = {name: _value(server, f"env.{name}", one, environ, withheld) for name, one in server.env.items()}
+    headers = {name: _value(server, f"headers.{name}", one, environ, withheld) for name, one in server.headers.items()}
+    passed = {name: environ[name] for name in PASSED if name in environ}
+    return Filled(
+        server=server,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **env},
+        headers=headers,
+        secrets=tuple(sorted(set(_secrets(server, env, headers)), key=len, reverse=True)),
+    )
+
+
+def _value(server: Server, key: str, hidden: Hidden, environ: Mapping[str, str], withheld: Collection[str]) -> str:
+    def fill(found: re.Match[str]) -> str:
+        name, instead = found[1], found[2]
+        if name in withheld:
+            raise WorldFault(
+                f"The MCP server {server.name!r} asks for {name} (`{key}`), a model provider's key, which no server is "
+                "given. If it needs a key of its own, put that into another variable."
+            )
+        value = environ.get(name, instead)
+        if value is None:
+            raise WorldFault(
+                f"The MCP server {server.name!r} needs the variable {name} (`{key}`). Set it and try again."
+            )
+        if set(value) & set("\0\r\n"):
+            raise WorldFault(f"The variable {name} has several lines; `{key}` of {server.name!r} takes one.")
+        return value
+
+    return VARIABLE.sub(fill, hidden.reveal())
+
+
+def _secrets(server: Server, env: Mapping[str, str], headers: Mapping[str, str]) -> Iterator[str]:
+    """All that is not to be repeated: of a header also the part behind `Bearer`."""
+    telling = [value for name, value in env.items() if TELLING.search(name) or value != server.env[name].reveal()]
+    for value in (*telling, *headers.values()):
+        for part in (value, value.rpartition(" ")[2]):
+            if len(part) >= SHORTEST:
+                yield part
+
+
+def refuse_absent(filled: Filled, folder: Path) -> None:
+    """`WorldFault` for a program, or a folder to begin in, that is not there."""
+    server = filled.server
+    where = folder / server.folder
+    if not where.is_dir():
+        raise WorldFault(f"The MCP server {server.name!r} cannot be started: there is no folder {str(where)!r}.")
+    if shutil.which(server.command, path=filled.env["PATH"]) is None and "/" not in server.command:
+        raise WorldFault(
+            f"The MCP server {server.name!r} cannot be started: there is no program {server.command!r}. "
+            "Install it, or write its whole path."
+        )
+
+
+_NAMED: Final = re.compile(r"([\w.-]+)(=|:\s*)(?=\S)")
+"""How a value is named inside a word: `--api-key=…`, `TOKEN=…`, `Authorization: …`."""
+
+_QUERY: Final = re.compile(r"([?&][^=&#]*=)[^&#]*")
+
+
+def masked(server: Server) -> str:
+    """Its command or address, and what it is given, in a line."""
+    covered = evolve(server, args=tuple(_words(server.args)), url=_address(server.url))
+    return covered.shown.removeprefix(f"{server.name}: ")
+
+
+def _words(args: tuple[str, ...]) -> Iterator[str]:
+    hides = False
+    for word in args:
+        flag = word.startswith("-")
+        yield COVER if hides and not flag else _word(word)
+        hides = flag and "=" not in word and bool(TELLING.search(word))
+
+
+def _word(word: str) -> str:
+    if "://" in word:
+        return _address(word)
+    named = _NAMED.match(word)
+    return f"{named[0]}{COVER}" if named and TELLING.search(named[1]) else word
+
+
+def _address(url: str) -> str:
+    return _QUERY.sub(rf"\1{COVER}", url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starting:
+    """What a link is made from. `folder` is where a command begins; `changed` is called when its tools are others."""
+
+    filled: Filled
+    folder: Path
+    changed: Callable[[], None]

@@ -1,39 +1,216 @@
-"""A link by the SDK: negotiation, listing, calls. Loaded when a server is first needed, because the SDK takes seconds.
+"""One connection to a server, through the SDK: what it lists, what it answers, and why it has ended.
 
-One task of ours enters the SDK's contexts and leaves them; whoever calls only sends requests through them.
+What it sends is sifted before the SDK reads it: one tool that is out of form must not cost all the others of its page.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Final, TypeVar
+from types import TracebackType
+from typing import Final, Self, TypeVar
 
+import anyio
 import httpx2
 from mcp import Client, MCPError
 from mcp.client import IncomingMessage
-from mcp.client._transport import TransportStreams
+from mcp.client._transport import ReadStream, TransportStreams
 from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     CONNECTION_CLOSED,
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
     Implementation,
     InputRequiredResult,
+    JSONRPCResponse,
     PaginatedRequestParams,
+    ResourceLink,
+    TextContent,
     ToolListChangedNotification,
 )
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from greenroom.adapters.mcp.link import Answer, CallLost, Link, Listing, Starting
-from greenroom.adapters.mcp.offers import MOST, Listed
-from greenroom.adapters.mcp.results import bounded, told
-from greenroom.adapters.mcp.sieve import Sieve
+from greenroom.adapters.mcp.catalogue import MOST, Answer, CallLost, LeftOut, Listed, Listing, Part
+from greenroom.adapters.mcp.configuration import Starting
+from greenroom.adapters.mcp.schemas import NOTE, Unfit, one_line, tidy
 from greenroom.adapters.mcp.stdio import Pipes
 from greenroom.adapters.mcp.web import Web
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
+from greenroom.core.base.unseen import seen
+
+BEGINNING: Final = 15_000_000
+END: Final = 1_000_000
+"""Characters that are kept of an answer. Of these whoever shows it to a model shows some."""
+
+KEPT: Final = 8_000_000
+"""Characters of images and files that are kept with one answer; what comes on top is only told of."""
+
+COMPARED: Final = 200_000
+"""Characters of a text that is read to see whether it says the same as a structure."""
+
+NOTHING: Final = "It answered with nothing."
+
+
+def told(result: CallToolResult) -> Answer:
+    """The answer as an agent reads it."""
+    texts: list[str] = []
+    parts: list[Part] = []
+    for block in result.content:
+        part = _part(block, KEPT - sum(len(one.data) for one in parts))
+        if part is not None:
+            parts.append(part)
+        texts.append(_block_words(block, part))
+    if "structured_content" in result.model_fields_set and result.structured_content is not None:
+        texts += _structure(result.structured_content, texts)
+    text = bounded("\n".join(one for one in texts if one)) or NOTHING
+    return Answer(text=text, failed=result.is_error, parts=tuple(parts))
+
+
+def bounded(text: str) -> str:
+    """The text without anything unseen, its beginning and its end if it is too long."""
+    if len(text) > BEGINNING + END:
+        left = NOTE.format(left=len(text) - BEGINNING - END)
+        text = f"{text[:BEGINNING]}\n{left}\n{text[-END:]}"
+    return seen(text)
+
+
+def _part(block: ContentBlock, room: int) -> Part | None:
+    match block:
+        case ImageContent() | AudioContent():
+            kind, data = block.mime_type, block.data
+        case EmbeddedResource(resource=BlobResourceContents() as file):
+            kind, data = file.mime_type or "application/octet-stream", file.blob
+        case _:
+            return None
+    size = len(data) * 3 // 4 - data[-2:].count("=")
+    return Part(media_type=one_line(kind, 80), bytes=size, data=data if len(data) <= room else "")
+
+
+def _block_words(block: ContentBlock, part: Part | None) -> str:
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent() | AudioContent() if part is not None:
+            return f"[{block.type} {part.media_type}, {part.bytes} bytes: it cannot be shown here]"
+        case ResourceLink():
+            return f"[link to {one_line(block.uri)}: {one_line(block.name, 80)}, not fetched]"
+        case EmbeddedResource() if part is not None:
+            return (
+                f"[file {one_line(block.resource.uri)}, {part.media_type}, {part.bytes} bytes: it cannot be shown here]"
+            )
+        case EmbeddedResource():
+            return f"[file {one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}"
+        case _:
+            return ""
+
+
+def _structure(content: object, texts: list[str]) -> list[str]:
+    """The structure as JSON, unless the texts are just that: servers are asked to say it twice."""
+    return [] if _is_said(content, texts) else [json.dumps(content, ensure_ascii=False, indent=1)]
+
+
+def _is_said(content: object, texts: list[str]) -> bool:
+    """Python's SDK wraps what is no object, says it plainly too, and a list item by item."""
+    bare = content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
+    if isinstance(bare, list) and len(bare) == len(texts) and all(map(_same, texts, bare)):
+        return True
+    return any(_same(text, one) for text in texts for one in (content, bare))
+
+
+def _same(text: str, value: object) -> bool:
+    if isinstance(value, str) or len(text) > COMPARED:
+        return value == text
+    try:
+        return bool(json.loads(text) == value)
+    except ValueError:
+        return False
+
+
+HINTS: Final = ("readOnlyHint", "destructiveHint")
+
+
+class Sieve:
+    """Stands before a stream of messages. `left_out` are the tools that were taken out since it was last emptied."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
+        self._stream = stream
+        self.left_out: list[LeftOut] = []
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message, with its tools sifted."""
+        message = await self._stream.receive()
+        if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
+            tools = message.message.result.get("tools")
+            if isinstance(tools, list):
+                message.message.result["tools"] = self._sifted(tools)
+        return message
+
+    def _sifted(self, tools: list[object]) -> list[dict[str, object]]:
+        kept = []
+        for tool in tools:
+            try:
+                kept.append(sifted(tool))
+            except Unfit as unfit:
+                name = tool.get("name") if isinstance(tool, Mapping) else tool
+                self.left_out.append(LeftOut(name=one_line(str(name), 80), why=str(unfit)))
+        return kept
+
+    async def aclose(self) -> None:
+        """Close what is behind it."""
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
+
+
+def sifted(tool: object) -> dict[str, object]:
+    """A tool with only what is used of it; `Unfit` is a sentence about what is wrong with its form."""
+    if not isinstance(tool, Mapping):
+        raise Unfit("It is no table.")
+    name, description, schema = tool.get("name"), tool.get("description"), tool.get("inputSchema")
+    if not isinstance(name, str):
+        raise Unfit("Its name is no text.")
+    if not isinstance(description, str | None):
+        raise Unfit("Its description is no text.")
+    try:
+        tidy(schema)
+    except Unfit as unfit:
+        raise Unfit(f"Its schema {unfit}.") from None
+    assert isinstance(schema, Mapping)
+    hints = tool.get("annotations")
+    told = hints if isinstance(hints, Mapping) else {}
+    return {
+        "name": name,
+        "description": description or "",
+        "inputSchema": {"type": "object", **schema},
+        "annotations": {hint: told[hint] for hint in HINTS if isinstance(told.get(hint), bool)},
+    }
+
 
 T = TypeVar("T")
 
@@ -274,7 +451,7 @@ def hush() -> None:
             logger.addHandler(logging.NullHandler())
 
 
-async def begin(starting: Starting) -> Link:
+async def begin(starting: Starting) -> Connection:
     """A link to this server, which knows us by now."""
     connection = Connection(starting)
     await connection.begin()

@@ -1,10 +1,17 @@
-"""The SDK's transport to a program of this machine. Not the SDK's own: that one holds lines without a limit, copies a
-long one once per piece, and leaves processes behind when the house is killed."""
+"""A server that is a program of this machine: its process with a keeper, and the SDK's transport to it.
+
+Not the SDK's own transport: that one holds lines without a limit, copies a long one once per piece, and leaves
+processes behind when Greenroom is killed.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,17 +21,140 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from greenroom.adapters.mcp.child import Child
-from greenroom.adapters.mcp.filling import Filled
-from greenroom.adapters.mcp.lines import Pace
-from greenroom.adapters.mcp.words import one_line
+from greenroom.adapters.mcp.configuration import Filled, refuse_absent
+from greenroom.adapters.mcp.schemas import one_line
 from greenroom.core.base.errors import WorldFault
+
+SOURCES: Final = str(Path(__file__).resolve().parents[3])
+KEEPER: Final = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from greenroom.adapters.commands.warden.keeper import serve; sys.exit(serve(int(sys.argv[2]), sys.argv[3:]))"
+)
+PIECE: Final = 256 * 1024
+GRACE: Final = 1.0
+"""Seconds that a server has to end by itself once nobody talks to it any more."""
+
+LAST: Final = 8.0
+"""Seconds that its keeper has to end all of it; it needs a fraction of one."""
+
+TAIL: Final = 2_000
+"""Bytes that are kept of what it complains about."""
+
+PLENTY: Final = 1024 * 1024
+BREATH: Final = 0.02
+"""Of a server that has complained plenty one piece per breath is read: endless complaints must not cost a processor."""
+
+
+class Child:
+    """From its start until it is dead with everything that it has begun."""
+
+    def __init__(self, process: Process, lifeline: int) -> None:
+        self._process = process
+        self._lifeline: int | None = lifeline
+        self._tail = b""
+
+    @classmethod
+    async def start(cls, filled: Filled, folder: Path) -> Child:
+        """Start it; `WorldFault` where that is not possible."""
+        refuse_absent(filled, folder)
+        server, where = filled.server, folder / filled.server.folder
+        read, lifeline = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", "-c", KEEPER, SOURCES, str(read), server.command, *server.args),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                limit=PIECE,
+                cwd=where,
+                env=filled.env,
+                pass_fds=(read,),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            os.close(lifeline)
+            raise WorldFault(f"The MCP server {server.name!r} cannot be started: {error}.") from None
+        except BaseException:
+            os.close(lifeline)
+            raise
+        finally:
+            os.close(read)
+        return cls(process, lifeline)
+
+    @property
+    def complaint(self) -> str:
+        """The end of what it wrote to stderr, as one line."""
+        return one_line(self._tail.decode(errors="replace")[-600:], 600)
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code, once it is dead."""
+        return self._process.returncode
+
+    async def lines(self, longest: int) -> AsyncIterator[bytes]:
+        """What it says, line by line, until its end; `WorldFault` for a line that never ends."""
+        pieces, held = list[bytes](), 0
+        assert self._process.stdout is not None
+        while data := await self._process.stdout.read(PIECE):
+            for number, piece in enumerate(data.split(b"\n")):
+                if number:
+                    yield b"".join(pieces)
+                    pieces, held = [], 0
+                pieces.append(piece)
+                held += len(piece)
+                if held > longest:
+                    raise WorldFault(f"It sent a message of more than {longest // 1_000_000} MB.")
+
+    async def drain(self) -> None:
+        """Hear what it still says, to no purpose: who cannot write does not end."""
+        assert self._process.stdout is not None
+        while await self._process.stdout.read(PIECE):
+            pass
+
+    async def say(self, line: bytes) -> None:
+        """Tell it something; `ConnectionError` when it does not listen any more."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(line)
+        await self._process.stdin.drain()
+
+    async def complain(self) -> None:
+        """Read what it writes to stderr, however much that is, and keep the end of it."""
+        assert self._process.stderr is not None
+        read = 0
+        while data := await self._process.stderr.read(PIECE):
+            self._tail = (self._tail + data)[-TAIL:]
+            read += len(data)
+            if read > PLENTY:
+                await asyncio.sleep(BREATH)
+
+    async def end(self, *, now: bool) -> None:
+        """Close its input and wait a moment, unless `now`; then have its keeper end all of it, and see it dead."""
+        try:
+            if not now and self._process.stdin is not None:
+                self._process.stdin.close()
+                await self.wait(GRACE)
+        finally:
+            self.cut()
+        if not await self.wait(LAST):
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
+    def cut(self) -> None:
+        """Let go of the lifeline: at once, whatever happens to us next."""
+        lifeline, self._lifeline = self._lifeline, None
+        if lifeline is not None:
+            os.close(lifeline)
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether it is dead within so many seconds."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), seconds)
+            return True
+        return False
+
 
 LONGEST: Final = 128_000_000
 """Bytes of one message."""
-
-MOST: Final = 1_000
-"""Messages a second. One that tells us of its progress more often than that is slowed down."""
 
 LAST_WORDS: Final = 1.0
 PRATTLE: Final = 200
@@ -90,9 +220,8 @@ class Pipes:
         await child.drain()
 
     async def _pass_on(self, child: Child, heard: Heard) -> None:
-        prattle, pace = 0, Pace(MOST)
+        prattle = 0
         async for line in child.lines(LONGEST):
-            await pace.step()
             if not line.strip():
                 continue
             try:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.adapters.mcp.catalogue import Catalogue, compared
+from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Listed, Listing, Offer, compared
 from greenroom.adapters.mcp.client import McpClient
-from greenroom.adapters.mcp.link import Answer, CallLost, Listing
-from greenroom.adapters.mcp.offers import Listed, Offer
-from greenroom.adapters.mcp.words import brief
+from greenroom.adapters.mcp.schemas import brief
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome

@@ -12,7 +12,7 @@ import httpx2
 from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
-from greenroom.adapters.mcp.filling import Filled
+from greenroom.adapters.mcp.configuration import Filled
 
 LONGEST: Final = 128_000_000
 """Bytes of one message."""

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.etc import ETC_FOLDER, furnish
 from greenroom.adapters.sandbox.ground import NAME, SYSTEM, Ground, Identity, identity, secrets_in
-from greenroom.adapters.sandbox.kept import path_of
 from greenroom.adapters.sandbox.layers import copied, keeps_upper, open_layer
 from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.programs import IN_WHEEL, Program, system_program
-from greenroom.adapters.sandbox.protection import COMMON, FOLDERS, GIT, outer_git, sockets_in
+from greenroom.adapters.sandbox.protection import COMMON, FOLDERS, GIT, outer_git, path_of, sockets_in
 from greenroom.adapters.sandbox.seccomp import seccomp
-from greenroom.adapters.sandbox.session import Joined, SandboxSession
+from greenroom.adapters.sandbox.session import ETC_FOLDER, Joined, SandboxSession, furnish
 from greenroom.core.ports.sandbox import Bridge, Enclosed, Limits, Shown, Staged, Tier
 
 NAMESPACES: Final = (

@@ -1,13 +1,22 @@
-"""Which sandbox this machine has: the strongest that was tried and holds. What was found out is kept."""
+"""Which sandbox this machine has: the strongest that was tried and holds. What was found out is kept.
+
+Trying is a command that wants to get out, in the sandbox and without it. What works without and not in it is shown to
+be held. What does not even work without shows nothing, and then no sandbox is trusted.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import json
 import os
 import platform
+import shutil
+import socket
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -21,10 +30,147 @@ from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.programs import Program, find_programs, installed, wheel_program
 from greenroom.adapters.sandbox.seatbelt import PROGRAM, Seatbelt
 from greenroom.adapters.sandbox.seccomp import MACHINES
-from greenroom.adapters.sandbox.selftest import ATTEMPTS, LAYERED, SIGNALS, Open, Trial, tried
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
-from greenroom.core.ports.sandbox import Limits, Tier, Wall
+from greenroom.core.ports.commands import Command, Commands, Printed
+from greenroom.core.ports.sandbox import Limits, Shown, Tier, Wall
+
+ATTEMPTS: Final = """\
+outside=$1 house=$2 port=$3
+(echo x >"$outside/drop/written") 2>/dev/null && echo "write outside of the workspace"
+(read -r line <"$outside/secret" && [ -n "$line" ]) 2>/dev/null && echo "read what it was not shown"
+kill -0 "$house" 2>/dev/null && echo "signal other processes"
+(exec 5<"/proc/$house/mem") 2>/dev/null && echo "open the memory of other processes"
+(read -r -d "" line <"/proc/$house/environ") 2>/dev/null && echo "read the environment of other processes"
+command -v python3 >/dev/null && python3 -I -S -c "$4" "$house" "$5" 2>/dev/null
+[ -e layered ] && (grep -qs below layered/seen && [ ! -s layered/hidden ] && echo x >layered/made) 2>/dev/null &&
+    echo "write into a layer"
+(exec 5<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && echo "reach the network"
+(mkdir ids; : >ids/one; chmod u+s ids/one) 2>/dev/null && echo "make a program that runs as its owner"
+while read -r name bits; do
+    case $name in CapInh:|CapPrm:|CapEff:|CapAmb:) [ $((16#$bits)) = 0 ] || echo "keep capabilities" ;; esac
+done </proc/self/status
+(: >>/proc/sys/kernel/core_pattern) 2>/dev/null && echo "change the kernel's settings"
+command -v unshare >/dev/null && unshare --user true 2>/dev/null && echo "make namespaces"
+mkdir made && echo x >made/file && cat made/file >/dev/null && echo "work"
+"""
+TRACES: Final = """\
+import ctypes, sys
+libc, pid, word = ctypes.CDLL(None), int(sys.argv[1]), ctypes.create_string_buffer(8)
+class Part(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+ours, theirs = Part(ctypes.addressof(word), 8), Part(int(sys.argv[2]), 8)
+if libc.process_vm_readv(pid, ctypes.byref(ours), 1, ctypes.byref(theirs), 1, 0) > 0:
+    print("copy the memory of other processes")
+if libc.ptrace(0x4206, pid, None, None) == 0:
+    print("trace other processes")
+"""
+"""For a Python: the address is one of the other process. PTRACE_SEIZE stops nothing, and ends with its caller."""
+
+WORKS: Final = "work"
+SURE: Final = frozenset(
+    {
+        "write outside of the workspace",
+        "read what it was not shown",
+        "signal other processes",
+        "reach the network",
+        "make a program that runs as its owner",
+    }
+)
+"""What works for everybody without a sandbox. The rest works for some, and must not work for anybody in one."""
+
+SIGNALS: Final = "signal other processes"
+"""Older kernels cannot keep Landlock's commands from it: a known limit."""
+
+LAYERS: Final = "write into a layer"
+
+SECONDS: Final = 10.0
+LAYERED: Final = Shown(source="below", at="layered", layer="layer", hidden=("hidden",))
+"""Its folders are those of the trial."""
+
+Open = Callable[[Path, Wall | None], Commands]
+Build = Callable[[Path, Path], Wall]
+
+
+@record
+class Trial:
+    """What came of it: `why` it is not trusted, empty if it is; whether `layers` work in it."""
+
+    why: str = ""
+    layers: bool = False
+
+
+async def tried(build: Build, opened: Open, spared: Collection[str] = ()) -> Trial:
+    """Whether a sandbox holds, but for what is `spared`. `build` makes it around a workspace, with a folder for
+    itself; it may show `LAYERED` of that folder's parent."""
+    with _outside() as (outside, port):
+        try:
+            held, free = await asyncio.gather(
+                _got_out(opened, build, outside, port), _got_out(opened, None, outside, port)
+            )
+        except (WorldFault, OSError) as fault:
+            return Trial(why=str(fault))
+        _undo(outside)
+        kept = not (outside / LAYERED.source / "made").exists()
+        why = _judged(held - set(spared), free) if kept else "a command could write through a layer"
+        return Trial(why=why, layers=LAYERS in held)
+
+
+def _judged(reached: set[str], open_: set[str]) -> str:
+    if not open_ >= SURE:
+        missing = ", ".join(sorted(SURE - open_))
+        return f"nothing is shown by trying: without walls a command could not {missing} either"
+    if escaped := sorted(reached - {WORKS, LAYERS}):
+        return f"a command could still {escaped[0]}" if escaped[0] in open_ | SURE else f"it said {escaped[0][:200]!r}"
+    return "" if WORKS in reached else "a command could not work in its workspace"
+
+
+@contextmanager
+def _outside() -> Iterator[tuple[Path, int]]:
+    """A place that everybody can reach, and a port of this machine that answers."""
+    folder = Path(tempfile.mkdtemp(prefix="greenroom-trial-")).resolve()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        try:
+            folder.chmod(0o755)
+            (folder / "secret").write_text("secret\n", encoding="utf-8")
+            (folder / "secret").chmod(0o644)
+            (folder / LAYERED.source).mkdir()
+            (folder / LAYERED.source / "seen").write_text("below\n", encoding="utf-8")
+            (folder / LAYERED.source / "hidden").write_text("secret\n", encoding="utf-8")
+            (folder / "drop").mkdir()
+            (folder / "drop").chmod(0o777)
+            yield folder, server.getsockname()[1]
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _got_out(opened: Open, build: Build | None, outside: Path, port: int) -> set[str]:
+    """What a command says that it could do."""
+    root = outside / ("held" if build is not None else "free")
+    root.mkdir()
+    said = list[str]()
+    commands = opened(root, build(root, outside / "scratch") if build is not None else None)
+    try:
+        memory = ctypes.create_string_buffer(b"memory")
+        given = (outside, os.getpid(), port, TRACES, ctypes.addressof(memory))
+        words = ("bash", "-c", ATTEMPTS, "trial", *map(str, given))
+        async with aclosing(commands.run(Command(words=words, seconds=SECONDS))) as events:
+            async for event in events:
+                said.append(event.text if isinstance(event, Printed) else "")
+        if build is not None and (root / "made").stat().st_uid != root.stat().st_uid:
+            said.append("leave files that are not the person's\n")
+        return set("".join(said).splitlines())
+    except FileNotFoundError:
+        return set("".join(said).splitlines())
+    finally:
+        await asyncio.to_thread(commands.close)
+
+
+def _undo(outside: Path) -> None:
+    """Nothing is left of a program that would run as its owner."""
+    for name in ("held", "free"):
+        (outside / name / "ids" / "one").unlink(missing_ok=True)
+
 
 VERSION: Final = 2
 """Of what is kept: another one is not believed."""

@@ -20,38 +20,17 @@ SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 ETC: Final = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "alternatives", "localtime", "timezone"),
     *("ssl", "pki", "ca-certificates", "ca-certificates.conf", "crypto-policies", "nsswitch.conf", "mime.types"),
-    *(
-        "services",
-        "protocols",
-        "fonts",
-        "terminfo",
-        "os-release",
-        "lsb-release",
-        "debian_version",
-        "magic",
-        "magic.mime",
-    ),
+    *("services", "protocols", "fonts", "terminfo", "os-release", "lsb-release", "debian_version", "magic"),
     *("java", "java-17-openjdk", "java-21-openjdk", "maven", "python3", "perl", "R", "php", "inputrc", "host.conf"),
+    "magic.mime",
 )
 """What programs need of /etc. The rest says who lives here, or has keys in it."""
 
 HOMES: Final = frozenset(
     {
         *(".pyenv", ".nvm", ".cargo", ".rustup", ".asdf", ".volta", ".rbenv", ".sdkman", ".bun", ".deno", ".nodenv"),
-        *(
-            ".fnm",
-            ".juliaup",
-            ".ghcup",
-            ".opam",
-            ".dotnet",
-            ".jenv",
-            ".goenv",
-            ".tfenv",
-            ".rye",
-            ".pixi",
-            ".local/share/uv",
-        ),
-        *("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba"),
+        *(".fnm", ".juliaup", ".ghcup", ".opam", ".dotnet", ".jenv", ".goenv", ".tfenv", ".rye", ".pixi"),
+        *("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".local/share/uv"),
     }
 )
 """Folders in which people keep tools for themselves: they are seen as a whole, and cannot be changed."""

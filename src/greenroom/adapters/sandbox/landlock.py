@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.etc import readable_by_all
 from greenroom.adapters.sandbox.ground import ETC, NAME, SYSTEM, Ground, identity, refuse_unreachable, secrets_in
 from greenroom.adapters.sandbox.layers import Links, readable_parts
 from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.protection import outer_git
 from greenroom.adapters.sandbox.seccomp import seccomp
-from greenroom.adapters.sandbox.session import Joined, SandboxSession
+from greenroom.adapters.sandbox.session import Joined, SandboxSession, readable_by_all
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Enclosed, Limits, Ruleset, Tier
 

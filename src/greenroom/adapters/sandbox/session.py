@@ -1,18 +1,228 @@
-"""What every sandbox needs while it stands: what is protected, how full it is, groups, and a place for commands."""
+"""What every sandbox needs while it stands: what is protected, how full it is, groups, and folders for commands.
+
+The folders are ours for as long as we live: /tmp, /etc and home. A lock says so; leftovers are swept. Their /etc has
+what programs need of the machine's, who they are themselves, and nothing of others.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pwd
 import secrets
+import shutil
+import stat
 import threading
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Final
 
-from greenroom.adapters.sandbox.ground import Ground, Identity, checked, tools
+from greenroom.adapters.sandbox.ground import ETC, NAME, Ground, Identity, checked, tools
 from greenroom.adapters.sandbox.limits import Cgroups, Quota, Watching, over, unlinked
 from greenroom.adapters.sandbox.protection import Protection
-from greenroom.adapters.sandbox.scratch import Scratch
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.sandbox import Limits
+
+ETC_FOLDER: Final = "/etc"
+ENTERED: Final = stat.S_IROTH | stat.S_IXOTH
+"""Others may list a folder, and reach what is in it."""
+
+
+def furnish(folder: Path, who: Identity, home: Path, *, machine: str = ETC_FOLDER) -> tuple[str, ...]:
+    """Make it in `folder`, for this one; returns which folders in it are empty, and to be seen as the machine has them.
+
+    Of a folder all of which everybody may read, nothing is copied: a thousand links and certificates are a fifth of a
+    second, for which every command would wait that is the first behind its walls.
+    """
+    folder.mkdir(mode=0o755)
+    seen: list[str] = []
+    with _opened(machine) as there, _opened(str(folder)) as here:
+        for name in ETC:
+            seen.extend(_taken(PurePosixPath(name), there, here))
+    name = NAME if who.changes else _name(who.uid)
+    people = f"{name}:x:{who.uid}:{who.gid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+    (folder / "passwd").write_text(people, encoding="utf-8")
+    (folder / "group").write_text(f"{name}:x:{who.gid}:\nnogroup:x:65534:\n", encoding="utf-8")
+    (folder / "hosts").write_text("127.0.0.1 localhost greenroom\n::1 localhost\n", encoding="utf-8")
+    return tuple(seen)
+
+
+def _name(uid: int) -> str:
+    with suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return NAME
+
+
+@contextmanager
+def _opened(folder: str, within: int | None = None) -> Iterator[int]:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=within)
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def _taken(path: PurePosixPath, there: int, here: int) -> Iterator[str]:
+    """What everybody may read. Links stay links: what they lead to is seen, or nobody's business."""
+    name = path.name
+    with suppress(OSError):
+        kind = os.stat(name, dir_fd=there, follow_symlinks=False).st_mode
+        if stat.S_ISLNK(kind):
+            os.symlink(os.readlink(name, dir_fd=there), name, dir_fd=here)
+        elif stat.S_ISDIR(kind) and _others(kind, ENTERED):
+            yield from _taken_folder(path, there, here)
+        elif stat.S_ISREG(kind) and _others(kind, stat.S_IROTH):
+            _copied(name, there, here)
+
+
+def _taken_folder(path: PurePosixPath, there: int, here: int) -> Iterator[str]:
+    os.mkdir(path.name, dir_fd=here)
+    with _opened(path.name, there) as source, _opened(path.name, here) as target:
+        if _is_everybodys(source):
+            yield str(path)
+            return
+        for one in os.scandir(source):
+            yield from _taken(path / one.name, source, target)
+
+
+def _is_everybodys(folder: int) -> bool:
+    """Whether others may read it, and all that is in it."""
+    if not _others(os.fstat(folder).st_mode, ENTERED):
+        return False
+    with os.scandir(folder) as inside:
+        return all(_is_open(one, folder) for one in inside)
+
+
+def _is_open(one: os.DirEntry[str], folder: int) -> bool:
+    if one.is_symlink():
+        return True
+    if one.is_dir():
+        with _opened(one.name, folder) as inner:
+            return _is_everybodys(inner)
+    return one.is_file() and _others(one.stat(follow_symlinks=False).st_mode, stat.S_IROTH)
+
+
+def _others(mode: int, rights: int) -> bool:
+    return mode & rights == rights
+
+
+def _copied(name: str, there: int, here: int) -> None:
+    source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=there)
+    with os.fdopen(source, "rb") as content:
+        target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=here)
+        with os.fdopen(target, "wb") as copy:
+            shutil.copyfileobj(content, copy)
+
+
+def readable_by_all(place: Path) -> Iterator[Path]:
+    """What of a file or folder everybody may read, as few paths as possible."""
+    with suppress(OSError):
+        kind = place.stat().st_mode
+        if stat.S_ISDIR(kind) and _others(kind, ENTERED):
+            with _opened(str(place.resolve())) as folder:
+                whole = _is_everybodys(folder)
+            for one in [place] if whole else sorted(place.iterdir()):
+                yield from [one] if whole else readable_by_all(one)
+        elif stat.S_ISREG(kind) and _others(kind, stat.S_IROTH):
+            yield place
+
+
+LOCK: Final = "in-use"
+
+
+class OwnFolder:
+    """Made below `folder`, which is nobody else's. Others may go through it, and see nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o711)
+        with _alone_in(folder):  # or another house takes a folder for a dead one's before it is locked
+            _sweep(folder)
+            self.place = folder / secrets.token_hex(8)
+            self.place.mkdir(mode=0o711)
+            self._lock = os.open(self.place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def close(self) -> None:
+        """Remove it, once."""
+        if self._lock >= 0:
+            shutil.rmtree(self.place, onerror=_open_and_again)
+            os.close(self._lock)
+            self._lock = -1
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)
+
+
+def _sweep(folder: Path) -> None:
+    for place in folder.iterdir():
+        with suppress(OSError):
+            lock = os.open(place / LOCK, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(place, onerror=_open_and_again)
+            finally:
+                os.close(lock)
+
+
+def _open_and_again(_: object, path: str, __: object) -> None:
+    """Somebody took the right away to remove what is in a folder of theirs."""
+    with suppress(OSError):
+        place = Path(path)
+        place.parent.chmod(0o700)
+        if place.is_dir() and not place.is_symlink():
+            place.chmod(0o700)
+            shutil.rmtree(place)
+        else:
+            place.unlink()
+
+
+IDENTITY: Final = """\
+[user]
+\tname = {name}
+\temail = {email}
+[init]
+\tdefaultBranch = main
+"""
+IGNORED: Final = "/.mcp.json\n"
+"""What walls put there so that nobody can, and nobody should commit."""
+
+
+class Scratch:
+    """Made below `folder`, which is nobody else's."""
+
+    def __init__(self, folder: Path, *, name: str = "Greenroom agent", email: str = "agent@greenroom.invalid") -> None:
+        self._folder = OwnFolder(folder)
+        self.place = self._folder.place
+        self.home = self.place / "home"
+        self.tmp = self.place / "tmp"
+        self.etc = self.place / "etc"
+        self.nothing = self.place / "nothing"
+        for one in (self.home, self.tmp):
+            one.mkdir(mode=0o700)
+        self.nothing.touch(mode=0o444)
+        ignored = self.home / ".config" / "git"
+        ignored.mkdir(parents=True)
+        (ignored / "ignore").write_text(IGNORED, encoding="utf-8")
+        clean = {"name": name.replace("\n", " "), "email": email.replace("\n", " ")}
+        (self.home / ".gitconfig").write_text(IDENTITY.format(**clean), encoding="utf-8")
+
+    def give(self, who: Identity) -> None:
+        """What is for writing belongs to this one."""
+        if who.changes and not who.swapped:
+            for one in (self.tmp, self.home, *self.home.rglob("*")):
+                os.chown(one, who.uid, who.gid)
+
+    def close(self) -> None:
+        """Remove it, once."""
+        self._folder.close()
 
 
 @record

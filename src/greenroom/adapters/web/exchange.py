@@ -1,10 +1,12 @@
 """One request and its answer, over a connection to an address that the guard has checked.
 
-No proxy of the environment is used, no cookie kept, no redirect followed, no password of a file sent.
+No proxy of the environment is used, no cookie kept, no redirect followed, no password of a file sent. A body is
+unpacked as far as it is small enough and comes quickly enough.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import ssl
@@ -17,9 +19,33 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from greenroom.adapters.web.guard import Checked, Guard
-from greenroom.adapters.web.limits import Limits
 from greenroom.core.base.records import record
 from greenroom.core.ports.web import Address, WebFault
+
+MILLION: Final = 1_000_000
+
+
+@record
+class Limits:
+    """Seconds until a connection stands, of silence, and for all of it; bytes of a body, packed or not.
+
+    Who sends fewer than `floor` bytes a second has `grace` seconds. `reading` is how long a parser may take, and
+    `parsers` how many are at work at once.
+    """
+
+    connect: float = 10.0
+    idle: float = 10.0
+    total: float = 30.0
+    size: int = 10 * MILLION
+    floor: int = 500
+    grace: float = 8.0
+    redirects: int = 5
+    reading: float = 20.0
+    parsers: int = 4
+
+
+LIMITS: Final = Limits()
+
 
 AGENT: Final = "Mozilla/5.0 (compatible; greenroom)"
 PLAIN: Final[Mapping[str, str]] = {
@@ -55,7 +81,6 @@ async def answered(
                 timeout=timeout,
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
             ) as session,
             session.request(
                 request.method,
@@ -129,3 +154,22 @@ def _fault(error: Exception, place: str, limits: Limits) -> WebFault:
             return WebFault("broken", f"{place!r} broke off before all of it was there. Try again later.")
         case _:
             return WebFault("broken", f"{place!r} does not answer as a web server does.")
+
+
+async def body_of(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
+    """All of it, unpacked; `WebFault` when it is too large or too slow."""
+    too_large = WebFault(
+        "too_large", f"It is larger than {limits.size / MILLION:g} MB, which is the most that is taken."
+    )
+    if (response.content_length or 0) > limits.size:
+        raise too_large
+    body, clock = bytearray(), asyncio.get_running_loop().time
+    begun = clock()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > limits.size:
+            raise too_large
+        passed = clock() - begun
+        if passed > limits.grace and len(body) < limits.floor * passed:
+            raise WebFault("slow", f"It sends less than {limits.floor} bytes a second. Try again later.")
+    return bytes(body)

@@ -14,10 +14,8 @@ from typing import Final, Literal
 
 import aiohttp
 
-from greenroom.adapters.web.body import body_of
-from greenroom.adapters.web.exchange import Request, answered
+from greenroom.adapters.web.exchange import LIMITS, Limits, Request, answered, body_of
 from greenroom.adapters.web.guard import WEB, Guard
-from greenroom.adapters.web.limits import LIMITS, Limits
 from greenroom.core.base.records import record
 from greenroom.core.ports.web import Address, BadAddress, Moved, Page, WebFault, led_to
 

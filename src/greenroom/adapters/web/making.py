@@ -13,15 +13,11 @@ from importlib import import_module
 from typing import Final, Literal
 from urllib.parse import urlencode
 
-from greenroom.adapters.web.body import body_of
-from greenroom.adapters.web.exchange import Request, answered
+from greenroom.adapters.web.exchange import LIMITS, Limits, Request, answered, body_of
 from greenroom.adapters.web.fetching import Fetching
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.heads import USER
-from greenroom.adapters.web.limits import LIMITS, Limits
-from greenroom.adapters.web.network import Network
-from greenroom.adapters.web.proxy import Proxy, Visit
-from greenroom.adapters.web.search.places import DUCKDUCKGO, TAVILY
+from greenroom.adapters.web.guard import Guard, Network
+from greenroom.adapters.web.proxy import USER, Proxy, Visit
+from greenroom.adapters.web.search_places import DUCKDUCKGO, TAVILY
 from greenroom.core.base.hosts import Closed
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.browser import Gate

@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from greenroom.abilities.tools.browser.browser_use import Bounds, BrowserUse
 from greenroom.abilities.tools.browser.places import EVERY
-from greenroom.adapters.browser.album import FolderAlbum
+from greenroom.adapters.browser.den import FolderAlbum
 from greenroom.app.hands.browser_mind import ModelMind
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.core.base.hosts import Closed, nothing_closed

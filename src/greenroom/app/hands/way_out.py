@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from greenroom.adapters.sandbox.scratch import OwnFolder
+from greenroom.adapters.sandbox.session import OwnFolder
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.proxy import Proxy, Visit, Way, pattern
 from greenroom.app.hands.kept_from import KeptFrom, nothing_at_all

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Final, Protocol, cast
 
-from greenroom.adapters.web.search.places import DUCKDUCKGO, TAVILY, TAVILY_KEY
+from greenroom.adapters.web.search_places import DUCKDUCKGO, TAVILY, TAVILY_KEY
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.schema import WebSettings
 from greenroom.core.base.errors import ModelFault, WorldFault

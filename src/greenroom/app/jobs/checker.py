@@ -89,21 +89,22 @@ class ProjectChecks:
             entries = [await self._entry(check, checkout, witness, base=True) for check in self._checks]
         return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, base=True, fresh=True)
 
-    async def run(self, only: Sequence[str], witness: Witness) -> Report:
-        """Run those with these names, or all, on the newest commit, and say what is new since the base."""
-        return await self.run_with(only, (), witness)
-
-    async def run_with(self, only: Sequence[str], paths: Sequence[str], witness: Witness) -> Report:
-        """The same, with these files as the base has them."""
+    async def run(
+        self,
+        only: Sequence[str],
+        witness: Witness,
+        *,
+        paths: Sequence[str] = (),
+        first: Callable[[Checkout], Awaitable[None]] | None = None,
+    ) -> Report:
+        """Run those with these names, or all, on the newest commit with these `paths` as the base has them."""
         chosen = [check for check in self.runnable if not only or check.name in only]
         async with self._opened(paths, witness) as checkout:
-            entries = await self.run_in(checkout, chosen, witness)
+            if first is not None:
+                await first(checkout)
+            entries = [await self._entry(check, checkout, witness, base=False) for check in chosen]
         entries = await self._steady(chosen, entries, paths, witness)
         return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, fresh=True)
-
-    async def run_in(self, checkout: Checkout, checks: Sequence[Check], witness: Witness) -> list[Checked]:
-        """Run these in a worktree that is open."""
-        return [await self._entry(check, checkout, witness, base=False) for check in checks]
 
     def _ran_before(self, check: Check) -> bool:
         """One that could not run on the base would not run now either."""

@@ -88,7 +88,7 @@ def checkouts(place: Place, setup: Setup, hands: Callable[[Copied], Hands]) -> O
         made: Hands | None = None
         try:
             worktree = await workspace.open(place.run, SCRATCH, commit)
-            tree, beside, caught = await worktree.tree(), await place.beside(worktree), _Caught()
+            tree, beside, caught = await workspace.tree(commit), await place.beside(worktree), _Caught()
             made = hands(caught.copied(beside))
             unable = await _prepare(setup, caught.commands, witness) if setup.runs else ""
             yield Checkout(beside.folder, place.at, tree, caught.commands, unable)

@@ -11,7 +11,7 @@ from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.carded import CardedTool
 from greenroom.app.hands.copied import Quiet
 from greenroom.app.jobs.checker import ProjectChecks
-from greenroom.app.jobs.checkout import Opened, imports_elsewhere
+from greenroom.app.jobs.checkout import Checkout, Opened, imports_elsewhere
 from greenroom.app.jobs.place import History, Place
 from greenroom.app.jobs.record import facts, mark
 from greenroom.app.jobs.verdict import (
@@ -33,7 +33,7 @@ from greenroom.core.ports.checks import REPORT, Checked, Report, as_data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.ports.workspace import Change
+from greenroom.core.ports.workspace import Change, Recorded
 from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.step import Step, Work
 
@@ -93,11 +93,11 @@ class Deliver(CardedTool):
         changes = (await self._place.diff()).changes
         report, old = Report(tree=made.tree, fresh=True), None
         if changes:
-            verdict, report, old = await self._judged(made.tree, changes, steps, stopped, bench)
+            verdict, report, old = await self._judged(made, changes, steps, stopped, bench)
         elif wanted_in(steps).question:
             verdict = Verdict(state="verified")
         else:
-            verdict = evolve(unverified("nothing_changed"), notes=tuple(await self._not_delivered()))
+            verdict = evolve(unverified("nothing_changed"), notes=tuple(_not_delivered(made)))
         result: dict[str, object] = {"output": spoken(verdict, bool(changes)), VERDICT: as_kept(verdict), **facts(made)}
         result |= {REPORT: as_data(report)} if report.checks else {}
         result |= {RESTORED: as_data(old)} if old is not None else {}
@@ -106,32 +106,35 @@ class Deliver(CardedTool):
         return Outcome(result=result, intents=() if told_meanwhile(bench.world, bench.step) else (after,), blobs=blobs)
 
     async def _judged(
-        self, tree: str, changes: Sequence[Change], steps: Sequence[Step], stopped: Sequence[str], bench: Bench
+        self, made: Recorded, changes: Sequence[Change], steps: Sequence[Step], stopped: Sequence[str], bench: Bench
     ) -> tuple[Verdict, Report, Report | None]:
         """The verdict, what the checks said of this tree, and what the old tests said. What has run on this very tree
         is not run again."""
-        checker, paths = self._checker, _paths(changes)
+        checker, paths, tree = self._checker, _paths(changes), made.tree
         known = known_entries(steps, tree)
         wanted = [check.name for check in checker.checks if check.name not in known]
-        fresh = await checker.run(wanted, bench) if wanted else Report(tree=tree, fresh=True)
+        tests = [check.name for check in checker.checks if check.kind == "test"]
+        elsewhere: list[Finding] = []
+
+        async def look(checkout: Checkout) -> None:
+            elsewhere.extend(await imports_elsewhere(checker.checks, paths, checkout, self._place, bench))
+
+        fresh = await checker.run(wanted, bench, first=look) if wanted else Report(tree=tree, fresh=True)
         entries: dict[str, Checked] = {**known, **{entry.check: entry for entry in fresh.checks}}
         report = Report(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
         found = judge(checker.checks, checker.base, report, Facts())
         altered = tuple(path for path in _existing(changes) if is_test(path) or is_check_setup(path))
         old: Report | None = None
-        elsewhere: tuple[Finding, ...] = ()
-        if found.state != "failed":
-            tests = [check.name for check in checker.checks if check.kind == "test"]
-            old = await checker.run_with(tests, altered, bench) if altered and tests else None
-            elsewhere = await self._elsewhere(paths, bench) if tests else ()
-        notes = [*self._notes(paths, stopped), *_claimed(bench.step, paths), *(await self._not_delivered())]
+        if found.state != "failed" and tests:
+            old = await checker.run(tests, bench, paths=altered) if altered else None
+            if not wanted:
+                async with self._opened((), bench) as checkout:
+                    await look(checkout)
+        notes = [*self._notes(paths, stopped), *_claimed(bench.step, paths), *_not_delivered(made)]
         may = wanted_in(steps).tests_may_change
-        given = Facts(altered=altered, old=old, elsewhere=elsewhere, tests_may_change=may, notes=tuple(notes))
+        imported = tuple(elsewhere) if found.state != "failed" else ()
+        given = Facts(altered=altered, old=old, elsewhere=imported, tests_may_change=may, notes=tuple(notes))
         return judge(checker.checks, checker.base, report, given), report, old
-
-    async def _elsewhere(self, paths: Sequence[str], bench: Bench) -> tuple[Finding, ...]:
-        async with self._opened((), bench) as checkout:
-            return await imports_elsewhere(self._checker.checks, paths, checkout, self._place, bench)
 
     def _notes(self, paths: Sequence[str], stopped: Sequence[str]) -> list[Finding]:
         compiled = tuple(path for path in paths if is_compiled(path))
@@ -140,10 +143,6 @@ class Deliver(CardedTool):
         if compiled and not builds and not self._prepares:
             found.append(Finding(code="not_rebuilt", paths=compiled))
         return found
-
-    async def _not_delivered(self) -> list[Finding]:
-        left = (await self._place.worktree.look()).left_out
-        return [Finding(code="not_delivered", paths=(each.path,), why=each.why) for each in left]
 
     def _after(self, step: Step, verdict: Verdict, steps: Sequence[Step]) -> Consequence:
         """The end, or another turn for an agent that can mend what fails. That an old test fails it hears once."""
@@ -156,6 +155,10 @@ class Deliver(CardedTool):
             return QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
         evidence = tuple(f"{receipt.check}: {receipt.outcome}" for receipt in verdict.receipts)
         return ended(step, said, evidence, failed=verdict.state == "failed")
+
+
+def _not_delivered(made: Recorded) -> list[Finding]:
+    return [Finding(code="not_delivered", paths=(each.path,), why=each.why) for each in made.left_out]
 
 
 def _claimed(step: Step, paths: Sequence[str]) -> list[Finding]:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from greenroom.adapters.mcp.catalogue import Catalogue
-from greenroom.adapters.mcp.client import PATIENCE, McpClient, Patience
-from greenroom.adapters.mcp.switchboard import Switchboard
+from greenroom.adapters.mcp.client import PATIENCE, McpClient, Patience, Switchboard
 from greenroom.adapters.mcp.tool import McpTool, stored_kit
 from greenroom.app.hands.equipment import Equipment
 from greenroom.app.servers.here import Found, servers_in, surroundings

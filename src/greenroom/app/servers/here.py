@@ -10,8 +10,7 @@ from typing import Final
 import msgspec
 
 from greenroom.adapters.mcp.client import Surroundings
-from greenroom.adapters.mcp.configuration import ROOT, Server, servers, table_of
-from greenroom.adapters.mcp.masking import masked
+from greenroom.adapters.mcp.configuration import ROOT, Server, masked, servers, table_of
 from greenroom.adapters.models.catalog.catalog import providers
 from greenroom.app.settings.layers import for_everybody
 from greenroom.app.settings.schema import Settings

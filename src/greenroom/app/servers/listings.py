@@ -11,8 +11,7 @@ from typing import Final
 
 import msgspec
 
-from greenroom.adapters.mcp.offers import Listed, Offer, offers
-from greenroom.adapters.mcp.pins import Pin, pins
+from greenroom.adapters.mcp.catalogue import Listed, Offer, Pin, offers, pins
 from greenroom.app.servers.here import Found
 from greenroom.app.settings.changing import change
 from greenroom.app.settings.home import config_folder

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from greenroom.adapters.mcp.configuration import Server
-from greenroom.adapters.mcp.masking import masked
+from greenroom.adapters.mcp.configuration import Server, masked
 from greenroom.app.settings.layers import Loaded, Origin
 from greenroom.app.settings.reading import Key, dotted
 from greenroom.core.base.records import record

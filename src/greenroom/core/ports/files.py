@@ -109,10 +109,6 @@ class Files(Protocol):
         """
         ...
 
-    async def make_folder(self, path: str) -> None:
-        """Make a folder and those above it; that it is there already is fine."""
-        ...
-
     async def delete(self, path: str, *, expected: str) -> None:
         """Delete a file that has this content. Of a link, what it leads to."""
         ...

@@ -7,7 +7,7 @@ Commits are named by their hash. Paths have slashes and are seen from the `root`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, Protocol
 
 from greenroom.core.base.errors import WorldFault
@@ -99,10 +99,12 @@ class Mark:
 
 @record
 class Recorded:
-    """One step's changes, as a commit; that is empty where there were none. `tree` is what is there now."""
+    """One step's changes, as a commit; that is empty where there were none. `tree` is what is there now, `left_out`
+    what can be in no commit."""
 
     commit: str
     tree: str
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @record
@@ -304,6 +306,10 @@ class Workspace(Protocol):
         """
         ...
 
+    async def tree(self, commit: str) -> str:
+        """The hash of what is in a commit."""
+        ...
+
     async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
         """A commit that is `tip`, but for these files: they are as `base` has them, or gone where it has none."""
         ...
@@ -325,14 +331,6 @@ class Workspace(Protocol):
 
     async def patch(self, base: str, tip: str) -> bytes:
         """The same, whole and byte for byte, as `git apply` takes it."""
-        ...
-
-    async def paths(self, commit: str) -> Sequence[str]:
-        """The paths of all files in a commit."""
-        ...
-
-    async def contents(self, commit: str, paths: Sequence[str]) -> Mapping[str, bytes]:
-        """What is in these files in a commit; what is no file there is left out."""
         ...
 
     async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:

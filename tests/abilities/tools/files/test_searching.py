@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.abilities.tools.files import hunting, searching
 from greenroom.abilities.tools.files.toolbox import file_tools
-from greenroom.adapters.files import walking
+from greenroom.adapters.files import local
 from tests.abilities.tools.files.desk import Desk
 
 
@@ -179,7 +179,7 @@ async def test_hidden_files_are_neither_listed_nor_searched(project: Desk) -> No
 async def test_a_tree_that_is_too_large_is_looked_at_in_part_and_that_is_said(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walking, "ENTRIES", 20)
+    monkeypatch.setattr(local, "ENTRIES", 20)
     for number in range(40):
         desk.put(f"folder{number:02}/wanted.txt", "wanted\n")
     listed = await desk.works("list_files", glob="nothing*")

@@ -20,8 +20,14 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.commands.warden.enclosure import install_filter
-from greenroom.adapters.commands.warden.family import Family, die_with_parent, news_of, wait
-from greenroom.adapters.commands.warden.syscalls import NO_NEW_PRIVILEGES, process_control
+from greenroom.adapters.commands.warden.processes import (
+    NO_NEW_PRIVILEGES,
+    Family,
+    die_with_parent,
+    news_of,
+    process_control,
+    wait,
+)
 
 NOT_RUN: Final = 127
 SERVER_GRACE: Final = 0.3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -69,9 +70,7 @@ def guess(means: Means, world: World, step: Step, files: int) -> str:
     model = means.named(model_of(world.agents[step.agent_id].spec))
     least = model.price(*LEAST)
     most = model.price(LEAST[0] + EACH[0] * max(1, files), LEAST[1] + EACH[1] * max(1, files))
-    if not least or not most:
-        return ""
-    return f"{_cents(least)}–{_cents(most)} (a guess)"
+    return f"{_cents(least)}–{_cents(most)} (a guess)" if least and most else ""
 
 
 def _cents(money: int) -> str:
@@ -95,8 +94,9 @@ def tier(means: Means) -> str:
     return {"none": "no sandbox: every command asks"}.get(found, f"sandbox: {found}")
 
 
+@lru_cache(maxsize=1)
 def _chosen(means: Means) -> Tier:
-    """What commands in this run's worktree get."""
+    """What commands in this run's worktree get. To know it a sandbox is put up, so it is asked once."""
     return tier_in(cache(), means.provisions.loaded.settings.sandbox, at=means.root).tier
 
 

@@ -1,1 +1,0 @@
-"""Searches: one file for each of those who can be asked."""
