@@ -13,6 +13,7 @@ from msgspec.json import decode
 
 from greenroom.core.base.errors import WorldFault
 from tests.fake_openai import Answer, Call, FakeOpenAI, fault, run_in_process
+from tests.fake_openai.scripts import Part
 from tests.fake_openai.server import ROOT
 from tests.fake_openai.strict import broken
 
@@ -29,7 +30,7 @@ A, B = {"role": "tool", "tool_call_id": "a"}, {"role": "tool", "tool_call_id": "
 USER = {"role": "user", "content": "Well?"}
 
 
-async def ask(server: FakeOpenAI, *, streaming: bool = False, key: str = "", **more: object) -> tuple[int, Any]:
+async def ask(server: FakeOpenAI, *, streaming: bool = False, key: str = "", **more: Any) -> tuple[int, Any]:
     """The status and the object that it answers; of a stream all objects."""
     body = {"model": "fake", "messages": [USER], "stream": streaming, **more}
     async with (
@@ -44,7 +45,7 @@ async def ask(server: FakeOpenAI, *, streaming: bool = False, key: str = "", **m
         return response.status, [decode(event) for event in events]
 
 
-async def said(server: FakeOpenAI, **more: object) -> str:
+async def said(server: FakeOpenAI, **more: Any) -> str:
     """The text that it answers."""
     _, found = await ask(server, **more)
     return str(found["choices"][0]["message"]["content"])
@@ -68,7 +69,10 @@ async def test_an_answer_is_the_same_whole_and_streamed() -> None:
 
 
 async def test_a_script_is_a_list_a_function_or_one_per_model_and_says_when_it_is_at_its_end() -> None:
-    script = [Answer(text="1"), fault("rate_bare"), lambda _, number: Answer(text=str(number))]
+    def counts(_: dict[str, object], number: int) -> Answer:
+        return Answer(text=str(number))
+
+    script: list[Part] = [Answer(text="1"), fault("rate_bare"), counts]
     async with FakeOpenAI({"a": script, "b": Answer(text="B")}) as server:
         assert await said(server, model="a") == "1"
         assert (await ask(server, model="a"))[0] == 429

@@ -15,7 +15,11 @@ from tests.gullible.team import Place, furnish
 from tests.gullible.test_benign import done
 from tests.gullible.test_gullible import attacked, named
 
-CASES = tuple((BY_NAME[name], one) for name in ("web page", "output of a command") for one in EFFECTS if not one.server)
+OUTSIDE = tuple(one for one in EFFECTS if not one.server)
+CASES = (
+    *((BY_NAME["web page"], one) for one in OUTSIDE),
+    *(pytest.param(BY_NAME["output of a command"], one, marks=pytest.mark.prove) for one in OUTSIDE),
+)
 HONEST = tuple(one for one in JOBS if one.name in ("run a program, file", "edit a file, web page", "post a note, file"))
 
 
