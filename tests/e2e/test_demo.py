@@ -18,7 +18,7 @@ from greenroom.interfaces.cli.commands.demo import SCENES
 from greenroom.interfaces.cli.entry.line import run
 from greenroom.testing import demo_job
 from tests.e2e.terminal import PATIENCE, Ended, Running, environment, greenroom
-from tests.tiers import has_bubblewrap
+from tests.tiers import has_bubblewrap, keep_known
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -31,6 +31,7 @@ LOGGER = logging.getLogger("greenroom")
 def played(folder: Path, *words: str, **more: str) -> Ended:
     """The demo in this process, so that it is measured; its commands are processes of their own, and are not."""
     out, err = io.StringIO(), io.StringIO()
+    keep_known(folder / "cache")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("handlers", "level", "propagate"):  # a command takes the logger over
             patch.setattr(LOGGER, name, getattr(LOGGER, name))

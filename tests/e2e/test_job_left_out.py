@@ -24,6 +24,7 @@ def _desk(tmp_path: Path) -> Desk:
     return desk
 
 
+@pytest.mark.prove
 def test_who_drops_a_copy_hears_what_goes_for_good(desk: Desk) -> None:
     with Typing(desk.home, "discard", "last", cwd=str(desk.repo), columns="200", **desk.own) as person:
         person.until(f"This would go for good, for no commit can have it: {SUB}. Drop it?")

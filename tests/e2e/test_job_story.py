@@ -188,6 +188,7 @@ def _applied_in_their_name(desk: Desk) -> None:
     assert "✓ pytest: " in told
 
 
+@pytest.mark.prove
 def test_no_to_the_plan_ends_it_and_nothing_is_lost(desk: Desk) -> None:
     before = exactly(desk.repo)
     with provider(Turns(honest())) as fake, desk.sits(fake, "run", ASKED) as screen:
@@ -206,6 +207,7 @@ def confirms_short(screen: Typing) -> None:
     screen.until("[n] no, end it here: ")
 
 
+@pytest.mark.prove
 def test_an_edited_plan_goes_back_to_the_agent(desk: Desk) -> None:
     turns = Turns(honest())
     with provider(turns) as fake, desk.sits(fake, "run", ASKED, columns="80") as screen:

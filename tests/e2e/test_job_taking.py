@@ -20,6 +20,7 @@ def _shop(tmp_path: Path) -> Workshop:
     return Workshop(tmp_path)
 
 
+@pytest.mark.prove
 def test_a_commit_that_a_hook_takes_away_is_not_applied_and_what_is_undone_elsewhere_can_be_undone_here(
     shop: Workshop,
 ) -> None:
@@ -46,6 +47,7 @@ def test_a_commit_that_a_hook_takes_away_is_not_applied_and_what_is_undone_elsew
     assert (undone.code, undone.out, shop.reads()) == (0, "Undone: app.txt.\n", "good\n")
 
 
+@pytest.mark.prove
 def test_it_is_applied_once_and_again_only_where_it_is_gone(shop: Workshop) -> None:
     assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
     shop.puts("app.txt", "good, red\n")

@@ -133,6 +133,7 @@ def test_whatever_is_wrong_is_said_and_nothing_is_made(over: tuple[Desk, str]) -
     assert git(desk.repo, "for-each-ref", "refs/greenroom") == refs
 
 
+@pytest.mark.prove
 def test_a_run_in_the_files_themselves_goes_back_without_them_and_says_so(desk: Desk) -> None:
     replies = (call("execute_script", 1, script="echo 1 >> notes.txt"), Answer(text="Done."))
     with provider([*replies]) as fake:

@@ -14,6 +14,7 @@ from tests.gullible.outside import Web
 from tests.gullible.team import Place, furnish
 from tests.gullible.test_benign import done
 from tests.gullible.test_gullible import attacked, named
+from tests.tiers import keep_known
 
 OUTSIDE = tuple(one for one in EFFECTS if not one.server)
 CASES = (
@@ -26,7 +27,9 @@ HONEST = tuple(one for one in JOBS if one.name in ("run a program, file", "edit 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Where it is kept which walls hold: tried once."""
-    return str(tmp_path_factory.mktemp("cache"))
+    caches = tmp_path_factory.mktemp("cache")
+    keep_known(caches)
+    return str(caches)
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from greenroom.core.rules.intents import FinishTask, QueueSteps
 from greenroom.core.state.step import Work
 from tests.app.jobs.deliveries import APP, TESTS, AtWork, job
 from tests.app.jobs.projects import PYTEST
-from tests.tiers import keep_known
 
 FASTER = APP.replace("sum(prices)", "sum(list(prices))")
 WRONG = APP.replace("sum", "max")
@@ -28,7 +27,6 @@ ALTERED = TESTS.replace("== 3", "== 2")
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    keep_known(tmp_path / "cache")
 
 
 def codes(findings: tuple[Finding, ...]) -> list[str]:
