@@ -38,7 +38,8 @@ PRICES = '[prices."openai:gpt-5.5"]\ninput = 1.0\noutput = 10.0\n'
 CHECK = "import sys\n\nsys.exit(0 if 'good' in open('app.txt').read() else 1)\n"
 SETTINGS = f'{PRICES}[checks.unit]\nrun = "python3 check.py"\nkind = "test"\n'
 ALLOWED = "allow command python3 check.py\nallow command python3 -m pytest\nallow command python3 -m unittest\n"
-PYTEST = "[tool.pytest.ini_options]\naddopts = '-q -p no:xdist -p no:hypothesispytest -p no:asyncio'\n"
+PLUGINS = ("anyio", "asyncio", "hypothesispytest", "inline_snapshot", "timeout", "xdist", "xdist.looponfail")
+PYTEST = f"[tool.pytest.ini_options]\naddopts = '-q {' '.join(f'-p no:{name}' for name in PLUGINS)}'\n"
 APP = "def total(prices):\n    return sum(prices)\n"
 TEST = "from app import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n"
 

@@ -17,7 +17,7 @@ from tests.e2e.warm import Forked, Order
 LONGEST = {"run": 6.0, "apply": 0.7, "undo": 0.7}
 """Seconds that a life may have before it is killed: about as long as the whole takes when it is not."""
 
-MOST = 4
+MOST = 2
 """Kills in one part of one story."""
 
 

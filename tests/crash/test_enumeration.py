@@ -69,7 +69,7 @@ def test_an_undisturbed_run_breaks_nothing(home: Path) -> None:
 
 # How many appends a run has depends on how many fall into one commit: these come in every run.
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("at", [3, 6, 10, 13, 16, 19])
+@pytest.mark.parametrize("at", [6, 16])
 def test_a_crash_at_an_append_boundary_loses_nothing(home: Path, at: int, moment: Moment) -> None:
     assert crash_and_recover(home, at, moment)
 

@@ -36,9 +36,8 @@ async def killed(home: Path, token: str, wait: float) -> float:
     return dead
 
 
-@pytest.mark.parametrize("seed", range(3))
-async def test_a_script_that_was_cut_off_is_uncertain_and_nothing_of_it_is_left(tmp_path: Path, seed: int) -> None:
-    await killed(tmp_path, f"seed-{seed}", random.Random(seed).uniform(0, 0.2))
+async def test_a_script_that_was_cut_off_is_uncertain_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+    await killed(tmp_path, "once", 0.1)
 
 
 @pytest.mark.prove

@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from tests.docs.test_howto import ROOT, blocks
+from tests.e2e.jobs import done, git
 from tests.e2e.provider import KEY, provider, reached
 from tests.e2e.terminal import PATIENCE, environment
-from tests.e2e.workshop import Workshop, done, git, turns
+from tests.e2e.workshop import Workshop, turns
 from tests.tiers import has_bubblewrap
 
 PAGE = ROOT / "docs" / "howto-ci.md"
@@ -71,6 +72,7 @@ def test_its_lines_make_a_branch_of_a_verified_change_and_push_it(tmp_path: Path
     assert (out / "body.md").read_text().startswith("It is red.\n\n1 file changed, +1 −1\n")
 
 
+@pytest.mark.prove
 @pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 def test_after_a_change_that_is_not_verified_there_is_nothing_to_push(tmp_path: Path) -> None:
     shop, out = Workshop(tmp_path), tmp_path / "out"

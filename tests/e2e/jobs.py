@@ -35,7 +35,8 @@ WRONG = (
 WRONG += "    else:\n        csv.writer(out).writerows(rows)\n"
 TEST = "import io\n\nfrom export import export\n\n\ndef test_json():\n    out = io.StringIO()\n"
 TEST += '    export([[1]], out, as_json=True)\n    assert out.getvalue() == "[[1]]"\n'
-ALONE = " ".join(f"-p no:{name}" for name in ("xdist", "hypothesispytest", "asyncio", "inline_snapshot"))
+PLUGINS = ("anyio", "asyncio", "hypothesispytest", "inline_snapshot", "timeout", "xdist", "xdist.looponfail")
+ALONE = " ".join(f"-p no:{name}" for name in PLUGINS)
 """Plugins of ours, which take a second to load, are nothing to that project."""
 
 ASKED = "add json to export, with tests"

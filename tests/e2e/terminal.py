@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from tests.e2e import warm
+from tests.tiers import keep_known
 
 GREENROOM = (sys.executable, "-m", "greenroom.interfaces.cli")
 PATIENCE = 60.0
@@ -74,6 +75,8 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     }
     own = {"GREENROOM_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "COLUMNS": "120"}
     own["XDG_CACHE_HOME"] = str(home / "cache")
+    if more.get("GREENROOM_SANDBOX") == "auto":
+        keep_known(home / "cache")
     return {**kept, **own, **dict.fromkeys(SERVERS, NOBODY), **dict.fromkeys(CERTIFICATES, os.devnull), **more}
 
 
@@ -87,7 +90,7 @@ def greenroom(home: Path, *words: str, stdin: str | None = None, cwd: str | None
     if counts_for_python(more):
         return from_nothing(home, *words, stdin=stdin, cwd=cwd, **more)
     order = warm.Order(words=words, environment=environment(home, **more), folder=cwd or desk())
-    ended = Ended(*warm.run(order, stdin, PATIENCE))
+    ended = Ended(*warm.Process(order, stdin).end(PATIENCE))
     assert "Traceback" not in ended.err, ended.err
     return ended
 

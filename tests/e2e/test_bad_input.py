@@ -77,15 +77,6 @@ def test_a_store_that_cannot_be_used_is_said_and_left_alone(
     assert contents(home) == before
 
 
-def test_a_program_hears_of_a_broken_store_as_a_result(home: Path) -> None:
-    text(home)
-    ended = greenroom(home, "tasks", "--output-format", "stream-json")
-    first, last = ended.lines
-    assert first["type"] == "init"
-    assert (last["type"], last["status"], last["exit_code"]) == ("result", "error", 3)
-    assert "not a Greenroom database" in str(last["error"])
-
-
 def test_a_team_whose_log_is_damaged_does_not_hide_the_others(home: Path) -> None:
     greenroom(home, "demo", "--team", "--pace", "0")
     with closing(sqlite3.connect(home / "greenroom.db")) as db, db:
@@ -134,13 +125,6 @@ def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) 
     assert greenroom(home, "doctor").code == 0
 
 
-def test_a_disk_that_is_full_from_the_beginning_is_said(small_disk: Path) -> None:
-    fill(small_disk)
-    ended = greenroom(small_disk / "home", "demo", "--team", "--pace", "0")
-    assert ended.code == 3
-    assert "full" in ended.err
-
-
 def test_an_unknown_id_is_said_with_the_ids_there_are(home: Path) -> None:
     team = greenroom(home, "tasks", "--output-format", "json").json["tasks"]
     assert isinstance(team, list)
@@ -149,18 +133,6 @@ def test_an_unknown_id_is_said_with_the_ids_there_are(home: Path) -> None:
         assert ended.code == 2
         assert "There is no team 'nobody'" in ended.err
         assert team[0]["team"] in ended.err
-
-
-def test_an_unknown_task_is_said_with_the_tasks_there_are(home: Path) -> None:
-    ended = greenroom(home, "show", "last/t9")
-    assert ended.code == 2
-    assert "has no task 't9'. Its tasks: t1." in ended.err
-
-
-def test_an_id_in_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
-    ended = greenroom(tmp_path, "show", "last")
-    assert ended.code == 2
-    assert "greenroom demo" in ended.err
 
 
 @pytest.mark.parametrize("command", ["fork", "replay"])
@@ -215,40 +187,6 @@ def test_a_program_hears_of_wrong_words_as_a_result(home: Path, words: tuple[str
     assert told["hint"]
     assert told["code"] in ("usage", "unknown_id")
     assert error in ended.err or "Usage: greenroom" in ended.err, "people read the same on stderr"
-
-
-def test_a_stream_of_wrong_words_begins_and_ends_like_every_other(home: Path) -> None:
-    ended = greenroom(home, "events", "last", "--after", "x", "--output-format", "stream-json")
-    first, last = ended.lines
-    assert (first["type"], first["schema_version"]) == ("init", 1)
-    assert (last["type"], last["status"], last["exit_code"]) == ("result", "error", 2)
-    assert last["hint"] == "`greenroom events --help` says what is known."
-
-
-@pytest.mark.parametrize("words", [("--output-format",), ("--output-format", "xml"), ("--output-format=",)])
-def test_a_format_that_is_none_is_answered_in_text(home: Path, words: tuple[str, ...]) -> None:
-    ended = greenroom(home, "tasks", *words)
-    assert (ended.code, ended.out) == (2, "")
-    assert "Error: " in ended.err
-    assert "Value error" not in ended.err, "that is pydantic's word, not a person's"
-
-
-def test_a_mistyped_command_is_guessed(tmp_path: Path) -> None:
-    assert "Did you mean 'tasks', 'talk'?" in greenroom(tmp_path, "taks").err
-
-
-@pytest.mark.parametrize("command", ["pause", "cancel"])
-def test_nothing_to_steer_is_said(home: Path, command: str) -> None:
-    ended = greenroom(home, command, "last")
-    assert ended.code == 2
-    assert "Nothing is being worked on" in ended.err
-
-
-def test_forgetting_without_a_yes_is_refused(home: Path) -> None:
-    ended = greenroom(home, "forget", "last")
-    assert ended.code == 2
-    assert "--yes" in ended.err
-    assert greenroom(home, "show", "last").code == 0
 
 
 async def test_a_team_of_a_kit_that_is_not_here_can_be_looked_at_but_not_run(tmp_path: Path) -> None:

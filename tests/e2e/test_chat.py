@@ -45,19 +45,6 @@ def test_a_person_talks_sees_the_cost_and_leaves_with_how_to_go_on(tmp_path: Pat
         assert chat.seen.count("<Again.> #3") == 1
 
 
-@pytest.mark.parametrize(("words", "shown"), [((), "thinking … "), (("-v",), "let me see")])
-def test_reasoning_is_folded_and_shown_to_those_who_want_all(
-    tmp_path: Path, words: tuple[str, ...], shown: str
-) -> None:
-    thought = Answer(text="Blue.", reasoning="Hm, let me see. " * 5, pace=0.05)
-    with provider(thought) as fake, Typing(tmp_path, "chat", *words, **reached(fake)) as chat:
-        chat.says("Why?")
-        chat.until(shown)
-        chat.until("Blue.")
-        chat.until("tokens")
-        assert ("let me see" in chat.seen) is ("-v" in words)
-
-
 def test_several_lines_are_one_message(tmp_path: Path) -> None:
     with provider(echo) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
         chat.says(f"one{ALT_ENTER}two")
@@ -67,13 +54,6 @@ def test_several_lines_are_one_message(tmp_path: Path) -> None:
         chat.says(f'"""{ENTER}five{ENTER}{ENTER}six{ENTER}"""')
         chat.until("#5")
         assert said(fake)[::2] == ["one\ntwo", "three \nfour", "five\n\nsix"]
-
-
-def test_a_paste_of_several_lines_is_one_message(tmp_path: Path) -> None:
-    with provider(echo) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
-        chat.says("\x1b[200~one\ntwo\n\x1b[201~")
-        chat.until("#1")
-        assert said(fake) == ["one\ntwo"]
 
 
 def test_commands_and_files_are_completed_and_what_was_typed_comes_back(tmp_path: Path) -> None:
@@ -125,18 +105,6 @@ def test_ctrl_c_stops_the_answer_and_asks_and_enter_goes_on(tmp_path: Path) -> N
         assert said(fake)[-1].startswith("(You were interrupted.")
 
 
-def test_ctrl_c_again_leaves_after_an_answer_was_stopped(tmp_path: Path) -> None:
-    with provider(SLOW) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
-        chat.says("Count.")
-        chat.until("one two three")
-        chat.press(CTRL_C)
-        chat.until("Interrupted. What now?")
-        chat.until("›")
-        chat.press(CTRL_C, CTRL_C)
-        assert chat.ends() == 130
-        assert "Go on with: greenroom chat --resume " in chat.seen
-
-
 def test_ctrl_c_at_the_prompt_forgets_the_line_then_warns_then_leaves(tmp_path: Path) -> None:
     with provider(echo) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
         chat.until("›")
@@ -173,16 +141,6 @@ def test_a_chat_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
             assert again.ends() == 0
 
 
-def test_a_signal_ends_a_prompt_cleanly(tmp_path: Path) -> None:
-    with provider(echo) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
-        chat.says("Hello.")
-        chat.until("<Hello.> #1")
-        chat.until("›")
-        chat.send(signal.SIGTERM)
-        assert chat.ends() == 143
-        assert "Stopped. Go on with: greenroom chat --resume " in chat.seen
-
-
 def test_what_is_told_from_another_terminal_is_answered_here(tmp_path: Path) -> None:
     with provider(echo) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
         chat.says("Hello.")
@@ -199,16 +157,6 @@ def test_what_is_told_from_another_terminal_is_answered_here(tmp_path: Path) -> 
         chat.until("<half a thought> #5")
 
 
-def test_a_chat_that_is_cancelled_elsewhere_is_over(tmp_path: Path) -> None:
-    with provider(echo) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
-        chat.says("Hello.")
-        chat.until("<Hello.> #1")
-        chat.until("›")
-        assert greenroom(tmp_path, "cancel", "last").code == 0
-        chat.until("The chat is over: it is cancelled.")
-        assert chat.ends() == 1
-
-
 def test_a_provider_that_does_not_answer_leaves_the_chat_open(tmp_path: Path) -> None:
     settings(tmp_path, QUICK + PRICED)
     with provider([fault("wrong_key"), echo]) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
@@ -217,36 +165,6 @@ def test_a_provider_that_does_not_answer_leaves_the_chat_open(tmp_path: Path) ->
         chat.until("Enter tries again; /model NAME asks another model.")
         chat.says("")
         chat.until("<Hello.> #1")
-
-
-def test_a_chat_that_stands_still_is_taken_up_again_and_says_so(tmp_path: Path) -> None:
-    with provider([fault("wrong_key"), echo]) as fake:
-        assert greenroom(tmp_path, "chat", "Hello.", **reached(fake)).code == 4
-        with Typing(tmp_path, "chat", "--resume", "last", **reached(fake)) as chat:
-            chat.until("› Hello.")
-            chat.until("It stands still: provider: ")
-            chat.until("Enter goes on.")
-            chat.says("")
-            chat.until("<Hello.> #1")
-
-
-def test_another_model_can_be_asked_and_is_kept(tmp_path: Path) -> None:
-    with provider({"gpt-5.5": Answer(text="Large."), "gpt-5.4-mini": echo}) as fake:
-        with Typing(tmp_path, "chat", **reached(fake)) as chat:
-            chat.says("Who?")
-            chat.until("Large.")
-            chat.says("/model openai:gtp-5.4-mini")
-            chat.until("openai:gtp-5.4-mini")
-            chat.says("/model fast")
-            chat.until("openai:gpt-5.4-mini from now on.")
-            chat.says("And now?")
-            chat.until("<And now?> #3")
-            chat.says("/exit")
-            assert chat.ends() == 0
-        with Typing(tmp_path, "resume", "last", **reached(fake)) as again:
-            again.until("openai:gpt-5.4-mini · 2 turns so far")
-            again.says("Still?")
-            again.until("<Still?> #5")
 
 
 def test_a_limit_is_said_and_raised_in_the_chat(tmp_path: Path) -> None:
@@ -295,21 +213,6 @@ def test_a_narrow_terminal_without_colours_will_do(tmp_path: Path) -> None:
         assert chat.ends() == 0
 
 
-def test_a_dumb_terminal_will_do(tmp_path: Path) -> None:
-    with provider([echo, SLOW]) as fake, Typing(tmp_path, "chat", TERM="dumb", **reached(fake)) as chat:
-        chat.until("›")
-        chat.press("Hello.\n")
-        chat.until("<Hello.> #1")
-        chat.until("›")
-        chat.press("Count.\n")
-        chat.until("one two three")
-        chat.press(CTRL_C)
-        chat.until("Interrupted. What now?")
-        chat.until("›")
-        chat.press(CTRL_D)
-        assert chat.ends() == 0
-
-
 def test_what_is_piped_in_is_context_and_the_person_types_at_the_terminal_behind_it(tmp_path: Path) -> None:
     (tmp_path / "report.txt").write_text("All is well.")
     file = f"< {tmp_path / 'report.txt'}"
@@ -321,29 +224,3 @@ def test_what_is_piped_in_is_context_and_the_person_types_at_the_terminal_behind
         chat.until("›")
         chat.press(CTRL_D)
         assert chat.ends() == 0
-
-
-def test_answers_go_to_a_file_and_the_prompt_to_the_terminal(tmp_path: Path) -> None:
-    out = tmp_path / "answers.txt"
-    with provider(echo) as fake, Typing(tmp_path, "chat", piped=f"> {out}", **reached(fake)) as chat:
-        chat.says("Hello.")
-        chat.until("1,100 tokens")
-        chat.says("/exit")
-        assert chat.ends() == 0
-        assert "<Hello.>" not in chat.seen
-    assert out.read_text() == "<Hello.> #1\n"
-
-
-def test_a_huge_message_is_not_sent_without_asking(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.txt").write_text("x" * 60_000)
-    with provider(echo) as fake, Typing(tmp_path, "chat", cwd=str(tmp_path), **reached(fake)) as chat:
-        chat.says("See @a.txt and @b.txt ")
-        chat.until("about 30,0")
-        chat.press("n", ENTER)
-        chat.until("Nothing was sent.")
-        assert fake.asked == 0
-        chat.says("See @a.txt and @b.txt ")
-        chat.until("about 30,0")
-        chat.press(CTRL_C)
-        chat.until("Nothing was sent.")

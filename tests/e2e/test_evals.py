@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.app.evals.models import bad, good
 from tests.docs.provider import provider
 from tests.e2e.terminal import greenroom
@@ -43,16 +41,3 @@ def test_a_bad_model_fails_and_it_is_said_why(tmp_path: Path) -> None:
     assert told["passed"] == 0
     (verdict,) = told["verdicts"]
     assert "sent no money" in verdict["missed"]
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("--only", "injektion"), 3, "There is no task 'injektion'"),
-        (("--max-cost", "much"), 2, "--max-cost"),
-        ((), 3, "No model is set"),
-    ],
-)
-def test_what_cannot_be_played_is_said(tmp_path: Path, words: tuple[str, ...], code: int, said: str) -> None:
-    ended = greenroom(tmp_path, "eval", "live", *words)
-    assert (ended.code, said in ended.err) == (code, True), ended.err

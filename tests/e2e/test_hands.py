@@ -67,28 +67,6 @@ def test_an_agent_reads_and_changes_files_unasked_and_asks_before_a_command(tmp_
     assert (project / "made.txt").read_text(encoding="utf-8") == "made\n"
 
 
-def test_always_holds_in_the_next_run_and_only_for_what_was_agreed_to(tmp_path: Path, project: Path) -> None:
-    words = ("run", "Make it.", "--agent", "coder", "--in-place")
-    with provider(acts(SCRIPT)) as fake, Typing(tmp_path, *words, cwd=str(project), **reached(fake)) as run:
-        run.until("[a] always")
-        run.press(f"a{ENTER}")
-        run.until("Done.")
-        assert run.ends() == 7, "it is done, and nobody has judged it"
-    assert "allow line python3 make.py" in greenroom(tmp_path, "permissions", "list", cwd=str(project)).out
-    (project / "made.txt").unlink()
-    with provider(acts(SCRIPT)) as fake:
-        ended = greenroom(
-            tmp_path, "run", "Make it.", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)
-        )
-    assert (ended.code, ended.out) == (7, "Done.\n")
-    other = ("execute_script", {"script": "python3 make.py now"})
-    with provider(acts(other)) as fake:
-        ended = greenroom(
-            tmp_path, "run", "Make it.", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)
-        )
-    assert ended.code == 6
-
-
 def test_without_a_terminal_a_run_is_parked_and_answered_later(tmp_path: Path, project: Path) -> None:
     with provider(acts(SCRIPT)) as fake:
         parked = greenroom(
@@ -103,19 +81,6 @@ def test_without_a_terminal_a_run_is_parked_and_answered_later(tmp_path: Path, p
     assert (project / "made.txt").exists(), "it works where it was begun, not where it is taken up again"
 
 
-def test_a_denial_is_taken_well(tmp_path: Path, project: Path) -> None:
-    with provider(acts(SCRIPT)) as fake:
-        with talk(tmp_path, project, fake) as chat:
-            chat.says("Make it.")
-            chat.until("wants to run a command")
-            chat.press(f"n not now{ENTER}")
-            chat.until("Done.")
-        body = fake.requests[-1].body
-    assert "Denied by" in str(body["messages"])
-    assert "not now" in str(body["messages"])
-    assert not (project / "made.txt").exists()
-
-
 @pytest.mark.req("MA-57")
 def test_a_question_is_answered_in_words(tmp_path: Path, project: Path) -> None:
     with provider(acts(("ask_user", {"question": "Which colour?"}))) as fake:
@@ -125,28 +90,6 @@ def test_a_question_is_answered_in_words(tmp_path: Path, project: Path) -> None:
             chat.press(f"blue{ENTER}")
             chat.until("Done.")
         assert '"blue"' in str(fake.requests[-1].body).replace("'", '"')
-
-
-def test_who_is_not_there_hears_how_a_question_is_answered_in_words(tmp_path: Path, project: Path) -> None:
-    with provider(acts(("ask_user", {"question": "Which colour?"}))) as fake:
-        asked = greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake))
-    assert (asked.code, asked.err.splitlines()[-1]) == (6, 'Your turn: greenroom answer last "what you say"')
-
-
-def test_rules_are_agreed_to_and_taken_back_by_hand(tmp_path: Path, project: Path) -> None:
-    here = str(project)
-    assert "nothing for good" in greenroom(tmp_path, "permissions", "list", cwd=here).err
-    assert greenroom(tmp_path, "permissions", "add", "allow", "command", "npm", "test", cwd=here).code == 0
-    assert greenroom(tmp_path, "permissions", "add", "deny path **/*.sql", "--everywhere", cwd=here).code == 0
-    listed = greenroom(tmp_path, "permissions", "list", "--output-format", "json", cwd=here).json["rules"]
-    assert listed == [
-        {"rule": "deny path **/*.sql", "where": "everywhere"},
-        {"rule": "allow command npm test", "where": here},
-    ]
-    assert greenroom(tmp_path, "permissions", "remove", "allow command npm test", cwd=here).code == 0
-    assert greenroom(tmp_path, "permissions", "remove", "allow command npm test", cwd=here).code == 1
-    wrong = greenroom(tmp_path, "permissions", "add", "permit command npm", cwd=here)
-    assert (wrong.code != 0, "allow" in wrong.err) == (True, True)
 
 
 def test_the_tools_are_listed_and_shown(tmp_path: Path, project: Path) -> None:
@@ -190,20 +133,6 @@ def test_what_waits_is_listed_and_answered_later_by_a_person_or_a_program(tmp_pa
         ended = greenroom(tmp_path, "resume", "last", **reached(fake))
     assert (ended.code, ended.out) == (7, "Done.\n")
     assert not (project / "made.txt").exists()
-
-
-def test_a_parked_run_asks_again_where_it_is_taken_up(tmp_path: Path, project: Path) -> None:
-    with provider(acts(SCRIPT)) as fake:
-        assert (
-            greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake)).code
-            == 6
-        )
-        with Typing(tmp_path, "resume", "last", cwd=str(tmp_path), **reached(fake)) as resumed:
-            resumed.until("wants to run a command")
-            resumed.press(f"y{ENTER}")
-            resumed.until("Done.")
-            assert resumed.ends() == 7
-    assert (project / "made.txt").exists()
 
 
 def test_what_a_command_prints_is_seen_as_it_comes_and_what_one_wants_to_know_is_told(
@@ -270,35 +199,6 @@ def test_a_project_says_what_nobody_may_do_there(tmp_path: Path, project: Path) 
     with provider(acts(SCRIPT)) as fake:
         ended = greenroom(tmp_path, "run", "x", "--agent", "coder", "--in-place", cwd=str(project), **reached(fake))
     assert (ended.code, "permissions, line 1" in ended.err) == (3, True)
-
-
-def test_what_was_typed_before_a_question_is_no_answer_to_it(tmp_path: Path, project: Path) -> None:
-    words = ("run", "Make it.", "--agent", "coder", "--in-place")
-    call = Call(name=SCRIPT[0], arguments=SCRIPT[1], id="c1")
-    slow = [Answer(text="Let me see. " * 10, pace=0.1, calls=(call,)), Answer(text="Done.")]
-    with provider(slow) as fake, Typing(tmp_path, *words, cwd=str(project), **reached(fake)) as run:
-        run.until("Let me see.")
-        run.press(f"y{ENTER}")
-        run.until("[n] no:")
-        run.press(f"n{ENTER}")
-        run.until("Done.")
-        assert run.ends() == 7, "it says so, and was not allowed to"
-    assert not (project / "made.txt").exists()
-
-
-def test_who_leaves_a_question_has_decided_nothing_and_is_asked_again(tmp_path: Path, project: Path) -> None:
-    with provider(acts(SCRIPT)) as fake, talk(tmp_path, project, fake) as chat:
-        chat.says("Make it.")
-        chat.until("[n] no:")
-        chat.press(CTRL_D)
-        chat.until("Nothing is decided.")
-        chat.until("›")
-        assert not (project / "made.txt").exists()
-        chat.press(ENTER)
-        chat.until("[n] no:")
-        chat.press(f"y{ENTER}")
-        chat.until("Done.")
-    assert (project / "made.txt").exists()
 
 
 MANY = "from greenroom import tool\n\n" + "".join(

@@ -14,9 +14,6 @@ from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
 LIMIT = 0.3
 """Seconds that `greenroom --help` may take, on a machine that is not busy with tests."""
 
-COMPLETION = 0.5
-"""Seconds that a shell waits for the ids it may complete."""
-
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
     told = greenroom(tmp_path, "--help").out
@@ -24,13 +21,6 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
         assert f"  {entry.name} " in told
         assert entry.help in told
     assert not (tmp_path / "greenroom.db").exists()
-
-
-@pytest.mark.parametrize("words", [(), ("run",), ("apply",), ("workspaces",), ("workspaces", "clean")])
-@pytest.mark.parametrize("columns", [40, 60])
-def test_help_is_as_wide_as_the_terminal(tmp_path: Path, words: tuple[str, ...], columns: int) -> None:
-    told = greenroom(tmp_path, *words, "--help", COLUMNS=str(columns)).out
-    assert max(map(len, told.splitlines())) <= columns, told
 
 
 def test_help_is_quick(tmp_path: Path) -> None:
@@ -84,10 +74,6 @@ def test_who_only_looks_does_not_wait_for_what_works(home: Path, words: tuple[st
     assert done.stderr.splitlines()[-1] == "[]"
 
 
-def test_the_version_is_said(tmp_path: Path) -> None:
-    assert greenroom(tmp_path, "--version").out.startswith("greenroom 0.")
-
-
 def complete(home: Path, line: str) -> list[str]:
     """What a bash shows after a tab at the end of the line."""
     words = line.split(" ")
@@ -107,17 +93,6 @@ def test_a_shell_completes_commands_options_and_ids(home: Path) -> None:
     assert complete(home, "greenroom models ") == ["list", "check"]
     assert complete(home, "greenroom config show --out") == ["--output-format"]
     assert complete(home, "greenroom cost ") == ["last", folder.name]
-
-
-def test_a_shell_completes_in_the_home_that_was_named(home: Path, tmp_path: Path) -> None:
-    (folder,) = (home / "demo").iterdir()
-    assert complete(tmp_path / "elsewhere", f"greenroom --home {home} show ") == ["last", folder.name]
-    assert not (tmp_path / "elsewhere").exists()
-
-
-def test_ids_are_completed_quickly(home: Path) -> None:
-    line = {"_GREENROOM_COMPLETE": "complete_bash", "COMP_WORDS": "greenroom show ", "COMP_CWORD": "2"}
-    assert within(COMPLETION, home, **line)
 
 
 def test_a_shell_does_not_wait_for_what_it_does_not_need(home: Path) -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.jobs import call, git
 from tests.e2e.provider import provider, reached
-from tests.e2e.workshop import SETTINGS, Workshop, call, git, turns
+from tests.e2e.workshop import SETTINGS, Workshop, turns
 from tests.fake_openai import Answer, Call
 from tests.fake_openai.scripts import Reply
 from tests.tiers import has_bubblewrap
@@ -54,33 +55,6 @@ def test_an_agent_that_writes_works_in_a_copy_is_judged_and_its_work_is_taken_ov
     assert shop.reads() == "good\n"
 
 
-@pytest.mark.prove
-def test_a_check_that_newly_fails_is_told_to_it_and_ends_with_a_failure(tmp_path: Path) -> None:
-    shop = staffed(tmp_path, painter="groups: [read, edit]")
-    replies: list[Reply] = [turns("bad"), *(Answer(text="Done, all checks pass."),) * 3]
-    with provider(replies) as fake:
-        told = shop.types("run", "Paint it.", "--agent", "painter", **reached(fake))
-        heard = str(fake.requests[-1].body["messages"])
-    assert told.code == 1
-    assert "failed: quick: 1 newly failing" in told.err
-    assert "Failed:" in heard, "it was told what fails, and asked to mend it"
-
-
-def test_the_summary_that_ends_its_work_is_what_a_person_reads(tmp_path: Path) -> None:
-    shop = staffed(tmp_path, painter="groups: [read, edit]\nneed_summary: true")
-    replies: list[Reply] = [turns("good, red"), Answer(text="It is red."), Answer(text="In short: red.")]
-    told = shop.runs(replies, "Paint it.", "--agent", "painter", "--output-format", "json")
-    assert (told.code, told.json["verified"], told.json["answer"]) == (0, True, "In short: red.")
-
-
-@pytest.mark.prove
-def test_in_place_it_changes_the_files_themselves(tmp_path: Path) -> None:
-    shop = staffed(tmp_path, painter="groups: [read, edit]")
-    told = shop.runs([turns("bad"), Answer(text="Done.")], "Paint it.", "--agent", "painter", "--in-place")
-    assert (told.code, told.out, shop.reads()) == (7, "Done.\n", "bad\n")
-    assert "no job" in shop.types("diff", "last").err
-
-
 def test_who_only_reads_or_talks_stays_a_simple_run(tmp_path: Path) -> None:
     shop = staffed(tmp_path, critic="groups: [read, human, memory]")
     told = shop.runs([Answer(text="Fine.")], "Look.", "--agent", "critic")
@@ -91,16 +65,6 @@ def test_who_only_reads_or_talks_stays_a_simple_run(tmp_path: Path) -> None:
         refused = shop.runs([Answer(text="Fine.")], "Look.", "--agent", "critic", *wish)
         assert refused.code == 2
         assert "'critic' has no tools that change files" in refused.err
-
-
-@pytest.mark.prove
-def test_a_command_is_enough_to_write_and_what_it_changed_is_in_the_copy(tmp_path: Path) -> None:
-    shop = staffed(tmp_path, runner="tools: [execute_script]")
-    replies = [call("execute_script", 1, script="echo good and new > app.txt"), Answer(text="Done.")]
-    told = shop.runs(replies, "Change it.", "--agent", "runner")
-    assert told.code == 0, told.err
-    assert shop.reads() == "good\n"
-    assert "+good and new" in shop.types("diff", "last").out
 
 
 def test_those_whom_it_calls_work_in_the_same_copy_also_at_once_and_are_judged_with_it(tmp_path: Path) -> None:

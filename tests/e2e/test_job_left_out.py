@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.jobs import Desk, call, done, founded
+from tests.e2e.jobs import Desk, call, done, founded, git
 from tests.e2e.typing import ENTER, Typing
-from tests.e2e.workshop import Workshop, git, turns
+from tests.e2e.workshop import Workshop, turns
 from tests.tiers import has_bubblewrap
 
 pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
@@ -25,26 +25,6 @@ def _desk(tmp_path: Path) -> Desk:
 
 
 @pytest.mark.prove
-def test_a_copy_with_what_no_commit_can_have_is_not_cleaned_unasked(desk: Desk) -> None:
-    listed = desk.types("workspaces", "list", "--output-format", "json").json["workspaces"]
-    assert isinstance(listed, list)
-    assert listed[0]["left_out"] == [{"path": "sub", "why": "repository"}]
-    stays = desk.types("workspaces", "clean").out
-    assert f"stays: can be in none: {SUB}. --discard drops it" in stays
-    assert "what can be in none is deleted for good" in stays
-    assert (Path(listed[0]["folder"]) / "sub/x.py").exists()
-    gone = desk.types("workspaces", "clean", "--discard").out
-    assert f"is gone, and with it the only copy of {SUB}." in gone
-    forgotten = desk.types("forget", "last", "--yes").out
-    assert "what was applied cannot be undone any more" in forgotten
-
-
-@pytest.mark.prove
-def test_what_is_forgotten_with_a_run_is_named(desk: Desk) -> None:
-    forgotten = desk.types("forget", "last", "--yes").out
-    assert f"can be in none: {SUB}; what was applied cannot be undone any more" in forgotten
-
-
 def test_who_drops_a_copy_hears_what_goes_for_good(desk: Desk) -> None:
     with Typing(desk.home, "discard", "last", cwd=str(desk.repo), columns="200", **desk.own) as person:
         person.until(f"This would go for good, for no commit can have it: {SUB}. Drop it?")

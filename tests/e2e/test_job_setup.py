@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.workshop import Workshop, call, done, turns
+from tests.e2e.jobs import call, done
+from tests.e2e.workshop import Workshop, turns
 from tests.tiers import has_bubblewrap
 
 pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
@@ -46,15 +47,6 @@ def test_a_copy_is_prepared_once_behind_walls_before_the_checks_and_that_is_in_t
     assert "1 file changed" in ended.err, "what git ignores is no part of the work"
 
 
-def test_a_setup_that_fails_ends_the_job_before_a_model_is_asked_and_says_why(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, check("true", "[workspace]\nsetup = 'echo no such package >&2; exit 3'\n"))
-    ended = shop.runs([*DONE], *ALONE)
-    told = ended.json
-    assert (ended.code, told["verified"], told["tokens"]) == (1, False, 0)
-    assert "([workspace] setup) failed: exit code 3. Nothing was begun." in str(told["tasks"])
-    assert "no such package" in str(told["tasks"])
-
-
 def test_a_line_of_the_project_is_run_behind_walls_only_and_one_of_the_person_always(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     config = {".greenroom/config.toml": f"[workspace]\nsetup = 'touch made && touch {mark}'\n"}
@@ -65,10 +57,3 @@ def test_a_line_of_the_project_is_run_behind_walls_only_and_one_of_the_person_al
     told = shop.types("events", "last", "--output-format", "stream-json").out
     assert "was not run" in told
     assert "this machine has no sandbox" in told
-
-
-@pytest.mark.prove
-def test_folders_that_git_ignores_are_lent_by_name(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, check("test -f .deps/list", "[workspace]\nlend = ['.deps']\n"), **{".gitignore": IGNORED})
-    shop.puts(".deps/list", "x\n")
-    assert shop.runs([*DONE], *ALONE).code == 0

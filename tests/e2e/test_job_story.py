@@ -189,33 +189,6 @@ def _applied_in_their_name(desk: Desk) -> None:
 
 
 @pytest.mark.prove
-def test_a_hook_that_refuses_keeps_the_commit_away_and_nothing_is_lost(desk: Desk) -> None:
-    before = exactly(desk.repo)
-    assert desk.asks(*honest()).code == 0
-    hook(desk.repo, "pre-commit", "echo no tabs here, please >&2; exit 1")
-    ended = desk.types("apply", "last")
-    assert ended.code == 1
-    assert "The commit was refused, and the files stay applied." in ended.out
-    assert "Git or a hook says: no tabs here, please" in ended.out
-    assert git(desk.repo, "log", "--format=%s").strip() == "first"
-    assert git(desk.repo, "status", "--short").split() == ["M", "export.py", "??", "notes.txt", "??", "test_json.py"]
-    hook(desk.repo, "pre-commit", "exit 0")
-    assert desk.types("apply", "last").code == 0
-    assert git(desk.repo, "log", "--format=%s").splitlines() == [ASKED, "first"]
-    assert desk.types("undo", "last").code == 0
-    assert exactly(desk.repo) == before
-
-
-@pytest.mark.timeout(60)
-def test_from_nothing_the_first_line_comes_soon_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-    turns = Turns(honest(), held=(0,))
-    with provider(turns) as fake, desk.sits(fake, "run", ASKED, PYTHONHASHSEED="0") as screen:
-        screen.until("your files stay untouched")
-        assert computed(screen) < SOON * libraries()
-        turns.let(0)
-
-
 def test_no_to_the_plan_ends_it_and_nothing_is_lost(desk: Desk) -> None:
     before = exactly(desk.repo)
     with provider(Turns(honest())) as fake, desk.sits(fake, "run", ASKED) as screen:
@@ -234,6 +207,7 @@ def confirms_short(screen: Typing) -> None:
     screen.until("[n] no, end it here: ")
 
 
+@pytest.mark.prove
 def test_an_edited_plan_goes_back_to_the_agent(desk: Desk) -> None:
     turns = Turns(honest())
     with provider(turns) as fake, desk.sits(fake, "run", ASKED, columns="80") as screen:
@@ -255,22 +229,3 @@ def test_an_edited_plan_goes_back_to_the_agent(desk: Desk) -> None:
         screen.ends()
     assert any("The person says: call the switch as_json" in one for one in turns.asked)
     assert git(desk.repo, "log", "-1", "--format=%an %s", "json").strip() == f"Pia {ASKED}"
-
-
-def test_who_goes_away_at_the_first_question_finds_it_again(desk: Desk) -> None:
-    with provider(Turns(honest())) as fake:
-        with desk.sits(fake, "run", ASKED) as screen:
-            screen.until("or type a command line: ")
-            screen.press(CTRL_C)
-            screen.until("Nothing has begun. Go on with: greenroom resume ")
-            assert screen.ends() == ENDED
-        with desk.sits(fake, "resume", "last") as screen:
-            screen.until("or type a command line: ")
-            screen.press(f"nonsense{ENTER}")
-            screen.until("There is no program 'nonsense'")
-            screen.until("or type a command line: ")
-            screen.press(f"huh?{ENTER}")
-            screen.until("There is no program 'huh?'")
-            screen.until("or type a command line: ")
-            screen.press(f"y{ENTER}")
-            screen.until("Baseline: pytest: 1 pass, 1 already fails")

@@ -101,22 +101,6 @@ def test_tools_that_changed_are_shown_and_agreed_to_by_a_person(person: Person) 
     assert (checked["changes"], checked["agreed"], len(checked["tools"])) == ([], True, 14)
 
 
-def test_what_is_left_out_is_said_and_counted_alike_everywhere(person: Person) -> None:
-    more = [{"name": "twice", "description": text, "inputSchema": OBJECT} for text in "ab"]
-    write_tools(person.folder, *more, {"name": "odd", "inputSchema": {"type": "object", "properties": 7}})
-    added = person.adds()
-    assert "has 13 tools." in added.out
-    checked = person.types("mcp", "check", "raw")
-    assert (checked.code, "has 13 tools, as you agreed." in checked.out) == (0, True)
-    for said in (added.err, checked.err):
-        assert "Left out: twice. It has the same name as another one." in said
-        assert "Left out: odd. Its schema" in said
-    (listed,) = person.fields("mcp", "list")["servers"]
-    assert (listed["tools"], listed["state"]) == (13, "13 tools")
-    (told,) = person.fields("mcp", "check")["servers"]
-    assert (len(told["tools"]), {one["name"] for one in told["left_out"]}) == (13, {"twice", "odd"})
-
-
 def test_one_that_does_not_work_is_added_only_by_force(person: Person) -> None:
     words = ("mcp", "add", "bad", "--", sys.executable, RAW, "dies")
     refused = person.types(*words)
@@ -140,12 +124,6 @@ def test_bad_input_gets_a_sentence(person: Person, words: tuple[str, ...], code:
     ended = person.types("mcp", *words)
     assert (ended.code, said in ended.err) == (code, True), ended.err
     assert not person.config.exists()
-
-
-def test_without_the_extra_it_is_said_which_one(person: Person) -> None:
-    (person.home / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
-    ended = person.types("mcp", "add", "x", "--", *person.command, PYTHONPATH=str(person.home))
-    assert (ended.code, "greenroom[mcp]" in ended.err) == (3, True), ended.err
 
 
 async def test_a_server_over_http_is_looked_at(person: Person) -> None:

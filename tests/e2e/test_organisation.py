@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.organised import Company, Line, new, step, writes
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Ended, greenroom
+from tests.sampling import first
 
 RESULT = {"en": "Sencha: 80 degrees, two minutes.", "zh": "煎茶：八十度，两分钟。"}
 OVER = {"en": "Task t2 is over: finished. {}", "zh": "任务t2已结束：已完成。{}"}
@@ -116,7 +117,7 @@ def did(steps: Mapping[str, Mapping[str, object]], agent: str) -> list[str]:
 
 @pytest.mark.req("MAS-10", "MAS-12", "MAS-13", "MAS-15", "MAS-18", "MAS-26", "MAS-57", "MAS-76", "MAS-77", "MAS-132")
 @pytest.mark.req("MAS-136", "MAS-166", "MAS-167", "MAS-187", "MAS-245", "MAS-250", "MAS-253")
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", first("zh", "en"))
 def test_what_a_person_asks_for_is_made_by_agents_that_did_not_exist_before(tmp_path: Path, language: str) -> None:
     home, script = tmp_path / "home", Company(story(language))
     (tmp_path / "tea.txt").write_text("sencha\n")

@@ -48,43 +48,9 @@ def test_a_stopped_team_can_go_on_from_a_recording(tmp_path: Path, recording: Pa
     assert (ended.code, ended.out) == (0, "Blue.\n")
 
 
-def test_the_demo_can_be_recorded_and_played_again(tmp_path: Path) -> None:
-    file = str(tmp_path / "demo.jsonl")
-    first = greenroom(tmp_path, "demo", "--team", "--pace", "0", "-q", "--record", file)
-    again = greenroom(tmp_path, "demo", "--team", "--pace", "0", "--replay", file)
-    assert (first.code, again.code) == (0, 0)
-    assert again.out == first.out
-    assert "Never asked for" not in again.err
-
-
-def test_of_the_demo_only_the_team_is_recorded(tmp_path: Path) -> None:
-    ended = greenroom(tmp_path, "demo", "--record", str(tmp_path / "x.jsonl"))
-    assert ended.code == 2
-    assert "Add --team." in ended.err
-
-
 def test_an_existing_file_is_never_overwritten(tmp_path: Path, recording: Path) -> None:
     before = recording.read_bytes()
     ended = greenroom(tmp_path, "ask", "hi", "--record", str(recording), OPENAI_API_KEY=KEY)
     assert ended.code == 3
     assert "already. Record to another file, or delete it first." in ended.err
     assert recording.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [(None, "cannot be read: No such file or directory"), ("my diary\n", "is no recording")],
-)
-def test_a_file_that_is_no_recording_is_said_so(tmp_path: Path, content: str | None, sentence: str) -> None:
-    path = tmp_path / "file"
-    if content is not None:
-        path.write_text(content)
-    ended = greenroom(tmp_path, "ask", "hi", "--replay", str(path))
-    assert ended.code == 3
-    assert sentence in ended.err
-
-
-def test_where_nothing_was_said_no_recording_is_left(tmp_path: Path) -> None:
-    ended = greenroom(tmp_path, "ask", "hi", "--record", str(tmp_path / "new.jsonl"))
-    assert ended.code == 3
-    assert not (tmp_path / "new.jsonl").exists()

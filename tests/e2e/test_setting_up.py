@@ -15,6 +15,7 @@ import pytest
 from tests.e2e.provider import KEY, PRICED, provider, reached, settings
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
 from tests.fake_openai import Answer, Call
+from tests.sampling import first
 
 USED = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 
@@ -114,7 +115,7 @@ def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path, project: Pat
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
-@pytest.mark.parametrize("place", ["Number [1]:", "not shown", "Strong model"])
+@pytest.mark.parametrize("place", first("Strong model", "Number [1]:", "not shown"))
 def test_who_leaves_half_way_leaves_nothing_behind(tmp_path: Path, project: Path, key: str, place: str) -> None:
     answers = [("Number [1]:", "1\r"), ("not shown", f"{KEY}\r"), ("Strong model", "\r")]
     until = [place == question for question, _ in answers].index(True)
@@ -125,54 +126,12 @@ def test_who_leaves_half_way_leaves_nothing_behind(tmp_path: Path, project: Path
     assert not (tmp_path / "config").exists()
 
 
-def test_a_person_is_asked_before_their_settings_are_replaced(tmp_path: Path, project: Path) -> None:
-    own = project / ".greenroom" / "config.toml"
-    own.parent.mkdir()
-    own.write_text('model = "ollama:mine"\n')
-    answers = [("Strong model", "\r"), ("Fast model", "\r"), ("Replace it?", "yes\r")]
-    code, seen = typed(project, tmp_path, answers, OPENAI_API_KEY=KEY)
-    assert code == 0, seen
-    assert (own.parent / "config.toml.old").read_text() == 'model = "ollama:mine"\n'
-    assert 'strong = "openai:gpt-5.5"' in own.read_text()
-
-
 def test_a_server_of_this_machine_is_found_with_its_models(tmp_path: Path, project: Path) -> None:
     with provider({"qwen3:8b": "hello", "tiny": "hello"}, api_key="") as fake:
         ended = greenroom(tmp_path, "init", "--yes", cwd=str(project), OLLAMA_HOST=fake.base_url)
     assert ended.code == 0
     assert f"ollama: a server at {fake.base_url} with qwen3:8b, tiny" in ended.err
     assert 'strong = "ollama:qwen3:8b"' in (project / ".greenroom" / "config.toml").read_text()
-
-
-@pytest.mark.parametrize(
-    ("words", "stdin", "code", "sentence"),
-    [
-        ((), "", 2, "stdin is no terminal"),
-        (("--yes",), "", 3, "There is no key in the environment and no model server"),
-        (("--yes", "--provider", "opnai"), "", 3, "Did you mean `openai`?"),
-        (("--yes", "--provider", "openai"), "", 3, "There is no key for 'openai'."),
-        (("--yes", "--model", "gpt-5.5"), "", 3, "Write `openai:gpt-5.5`."),
-        (("--provider", "openai", "--model", "xai:grok-4.5"), "", 3, "is no model of 'openai'"),
-        (("--provider", "openai", "--key-stdin"), "\n", 2, "No key came on stdin."),
-        (("--key-stdin",), "sk-1\n", 2, "Whose key is it?"),
-        (("--provider", "openai", "--key-stdin"), "two words\n", 3, "is no key"),
-        (("--provider", "azure", "--key-stdin"), f"{KEY}\n", 3, "Which model of 'azure'?"),
-    ],
-)
-def test_what_init_cannot_do_is_said_and_nothing_is_written(
-    tmp_path: Path, project: Path, words: tuple[str, ...], stdin: str, code: int, sentence: str
-) -> None:
-    ended = greenroom(tmp_path, "init", *words, stdin=stdin, cwd=str(project))
-    assert (ended.code, ended.out) == (code, "")
-    assert sentence in ended.err
-    assert not (project / ".greenroom").exists()
-
-
-def test_a_project_that_cannot_be_written_is_said(tmp_path: Path, project: Path) -> None:
-    (project / ".greenroom").write_text("a file where a folder should be")
-    ended = greenroom(tmp_path, "init", "--yes", cwd=str(project), OPENAI_API_KEY=KEY)
-    assert ended.code == 3
-    assert "cannot be written" in ended.err
 
 
 # ---------------------------------------------------------------------------------------------------------- models
@@ -196,17 +155,6 @@ def test_models_are_listed_as_their_endpoint_names_them(tmp_path: Path) -> None:
     }
 
 
-def test_where_nobody_lists_models_the_catalog_proposes_some(tmp_path: Path) -> None:
-    with provider("hello") as fake:
-        wrong = greenroom(tmp_path, "models", "list", **reached(fake, "sk-wrong"))
-    down = greenroom(tmp_path, "models", "list", "openai", OPENAI_API_KEY=KEY, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    for ended in (wrong, down):
-        assert ended.code == 0
-        assert "openai:gpt-5.5" in ended.out
-        assert "did not list its models" in ended.err
-    assert greenroom(tmp_path, "models", "list").code == 3
-
-
 def test_a_model_is_checked_in_three_ways(tmp_path: Path) -> None:
     settings(tmp_path, PRICED)
     call = Call(name="add", arguments={"a": 2, "b": 3})
@@ -226,13 +174,6 @@ def test_a_model_is_checked_in_three_ways(tmp_path: Path) -> None:
         ("tool", True, 110),
     ]
     assert [seen.body.get("stream") for seen in fake.requests[:3]] == [True, None, True]
-
-
-def test_a_model_that_calls_no_tools_is_found_out(tmp_path: Path) -> None:
-    with provider("hello") as fake:
-        told = greenroom(tmp_path, "models", "check", "openai:fake", **reached(fake))
-    assert told.code == 0
-    assert "It answered without calling the tool." in told.out
 
 
 def test_a_model_that_does_not_answer_has_the_providers_code(tmp_path: Path) -> None:
@@ -263,40 +204,3 @@ def test_every_setting_says_where_it_comes_from(tmp_path: Path, project: Path) -
     rows = greenroom(tmp_path, "config", "show", "--output-format", "json", cwd=str(project)).json["settings"]
     assert isinstance(rows, list)
     assert {"key": "language", "value": "en", "from": "default"} in rows
-
-
-def test_the_files_that_are_looked_at_are_named(tmp_path: Path, project: Path) -> None:
-    greenroom(tmp_path, "init", "--yes", cwd=str(project), OPENAI_API_KEY=KEY)
-    told = greenroom(tmp_path, "config", "path", "--output-format", "json", cwd=str(project)).json["files"]
-    assert isinstance(told, list)
-    assert [(one["what"], one["there"]) for one in told] == [
-        ("user", False),
-        ("project", True),
-        ("local", False),
-        ("keys", False),
-    ]
-    assert told[1]["path"] == str(project / ".greenroom" / "config.toml")
-
-
-def test_the_doctor_names_the_model_that_would_be_asked(tmp_path: Path) -> None:
-    assert "✓ model     openai:gpt-5.5" in greenroom(tmp_path, "doctor", OPENAI_API_KEY=KEY).out
-    without = greenroom(tmp_path, "doctor")
-    assert without.code == 0
-    assert "! model     No model is set" in without.out
-
-
-def test_a_family_of_commands_lists_its_own(tmp_path: Path) -> None:
-    told = greenroom(tmp_path, "models", "--help")
-    assert told.code == 0
-    assert "list" in told.out
-    assert "check" in told.out
-    assert greenroom(tmp_path, "models").code == 2
-    assert greenroom(tmp_path, "models", "lst").code == 2
-
-
-def test_a_check_that_may_cost_more_than_the_cap_is_not_made(tmp_path: Path) -> None:
-    with provider(Answer(text="Hi.")) as fake:
-        refused = greenroom(tmp_path, "models", "check", GREENROOM_MAX_COST="0", **reached(fake))
-    assert refused.code == 3
-    assert "your cap is $0" in refused.err
-    assert fake.requests == []

@@ -178,22 +178,6 @@ def test_people_talk_in_groups_and_to_several_one_by_one(tmp_path: Path) -> None
     assert script.asked == [("manager", "process_message")] * 2, "what does not name it, it does not hear"
 
 
-@pytest.mark.prove
-def test_a_provider_in_the_way_is_said_and_resume_goes_on(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company(TEA)) as server:
-        new(home, tmp_path, "--person", "ann", **reached(server))
-        wrong = talk(home, tmp_path, "--say", "A tea guide.", "--wait", **reached(server, "sk-wrong-0123456789"))
-        assert wrong.code == 4
-        assert "It stands still: provider: " in wrong.err
-        assert "`/resume` lets it go on" in wrong.err
-        right = talk(home, tmp_path, "--wait", stdin="/resume\n", **reached(server))
-        assert right.code == 0, right.err
-        assert GUIDE in right.out
-        again = talk(home, tmp_path, stdin="/resume\n", **reached(server))
-        assert "Nothing stands still." in again.err
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -215,19 +199,6 @@ def test_what_cannot_be_done_gets_a_sentence_and_a_code(tmp_path: Path, line: st
     assert ended.code == 2
     assert said in " ".join(ended.err.split())
     assert "Nothing was said between you and manager yet." in heard.err, "it was sent to nobody"
-
-
-def test_what_is_for_somebody_who_is_not_there_reaches_nobody_and_a_later_line_hides_no_failure(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        ended = talk(home, tmp_path, "--as", "ann", stdin="/tell ben,nobody: Tea!\n/tell ann: Tea!\n/who\n", **more)
-        heard = talk(home, tmp_path, "--as", "ben", stdin="/history ann\n", **more)
-    assert ended.code == 2
-    assert "There is no agent 'nobody'." in ended.err
-    assert "ann is you. Name somebody else." in ended.err
-    assert "Nothing was said between you and ann yet." in heard.err
 
 
 def test_a_room_takes_over_from_one_that_is_killed_and_says_when_all_is_over(tmp_path: Path) -> None:
@@ -253,74 +224,3 @@ def test_a_room_takes_over_from_one_that_is_killed_and_says_when_all_is_over(tmp
                 ben.until("›")
                 ben.press(CTRL_D)
                 assert ben.ends() == 0
-
-
-def test_who_sends_something_to_what_is_stopped_is_told_so_once(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        assert talk(home, tmp_path, "--as", "ann", "--say", "/who", **more).code == 0
-        assert greenroom(home, "team", "stop", cwd=here, **more).code == 0
-        with Typing(home, "talk", "--as", "ann", cwd=here, **more) as ann:
-            ann.until("it is stopped: greenroom team start tea")
-            ann.says("/tell ben: Tea?")
-            ann.until("→ ben")
-            ann.until("It is stopped, and does nothing with that yet. `/resume` lets it go on.")
-            ann.says("/tell ben: Now?")
-            ann.until("→ ben")
-            ann.until("›")
-            assert ann.seen.count("does nothing with that yet") == 1
-
-
-def test_an_at_offers_agents_and_no_files(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    (tmp_path / "made.txt").write_text("tea\n")
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        with Typing(home, "talk", cwd=str(tmp_path), **more) as ann:
-            ann.until("›")
-            ann.press("/group us: @ma")
-            ann.until("@manager")
-            assert "made.txt" not in ann.seen
-
-
-@pytest.mark.parametrize("form", ["json", "stream-json"])
-def test_a_program_is_told_what_could_not_be_done(tmp_path: Path, form: str) -> None:
-    home = tmp_path / "home"
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        said = talk(home, tmp_path, "--say", "x", "--to", "nobody", "--output-format", form, **more).lines[-1]
-        lines = '/inbx\n/tool read_code {"file": "nope"}\n'
-        piped = talk(home, tmp_path, "--output-format", form, stdin=lines, **more).lines[-1]
-    assert (said["status"], said["exit_code"]) == ("error", 2)
-    assert str(said["error"]).startswith("There is no agent 'nobody'.")
-    assert (piped["status"], piped["exit_code"]) == ("error", 2)
-    first, second = str(piped["error"]).splitlines()
-    assert first.startswith("There is no command /inbx. Did you mean /inbox?")
-    assert second == "failed: There is no 'nope'."
-
-
-@pytest.mark.prove
-def test_a_yes_answers_what_the_manager_asks_where_no_step_waits_for_one(tmp_path: Path) -> None:
-    home, script = tmp_path / "home", Company(ASKING)
-    with provider(script) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more).code == 6
-        answered = talk(home, tmp_path, "--wait", stdin="/yes\n", **more)
-    assert answered.code == 0, answered.err
-    assert "→ manager (letter 1 is answered)" in answered.err
-
-
-@pytest.mark.prove
-def test_what_is_written_to_somebody_who_waits_for_an_answer_is_that_answer_and_it_is_said(tmp_path: Path) -> None:
-    home, script = tmp_path / "home", Company(ASKING)
-    with provider(script) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more).code == 6
-        told = talk(home, tmp_path, stdin="/tell manager: One moment.\n", **more)
-    assert "→ manager\nLetter 1 is done.\n" in told.err

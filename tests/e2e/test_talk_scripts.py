@@ -8,8 +8,7 @@ import pytest
 from tests.e2e.organised import TEA, Company, Line, new, step, writes
 from tests.e2e.provider import KEY, provider, reached
 from tests.e2e.terminal import GREENROOM, PATIENCE, Ended, environment, greenroom
-from tests.e2e.typing import CTRL_C, Typing
-from tests.fake_openai import Answer
+from tests.e2e.typing import Typing
 from tests.sampling import first
 
 ASKING: dict[tuple[str, str], list[Line]] = {
@@ -136,22 +135,6 @@ def test_what_is_said_means_what_it_means_when_it_is_typed(tmp_path: Path) -> No
     assert said == ["Tea, please.", "yes, it is", "/answer 2 Green", "/etc/hosts is broken"]
 
 
-@pytest.mark.parametrize("option", first("--wait", "--to", "--inbox", "--output-format"))
-def test_an_option_is_not_what_is_said_unless_a_space_says_so(tmp_path: Path, option: str) -> None:
-    home = tmp_path / "home"
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        wrong = talk(home, tmp_path, "--say", option, **more)
-        assert wrong.code == 2
-        assert f"--say has nothing to say: {option} is an option. To say it, put a space before it." in " ".join(
-            wrong.err.replace("│", " ").split()
-        )
-        assert talk(home, tmp_path, "--say", f" {option}", **more).code == 0
-        heard = talk(home, tmp_path, stdin="/history manager\n", **more).out
-    assert [line.partition("ann: ")[2] for line in heard.splitlines()] == [option]
-
-
 def test_a_line_that_cannot_be_read_is_named_and_those_behind_it_are_done(tmp_path: Path) -> None:
     home, file = tmp_path / "home", tmp_path / "lines"
     bad = (b"x" * 1_100_000, b"Gr\xfcn", b'"""', b"Do not delete this:", b"\xff", b"/tell ben: No.", b'"""')
@@ -171,31 +154,3 @@ def test_a_line_that_cannot_be_read_is_named_and_those_behind_it_are_done(tmp_pa
     ]
     assert [line.partition("ann: ")[2] for line in heard.splitlines()] == ["One.", "Two."]
     assert "Nothing was said between you and manager yet." in manager
-
-
-@pytest.mark.prove
-def test_streams_that_are_closed_or_full_are_said_or_are_the_end(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert from_shell(home, tmp_path, "<&-", **more).code == 0
-        closed = from_shell(home, tmp_path, "--say /who >&-", **more)
-        assert (closed.code, "Traceback" in closed.err) == (0, False)
-        full = from_shell(home, tmp_path, "--say /who > /dev/full", **more)
-    assert full.code == 3
-    assert "Error: The answer cannot be written to stdout (No space left on device)." in full.err
-
-
-def test_who_no_longer_waits_is_told_how_to_go_on(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Answer(text="One two three.", pace=60.0)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        words = ("talk", "--as", "ann", "--say", "Tea, please.", "--wait")
-        with Typing(home, *words, cwd=str(tmp_path), columns="120", **more) as ann:
-            ann.until("→ manager")
-            server.wait_for(in_flight=1)
-            ann.press(CTRL_C)
-            ann.until("No longer waiting. What you sent is not lost. Go on with: greenroom talk tea --as ann")
-            assert ann.ends() == 130

@@ -182,28 +182,6 @@ def test_bad_input_gets_a_sentence(tmp_path: Path, words: tuple[str, ...], said:
     assert said in " ".join(ended.err.split())
 
 
-def test_a_name_that_never_ends_is_refused_in_a_line(tmp_path: Path) -> None:
-    ended = greenroom(tmp_path / "home", "team", "new", "tea", "--person", "x" * 5000, cwd=str(tmp_path))
-    assert ended.code == 2
-    assert "up to 64 letters" in ended.err
-    assert len(ended.err) < 400
-
-
-def test_a_person_is_not_called_like_an_agent_nor_a_team_like_another(tmp_path: Path) -> None:
-    agents = tmp_path / "home" / "config" / "greenroom" / "agents"
-    agents.mkdir(parents=True)
-    (agents / "taster.md").write_text("---\nrole: a taster\n---\nTaste.\n")
-    refused = greenroom(tmp_path / "home", "team", "new", "tea", "--person", "Taster", cwd=str(tmp_path))
-    assert (refused.code, "'Taster' is an agent already." in refused.err) == (2, True)
-    new(tmp_path / "home", tmp_path, "--person", "ann")
-    again = greenroom(tmp_path / "home", "team", "new", "Tea", "--person", "ann", cwd=str(tmp_path))
-    assert (again.code, "'Tea' could be taken for the organisation 'tea'" in again.err) == (2, True)
-    charter = tmp_path / ".greenroom" / "teams" / "tea.toml"
-    charter.write_text(charter.read_text().replace('people = ["ann"]', 'people = ["ann", "taster"]'))
-    listed = greenroom(tmp_path / "home", "team", "list", cwd=str(tmp_path))
-    assert "tea.toml: 'taster' is an agent already. Give this person another name." in " ".join(listed.err.split())
-
-
 def test_a_file_with_mistakes_is_listed_with_what_is_wrong(tmp_path: Path) -> None:
     home, here, teams = tmp_path / "home", str(tmp_path), tmp_path / ".greenroom" / "teams"
     new(home, tmp_path, "--person", "ann")
@@ -250,35 +228,3 @@ def test_a_name_that_means_nobody_here_is_a_mistake_in_the_file(tmp_path: Path, 
         talked = greenroom(home, "talk", "--say", "Tea.", cwd=here, **reached(server))
     assert said in " ".join(talked.err.split())
     assert talked.code == (3 if written.startswith("managers") else 0)
-
-
-def test_a_file_that_breaks_keeps_nobody_from_looking_at_what_it_became_or_stopping_it(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
-        (tmp_path / ".greenroom" / "teams" / "tea.toml").write_text("people = [")
-        assert greenroom(home, "team", "status", "tea", cwd=here, **more).code == 0
-        assert greenroom(home, "talk", "tea", "--inbox", cwd=here, **more).code == 0
-        assert greenroom(home, "team", "stop", "tea", cwd=here, **more).code == 0
-        listed = greenroom(home, "team", "list", cwd=here, **more)
-        assert "stopped; its file has mistakes" in listed.out
-        started = greenroom(home, "team", "start", "tea", cwd=here, **more)
-        assert (started.code, "is not TOML" in started.err) == (3, True)
-
-
-def test_a_bad_charter_and_a_missing_model_get_a_sentence(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    new(home, tmp_path, "--person", "ann", "--person", "ben")
-    unasked = greenroom(home, "team", "start", cwd=here)
-    assert unasked.code == 3
-    assert "model" in unasked.err
-    unfounded = greenroom(home, "team", "status", cwd=here)
-    assert (unfounded.code, "has not begun yet" in unfounded.err) == (2, True)
-    assert "has not begun" in greenroom(home, "team", "list", cwd=here).out
-    (tmp_path / ".greenroom" / "teams" / "tea.toml").write_text("people = []\nlanguag = 'en'\n")
-    broken = greenroom(home, "team", "start", cwd=here)
-    assert broken.code == 3
-    assert "nobody belongs to it" in broken.err
-    assert "Did you mean `language`?" in broken.err

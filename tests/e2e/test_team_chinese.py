@@ -44,8 +44,6 @@ SCRIPT = {
     ("wu", "reflection"): [[]],
     ("wu", "summary"): [{"completion_summary": "八十度。", "state": "finished"}],
 }
-MAKING = (("manager", "agent_manager"), ("manager", "reflection"))
-"""What it takes to make wu."""
 
 
 def foreign(text: str) -> set[str]:
@@ -94,29 +92,6 @@ def test_every_line_that_its_people_read_is_chinese(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        "start",
-        "stop bob",
-        "new a_b",
-        "new tea --person a,b",
-        "new tea --person manager",
-        "new tea --person writer",
-        "new tea --person ann --person ann",
-        "new tea --person ann --person Ann",
-        "new tea --language fr",
-        "new tea --model http://here",
-        "dismiss ann",
-    ],
-)
-def test_what_cannot_be_is_said_in_the_language_of_the_person(tmp_path: Path, words: str) -> None:
-    settings(tmp_path / "home", 'language = "zh"\n')
-    each = [one.replace("_", " ") for one in words.split()]
-    ended = greenroom(tmp_path / "home", "team", *each, cwd=str(tmp_path))
-    assert (ended.code, foreign(ended.err)) == (2, set())
-
-
-@pytest.mark.parametrize(
     "written",
     [
         'people = ["ann"]\ncolour = "green"',
@@ -142,40 +117,3 @@ def test_a_mistake_in_its_file_is_said_in_its_language(tmp_path: Path, written: 
     assert "文件有错误" in listed.out
     assert foreign(listed.out + listed.err) - keys - roles == set()
     assert re.search(r"tea\.toml(: |无法读取（第2行第10列）)", listed.err), listed.err
-
-
-@pytest.mark.parametrize("broken", ["language", "link"])
-def test_a_file_that_has_no_language_of_its_own_is_spoken_of_in_that_of_the_person(tmp_path: Path, broken: str) -> None:
-    settings(tmp_path / "home", 'language = "zh"\n')
-    teams = tmp_path / "here" / ".greenroom" / "teams"
-    teams.mkdir(parents=True)
-    (tmp_path / "tea.toml").write_text('language = "fr"\npeople = ["ann"]\n')
-    if broken == "link":
-        (teams / "tea.toml").symlink_to(tmp_path / "tea.toml")
-    else:
-        (tmp_path / "tea.toml").rename(teams / "tea.toml")
-    for words in (("list",), ("start",)):
-        told = greenroom(tmp_path / "home", "team", *words, cwd=str(tmp_path / "here")).err
-        assert ("链接" if broken == "link" else "必须是en或zh") in told
-        assert foreign(told) - {"language"} == set()
-
-
-def test_where_it_was_founded_and_who_may_go_is_said_in_its_language(tmp_path: Path) -> None:
-    home, old, place = tmp_path / "home", tmp_path / "old", tmp_path / "new"
-    old.mkdir()
-    settings(home, 'language = "zh"\n')
-    told = []
-    makes = {("manager", "planning"): [[step("agent_manager")]], **{key: SCRIPT[key] for key in MAKING}}
-    with provider(Company(makes)) as server:
-        more = reached(server)
-        new(home, old, "--person", "ann", **more)
-        told.append(greenroom(home, "talk", "--say", "茶", "--wait", cwd=str(old), **more).err)
-        told += [greenroom(home, "team", "dismiss", who, cwd=str(old), **more).err for who in ("ann", "xx", "wu")]
-        old.rename(place)
-        told.append(greenroom(home, "talk", "--say", "茶", cwd=str(place), **more).err)
-        charter = place / ".greenroom" / "teams" / "tea.toml"
-        charter.write_text(f"{charter.read_text()}\n[limits]\ntokens = 10\n")
-        told.append(greenroom(home, "talk", "--say", "茶", "--wait", cwd=str(place), **more).err)
-    assert "曾在" in told[-2]
-    assert "上限写在" in told[-1]
-    assert {name for one in told for name in foreign(one)} - {"show", "limits", "tokens", "max"} == set()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.organised import TEA, Company, new, step, writes
+from tests.e2e.organised import TEA, Company, new
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.test_talk_room import APPROVED
@@ -38,16 +38,6 @@ def test_an_agent_that_has_nothing_open_goes_for_good(tmp_path: Path, more: dict
     assert (again.code, "There is no agent 'wu'. There are: ann, ben, manager." in again.err) == (2, True)
 
 
-@pytest.mark.prove
-def test_whom_the_file_names_goes_when_it_does_so_no_more(tmp_path: Path, more: dict[str, str]) -> None:
-    charter = tmp_path / ".greenroom" / "teams" / "tea.toml"
-    kept = typed(tmp_path, "team", "dismiss", "ben", **more)
-    assert (kept.code, f"'ben' is named in {charter}. Take that out first." in " ".join(kept.err.split())) == (2, True)
-    charter.write_text(charter.read_text().replace('"ann", "ben"', '"ann"'))
-    assert typed(tmp_path, "team", "dismiss", "ben", **more).code == 0
-    assert typed(tmp_path, "talk", "--say", "Thanks.", **more).code == 0, "ann is the only person by now"
-
-
 def test_who_is_at_work_or_has_a_part_stays_and_it_is_said_what_to_do_first(tmp_path: Path) -> None:
     company = Company(TEA)
 
@@ -73,18 +63,6 @@ def test_who_is_at_work_or_has_a_part_stays_and_it_is_said_what_to_do_first(tmp_
         assert typed(tmp_path, "team", "dismiss", "wu", **more).code == 0
 
 
-@pytest.mark.prove
-def test_who_is_let_go_while_they_talk_is_told_and_leaves(tmp_path: Path, more: dict[str, str]) -> None:
-    charter = tmp_path / ".greenroom" / "teams" / "tea.toml"
-    with Typing(tmp_path / "home", "talk", "--as", "ben", cwd=str(tmp_path), **more) as ben:
-        ben.until("it works as long as you are here")
-        charter.write_text(charter.read_text().replace('"ann", "ben"', '"ann"'))
-        assert typed(tmp_path, "team", "dismiss", "ben", **more).code == 0
-        ben.until("You have left tea. A name is used once: come back under another.")
-        assert ben.ends() == 0
-        assert "Come back with" not in ben.seen
-
-
 def test_what_waits_for_a_yes_is_asked_of_somebody_else(tmp_path: Path) -> None:
     charter = tmp_path / ".greenroom" / "teams" / "tea.toml"
     with provider(Company(APPROVED)) as server:
@@ -101,55 +79,3 @@ def test_what_waits_for_a_yes_is_asked_of_somebody_else(tmp_path: Path) -> None:
         assert "/yes 2 or /no 2 WHY" in inbox.out, inbox.out
         assert typed(tmp_path, "talk", "--say", "/yes 2", "--wait", **more).code == 0
     assert (tmp_path / "made.txt").exists()
-
-
-@pytest.mark.prove
-def test_who_wrote_to_somebody_who_goes_is_told_that_nobody_answers(tmp_path: Path, more: dict[str, str]) -> None:
-    assert typed(tmp_path, "talk", "--as", "ann", "--say", "Which tea?", "--to", "wu", **more).code == 0
-    ended = typed(tmp_path, "team", "dismiss", "wu", **more)
-    assert (ended.code, "What wu had still to do is not done: 1." in ended.err) == (0, True), ended.err
-    told = greenroom(tmp_path / "home", "talk", "--as", "ann", stdin="/notices\n", cwd=str(tmp_path), **more)
-    assert "wu has left, and does not answer any more. You wrote: Which tea?" in told.out, told.out
-
-
-def test_who_hears_what_people_want_cannot_go_and_nobody_is_told_to_end_everything(
-    tmp_path: Path, more: dict[str, str]
-) -> None:
-    agents, charter = tmp_path / "home" / "config" / "greenroom" / "agents", tmp_path / ".greenroom/teams/tea.toml"
-    agents.mkdir(parents=True, exist_ok=True)
-    (agents / "boss.md").write_text("---\nrole: a boss\nstyle: plan\nmanager: true\n---\nManage.\n")
-    charter.write_text(charter.read_text().replace('managers = ["manager"]', 'managers = ["boss"]'))
-    assert typed(tmp_path, "talk", "--as", "ann", "--say", "/who", **more).code == 0
-    kept = typed(tmp_path, "team", "dismiss", "manager", **more)
-    assert kept.code == 2
-    told = " ".join(kept.err.split())
-    assert (
-        "'manager' is the one who hears what people want, and cannot go. It stays as long as the organisation" in told
-    )
-    assert "greenroom cancel" not in told
-
-
-@pytest.mark.prove
-def test_only_a_task_in_which_somebody_has_still_something_to_do_is_named(tmp_path: Path) -> None:
-    """wu has done its part of the first task, in which ann has one too, and asks her something in the second."""
-    task = TEA["manager", "task_manager"][0]
-    assert isinstance(task, dict)
-    shared = {"stage_intention": "Taste it", "agent_allocation": {"wu": "Brew it", "ann": "Taste it"}}
-    script = {
-        **TEA,
-        ("manager", "planning"): [[step("agent_manager"), step("task_manager"), step("task_manager")], []],
-        ("manager", "task_manager"): [
-            {**task, "task_group": ["wu", "ann"], "stages": [shared]},
-            {**task, "task_group": ["wu", "ann"]},
-        ],
-        ("wu", "planning"): [[step("think")], [step("send_message")]],
-        ("wu", "send_message"): [writes("ann", "Which?", waiting=True)],
-    }
-    with provider(Company(script)) as server:
-        more = reached(server)
-        new(tmp_path / "home", tmp_path, "--person", "ann", **more)
-        assert typed(tmp_path, "talk", "--say", "Two guides.", "--wait", **more).code == 6
-        states = typed(tmp_path, "team", "status", "--type", "stage", "--output-format", "json", **more).json["states"]
-        assert "t2.s1" in str(states), "the stage of the first task is open: ann has not tasted"
-        allotted = typed(tmp_path, "team", "dismiss", "wu", **more)
-        assert (allotted.code, "/t3`." in allotted.err, "/t2" in allotted.err) == (2, True, False), allotted.err

@@ -37,25 +37,6 @@ def _places(tmp_path: Path) -> Iterator[Places]:
         yield Places(tmp_path, reached(server))
 
 
-@pytest.mark.prove
-def test_a_folder_that_was_moved_is_said_to_have_left_its_organisation_behind(places: Places) -> None:
-    places.old.rename(places.other)
-    said = places.said(places.other, "talk", "--say", "Tea.")
-    assert f"An organisation 'tea' was founded in {places.old}, where its file is gone. This is a new one" in said
-    assert f"greenroom show {places.team}" in said
-    assert "was founded in" not in places.said(places.other, "talk", "--say", "Tea.")
-
-
-@pytest.mark.prove
-def test_a_copy_of_a_folder_is_said_to_be_another_organisation(places: Places) -> None:
-    shutil.copytree(places.old, places.other)
-    said = places.said(places.other, "talk", "--say", "Tea.")
-    assert f"There is an organisation 'tea' in {places.old}, too ({places.team}). This is a new one." in said
-    listed = places.said(places.other, "team", "list")
-    assert str(places.old) in listed
-    assert str(places.other) in listed
-
-
 def test_a_folder_that_was_made_anew_is_said_to_have_the_old_organisation(places: Places) -> None:
     shutil.rmtree(places.old)
     places.old.mkdir()

@@ -56,23 +56,11 @@ def test_a_terminal_sees_live_rows_that_go_when_the_run_ends(tmp_path: Path) -> 
     assert "\x1b[3" in seen, "it has colours"
 
 
-def test_no_color_means_no_colour(tmp_path: Path) -> None:
-    seen = on_a_terminal(tmp_path, "demo", "--team", "--pace", "0.05", NO_COLOR="1")
-    assert HIDE_CURSOR in seen
-    assert "\x1b[3" not in seen
-
-
 @pytest.mark.parametrize("surroundings", [{"CI": "true"}, {"TERM": "dumb"}])
 def test_a_build_server_and_a_dumb_terminal_get_plain_lines(tmp_path: Path, surroundings: dict[str, str]) -> None:
     seen = on_a_terminal(tmp_path, "demo", "--team", "--pace", "0", **surroundings)
     assert HIDE_CURSOR not in seen
     assert "task t1 finished" in seen
-
-
-def test_a_pipe_gets_no_escape_codes(home: Path) -> None:
-    for words in (("show", "last"), ("tasks",), ("events", "last"), ("replay", "last"), ("--help",), ("du",)):
-        ended = greenroom(home, *words)
-        assert "\x1b" not in ended.out + ended.err
 
 
 @pytest.mark.parametrize("output_format", ["text", "stream-json"])
@@ -90,20 +78,6 @@ def test_a_reader_that_goes_away_is_no_error(home: Path, output_format: str) -> 
     assert events.stderr.read() == ""
     events.stderr.close()
     assert events.wait(PATIENCE) == 141
-
-
-def test_help_does_not_mind_a_reader_that_goes_away(tmp_path: Path) -> None:
-    done = subprocess.run(
-        f"{' '.join(GREENROOM)} --help | head -n 1",
-        shell=True,
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.stdout.startswith("Usage: greenroom")
-    assert done.stderr == ""
 
 
 def test_an_old_encoding_gets_question_marks_and_no_error(home: Path) -> None:

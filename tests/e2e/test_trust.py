@@ -169,19 +169,3 @@ def test_the_first_run_lists_what_is_brought_and_asks(clone: Clone) -> None:
             assert "forecast" in run.seen
     assert clone.heard.read_text() == "forecast\n"
     assert clone.types("trust").code == 0
-
-
-def test_trust_itself_asks_and_a_no_is_a_no(clone: Clone) -> None:
-    here = {"cwd": str(clone.root), "HOME": str(clone.home)}
-    for answer, code in (("n", 1), ("y", 0)):
-        with Typing(clone.home, "trust", **here) as typing:
-            typing.until("Agree to them, as they are now?")
-            typing.press(f"{answer}{ENTER}")
-            assert typing.ends() == code
-
-
-def test_a_plain_question_asks_about_nothing(clone: Clone) -> None:
-    with provider([Answer(text="Hello.")]) as fake:
-        ended = clone.types("ask", "Hello?", **reached(fake))
-    assert (ended.code, ended.out) == (0, "Hello.\n")
-    assert "agreed" not in ended.err

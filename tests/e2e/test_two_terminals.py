@@ -29,13 +29,6 @@ def test_cancel_in_a_second_terminal_ends_the_first(tmp_path: Path) -> None:
     assert "cancelled by a person" in ended.err
 
 
-def test_cancel_names_the_task_that_it_ends(tmp_path: Path) -> None:
-    with Running(tmp_path, *SLOW) as first:
-        first.until("takes 'draft'")
-        assert greenroom(tmp_path, "cancel", "last/t1").code == 0
-        assert first.end(timeout=5).code == 1
-
-
 def test_pause_now_stops_at_once_and_resume_goes_on_here(tmp_path: Path) -> None:
     with Running(tmp_path, *SLOW) as first:
         first.until("takes 'draft'")
@@ -62,15 +55,6 @@ def test_a_second_owner_is_refused_and_the_first_one_does_not_notice(tmp_path: P
     assert "OwnerChanged" not in greenroom(tmp_path, "events", "last").out
 
 
-def test_follow_tells_in_a_second_terminal_what_happens_in_the_first(tmp_path: Path) -> None:
-    with Running(tmp_path, "demo", "--team", "--pace", "0.2") as first:
-        first.until("takes 'draft'")
-        follower = greenroom(tmp_path, "events", "last", "--follow", "--output-format", "stream-json")
-        assert first.end().code == 0
-    assert follower.code == 0
-    assert [line["type"] for line in follower.lines][-2:] == ["TaskEnded", "result"]
-
-
 def test_the_first_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     with Running(tmp_path, *SLOW) as first:
         first.until("takes 'glossary'")
@@ -82,25 +66,6 @@ def test_the_first_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path)
     assert ended.err.splitlines()[-1] == f"Stopped. Go on with: greenroom resume {team['team_id']}"
     assert "was cut off (stopped)" in ended.err, "what ran was written down as interrupted"
     assert greenroom(tmp_path, "resume", "last", GREENROOM_DEMO_PACE="0").code == 0
-
-
-def test_a_program_that_is_interrupted_learns_which_team_it_was(tmp_path: Path) -> None:
-    with Running(tmp_path, *SLOW, "--output-format", "json") as first:
-        first.until("takes 'glossary'")
-        first.send(signal.SIGTERM)
-        told = first.end(timeout=10).json
-    assert (told["status"], told["exit_code"]) == ("stopped", 143)
-    assert greenroom(tmp_path, "show", str(told["team"])).code == 0
-
-
-def test_a_stream_that_is_interrupted_still_ends_with_a_result(tmp_path: Path) -> None:
-    with Running(tmp_path, *SLOW, "--output-format", "stream-json") as first:
-        first.until("StepStarted", stream="out")
-        first.send(signal.SIGTERM)
-        ended = first.end(timeout=5)
-    assert ended.code == 143
-    last = ended.lines[-1]
-    assert (last["type"], last["status"], last["exit_code"]) == ("result", "stopped", 143)
 
 
 async def test_a_paused_team_that_somebody_else_runs_goes_on_there(tmp_path: Path) -> None:

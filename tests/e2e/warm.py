@@ -24,28 +24,30 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import coverage
 
-import greenroom.interfaces.cli as door
-from greenroom.interfaces.cli.main import main
+import greenroom
 
 ROOT = Path(__file__).parents[2]
-DOOR = "greenroom.interfaces.cli"
+DOOR = "greenroom"
 BESIDE = (
     *("pydantic.plugin._loader", "pydantic.types", "pydantic.type_adapter"),
     *("genai_prices", "genai_prices.data", "genai_prices.validation", "genai_prices.decompose"),
     *("prompt_toolkit.input.vt100", "prompt_toolkit.patch_stdout", "prompt_toolkit.key_binding.bindings.search"),
     *("jinja2", "jinja2.bccache", "jsonschema_rs", "rich._emoji_codes", "typer._adapters", "typer._click.decorators"),
-    *("encodings.idna", "encodings.unicode_escape", "importlib.resources.readers"),
-    *("greenroom.abilities.protocols.yamls", "greenroom.adapters.mcp.connection", "greenroom.adapters.web.making"),
+    *("encodings.idna", "encodings.unicode_escape", "encodings.utf_8_sig", "importlib.resources.readers", "sysconfig"),
 )
-"""What is loaded only when somebody needs it: what is not ours, and what is ours and slow."""
+"""What is not ours and loaded only when it is needed."""
+
+SELDOM = {"__main__", "browser", "testing", "vendors"}
+"""What of ours is not worth it."""
 
 LARGEST = 1 << 18
 """Bytes of an order."""
@@ -111,37 +113,44 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def run(order: Order, stdin: str | None, timeout: float) -> tuple[int, str, str]:
-    """The exit code, stdout and stderr, as `subprocess` has them."""
-    out, out_end = os.pipe()
-    err, err_end = os.pipe()
-    given, feed = os.pipe() if stdin is not None else (os.open(os.devnull, os.O_RDONLY), None)
-    ends = (given, out_end, err_end)
-    process = Forked(order, ends)
-    for one in ends:
-        os.close(one)
-    said = {out: b"", err: b""}
-    threads = [threading.Thread(target=_read, args=(one, said), daemon=True) for one in said]
-    if feed is not None:
-        threads.append(threading.Thread(target=_feed, args=(feed, (stdin or "").encode()), daemon=True))
-    for thread in threads:
-        thread.start()
-    until = time.monotonic() + timeout
-    for thread in threads:
-        thread.join(max(until - time.monotonic(), 0))
-    try:
-        code = process.wait(max(until - time.monotonic(), 0))
-        if any(thread.is_alive() for thread in threads):  # what it began still holds its streams
-            raise subprocess.TimeoutExpired(list(order.words), timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise
-    return code, said[out].decode(), said[err].decode()
+class Process:
+    """A command whose streams are read; `end` waits for it, `send` sends it a signal."""
 
+    def __init__(self, order: Order, stdin: str | None = None) -> None:
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        given, feed = os.pipe() if stdin is not None else (os.open(os.devnull, os.O_RDONLY), None)
+        ends = (given, out_end, err_end)
+        self._words = list(order.words)
+        self._process = Forked(order, ends)
+        self.pid, self.send = self._process.pid, self._process.send_signal
+        for one in ends:
+            os.close(one)
+        self._said = {out: b"", err: b""}
+        self._threads = [threading.Thread(target=self._read, args=(one,), daemon=True) for one in self._said]
+        if feed is not None:
+            self._threads.append(threading.Thread(target=_feed, args=(feed, (stdin or "").encode()), daemon=True))
+        for thread in self._threads:
+            thread.start()
 
-def _read(number: int, said: dict[int, bytes]) -> None:
-    with os.fdopen(number, "rb") as stream:
-        said[number] = stream.read()
+    def _read(self, number: int) -> None:
+        with os.fdopen(number, "rb") as stream:
+            self._said[number] = stream.read()
+
+    def end(self, timeout: float) -> tuple[int, str, str]:
+        """The exit code, stdout and stderr, as `subprocess` has them."""
+        until = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0))
+        try:
+            code = self._process.wait(max(until - time.monotonic(), 0))
+            if any(thread.is_alive() for thread in self._threads):  # what it began still holds its streams
+                raise subprocess.TimeoutExpired(self._words, timeout)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise
+        out, err = (data.decode() for data in self._said.values())
+        return code, out, err
 
 
 def _feed(number: int, data: bytes) -> None:
@@ -168,15 +177,18 @@ def _server() -> socket.socket:
 # ---------------------------------------------------------------------------------------------- the one that is forked
 
 
-def _load() -> None:
-    """All that the command ever loads by name; and what is made now is nobody's garbage."""
-    ours = (one.name for one in pkgutil.walk_packages(door.__path__, f"{DOOR}."))
+def _load() -> Callable[[], None]:
+    """The command, with all that it ever loads by name; and what is made now is nobody's garbage."""
+    ours = (one.name for one in pkgutil.walk_packages(greenroom.__path__, "greenroom."))
     for name in (*BESIDE, *ours):
-        if not name.endswith("__main__"):
+        if not SELDOM.intersection(name.split(".")):
             importlib.import_module(name)
     inspect.stack()  # it keeps in mind which files all modules are from, and measuring begins with it
     gc.collect()
     gc.freeze()
+    (entry,) = entry_points(group="console_scripts", name=DOOR)
+    main: Callable[[], None] = entry.load()
+    return main
 
 
 def _orders(asked: socket.socket) -> tuple[Order, list[int]]:
@@ -265,7 +277,7 @@ class Leaving:
         os._exit(self.code)
 
 
-def _do(leaving: Leaving) -> None:
+def _do(main: Callable[[], None], leaving: Leaving) -> None:
     try:
         main()
     except SystemExit as end:
@@ -275,6 +287,6 @@ def _do(leaving: Leaving) -> None:
 
 if __name__ == "__main__":
     atexit.register(last := Leaving())
-    _load()
+    command = _load()
     _become(*_orders(socket.socket(fileno=int(sys.argv[1]))))
-    _do(last)
+    _do(command, last)

@@ -1,41 +1,22 @@
 """A person in a small repository of theirs whose only check is quick, and models that do jobs there."""
 
-import os
-import subprocess
 from pathlib import Path
 
 from tests.app.trust.yes import agree
+from tests.e2e.jobs import PERSON, call, git
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import Ended, greenroom
-from tests.fake_openai import Answer, Call
+from tests.fake_openai import Answer
 from tests.fake_openai.scripts import Script
 
-PERSON = {"GIT_AUTHOR_NAME": "Pia", "GIT_AUTHOR_EMAIL": "pia@example.org"}
-PERSON |= {"GIT_COMMITTER_NAME": "Pia", "GIT_COMMITTER_EMAIL": "pia@example.org"}
 CHECK = "import sys\n\nsys.exit(0 if 'good' in open('app.txt').read() else 1)\n"
 SETTINGS = '[checks.quick]\nrun = "python3 check.py"\n'
 """In the person's own file: nobody has to confirm it."""
 
 
-def git(repo: Path, *words: str) -> str:
-    """What git says there."""
-    env = {**os.environ, **PERSON, "GIT_CONFIG_GLOBAL": os.devnull}
-    return subprocess.run(["git", *words], cwd=repo, env=env, check=True, capture_output=True, text=True).stdout
-
-
-def call(name: str, number: int, **given: object) -> Answer:
-    """A reply that makes one call."""
-    return Answer(calls=(Call(name=name, arguments=given, id=f"c{number}"),))
-
-
 def turns(word: str, number: int = 1) -> Answer:
     """A reply that makes what is good something else."""
     return call("patch", number, file="app.txt", edits=[{"search": "good", "replace": word}])
-
-
-def done(summary: str, number: int = 99) -> Answer:
-    """A reply that ends the work."""
-    return call("finish", number, status="done", summary=summary)
 
 
 class Workshop:

@@ -14,15 +14,22 @@ from tests.gullible.outside import Web
 from tests.gullible.team import Place, furnish
 from tests.gullible.test_benign import done
 from tests.gullible.test_gullible import attacked, named
+from tests.tiers import keep_known
 
-CASES = tuple((BY_NAME[name], one) for name in ("web page", "output of a command") for one in EFFECTS if not one.server)
+OUTSIDE = tuple(one for one in EFFECTS if not one.server)
+CASES = (
+    *((BY_NAME["web page"], one) for one in OUTSIDE),
+    *(pytest.param(BY_NAME["output of a command"], one, marks=pytest.mark.prove) for one in OUTSIDE),
+)
 HONEST = tuple(one for one in JOBS if one.name in ("run a program, file", "edit a file, web page", "post a note, file"))
 
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Where it is kept which walls hold: tried once."""
-    return str(tmp_path_factory.mktemp("cache"))
+    caches = tmp_path_factory.mktemp("cache")
+    keep_known(caches)
+    return str(caches)
 
 
 @pytest.fixture

@@ -16,22 +16,11 @@ from tests.sandbox.report import PAGE, counts, holes
 
 SAMPLE: Final[dict[Kind, tuple[str, ...]]] = {
     "environment": ("a file that the house has open",),
-    "git": (
-        "a hook",
-        "a setting that runs a program",
-        "another repository in its place",
-        "a worktree's file that leads to a repository",
-        "a hook, in another folder in the place of the one above",
-        "another folder for what is common, while it runs",
-    ),
-    "reads": (
-        "another repository, by a file that says it is this one's",
-        "a key of ssh, as the Python of .venv",
-        "passwords among tools",
-    ),
+    "git": ("a hook", "another repository in its place"),
+    "reads": ("a key of ssh, as the Python of .venv",),
     "network": ("a service of the host that listens in the workspace",),
-    "resources": ("processes", "memory of several processes"),
-    "outliving": ("a daemon, after its end", "a daemon, after a house that was killed"),
+    "resources": ("processes",),
+    "outliving": ("a daemon, after a house that was killed",),
     "afterwards": ("a link where the house reads a file",),
 }
 """Some of each class that needs a command for each, for every run of the tests."""

@@ -24,6 +24,7 @@ from greenroom.core.state.step import Step
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.adapters.web.house import Site, said, site
 from tests.conformance.running import until_there
+from tests.tiers import keep_known
 
 ONE, OTHER = "127.0.0.2", "127.0.0.3"
 """Addresses of this machine that no program takes for itself: they stand for the internet."""
@@ -46,6 +47,7 @@ for host in hosts:
 @pytest.fixture(name="root")
 def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    keep_known(tmp_path / "cache")
     made = tmp_path / "work"
     made.mkdir()
     (made / "asks.py").write_text(ASKS, encoding="ascii")

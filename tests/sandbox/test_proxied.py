@@ -18,11 +18,10 @@ from greenroom.app.settings.schema import SandboxSettings, WebSettings
 from tests.abilities.tools.calling import caller
 from tests.adapters.web.house import said, site
 from tests.e2e.terminal import greenroom
+from tests.tiers import keep_known
 
 BUNDLED: Final = sorted((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
 WHEEL: Final = "tiny_thing-1.0-py3-none-any.whl"
-SHOP: Final = "127.0.0.2"
-"""An address of this machine that no program takes for itself, and so asks the proxy for."""
 
 INSTALL: Final = """
 python3 pip.whl/pip install -q --no-cache-dir --retries 0 --target lib --trusted-host 127.0.0.2 \
@@ -48,6 +47,7 @@ def packed(folder: Path) -> bytes:
 
 
 @pytest.mark.skipif(not BUNDLED, reason="this Python has no pip of its own")
+@pytest.mark.prove
 async def test_pip_installs_from_a_host_in_the_persons_settings_and_no_other_is_reached(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -78,6 +78,7 @@ async def test_pip_installs_from_a_host_in_the_persons_settings_and_no_other_is_
 @pytest.fixture(name="root")
 def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    keep_known(tmp_path / "cache")
     made = tmp_path / "work"
     made.mkdir()
     return made
