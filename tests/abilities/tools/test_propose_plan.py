@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.abilities.tools.propose_plan import AGREED, ALONE, OTHERWISE, PLAN, SAYS, UNWANTED, ProposePlan
+from greenroom.abilities.tools.human import AGREED, ALONE, OTHERWISE, PLAN, SAYS, UNWANTED, ProposePlan
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.world import value_key
 from tests.abilities.tools.calling import T1, Caller, caller

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from greenroom.abilities.tools.browser.browser_use import Bounds, BrowserUse
-from greenroom.abilities.tools.browser.wishes import ACTIONS
+from greenroom.abilities.tools.browser_use import ACTIONS, Bounds, BrowserUse
 from greenroom.app.hands.browser_mind import ANSWER, ENOUGH, LEAST, ModelMind
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET

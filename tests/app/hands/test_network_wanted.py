@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.commands.toolkit import command_tools
+from greenroom.abilities.tools.commands import command_tools
 from greenroom.app.hands.confirming import Confirming
 from greenroom.app.hands.guarded import Guarded
 from greenroom.app.hands.policy import policy_for

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from greenroom.abilities.tools.commands.toolkit import command_tools
+from greenroom.abilities.tools.commands import command_tools
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen
 from greenroom.app.hands import walls as found

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
-from greenroom.abilities.tools.output.long import presented
+from greenroom.abilities.tools.read_output import presented
 from greenroom.app.hands.asked import of_command, wish, with_what
 from greenroom.app.hands.origins import Reach, anywhere, origins_of, outward
 from greenroom.app.hands.redaction import MASK, NOTHING_SECRET, Redaction, stands_in

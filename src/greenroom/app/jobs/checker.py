@@ -11,9 +11,7 @@ import msgspec
 from greenroom.abilities.checks.compare import compare
 from greenroom.abilities.checks.excerpts import excerpt
 from greenroom.abilities.checks.reading.outcome import outcome
-from greenroom.abilities.tools.commands.hearing import heard
-from greenroom.abilities.tools.commands.kept import Kept
-from greenroom.abilities.tools.commands.live import LiveLines
+from greenroom.abilities.tools.command_output import Kept, LiveLines, heard
 from greenroom.app.jobs.checkout import Checkout, Opened
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import encode, evolve

@@ -8,7 +8,7 @@ from typing import Final
 from greenroom.abilities.checks.test_files import is_check_setup, is_compiled, is_test
 from greenroom.abilities.skills.talk.origins import told_meanwhile
 from greenroom.abilities.skills.talk.own import ended
-from greenroom.abilities.tools.carded import CardedTool
+from greenroom.abilities.tools.tool import CardedTool
 from greenroom.app.hands.copied import Quiet
 from greenroom.app.jobs.checker import ProjectChecks
 from greenroom.app.jobs.checkout import Opened, imports_elsewhere

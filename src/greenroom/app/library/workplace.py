@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from greenroom.abilities.permission.rules import parse_all
-from greenroom.abilities.tools.output.read_output import FindStep, ReadOutput
+from greenroom.abilities.tools.read_output import FindStep, ReadOutput
 from greenroom.app.equipping import files_in, meet_servers, servers_in
 from greenroom.app.functions.tools import Tool
 from greenroom.app.hands.confirming import Confirmed, Confirming

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from greenroom.abilities.skills.planned.twelve import planned
 from greenroom.abilities.skills.talking import talking
-from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.hands.hands import Hands
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.kit import Kit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.abilities.tools.long_tail import LongTail, long_tail
+from greenroom.abilities.tools.tool import LongTail, long_tail
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault, WorldFault
 from greenroom.core.base.records import Data

@@ -9,8 +9,8 @@ from unittest.mock import patch
 import pytest
 
 from greenroom.abilities.permission.policy import rules_policy
-from greenroom.abilities.tools.artifacts.toolkit import CreateArtifact, UpdateArtifact, artifact_tools
-from greenroom.abilities.tools.files.toolbox import file_tools
+from greenroom.abilities.tools.artifacts import CreateArtifact, UpdateArtifact, artifact_tools
+from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.app.designs.artifactflow.lead import lead_config
 from greenroom.app.hands.guarded import Guarded
@@ -187,7 +187,7 @@ async def test_who_is_overtaken_at_the_last_moment_reads_it_and_nothing_is_lost(
         ([{"search": "- [ ] lok", "replace": "x"}], "line 1 differs"),
         ([{"search": "look", "replace": "look"}], "it changes nothing"),
         ([{"search_start": "report", "search_end": "look", "replace": ""}], "end before start"),
-        ([], "'edits' is a list of objects, and not empty"),
+        ([], "length >= 1"),
     ],
 )
 async def test_a_change_that_does_not_fit_is_refused_as_in_a_file(
@@ -209,10 +209,10 @@ async def test_a_change_that_does_not_fit_is_refused_as_in_a_file(
         ({"id": "task_plan", "content": "x"}, "There is an artifact 'task_plan' already (version 1 by ann)."),
         ({"id": "big", "content": "é" * 600_000}, "1,200,000 bytes; 1,048,576 are allowed"),
         ({"id": "a\nb", "content": "x"}, "one line of 120 characters at most"),
-        ({"id": " ", "content": "x"}, "'id' is blank"),
-        ({"id": "x"}, "'content' is missing"),
+        ({"id": " ", "content": "x"}, "one line of 120 characters at most"),
+        ({"id": "x"}, "missing required field `content`"),
         ({"id": "x", "content": "a\x00b"}, "NUL"),
-        ({"id": "x", "content": "x", "kind": "text"}, "there is no 'kind'"),
+        ({"id": "x", "content": "x", "kind": "text"}, "unknown field `kind`"),
     ],
 )
 async def test_what_cannot_be_made_says_why(plan: Caller, arguments: dict[str, object], why: str) -> None:

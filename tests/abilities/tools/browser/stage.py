@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from greenroom.abilities.tools.browser.browser_use import Bounds, BrowserUse
-from greenroom.abilities.tools.browser.mind import Question, Thought
+from greenroom.abilities.tools.browser_use import Bounds, BrowserUse, Question, Thought
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.ports.browser import Back, Move, Open, Sight, Tab

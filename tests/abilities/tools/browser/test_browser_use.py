@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from greenroom.abilities.tools.browser.browser_use import Bounds, BrowserUse
-from greenroom.abilities.tools.browser.mind import Question, Thought
+from greenroom.abilities.tools.browser_use import Bounds, BrowserUse, Question, Thought
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault, WorldFault
 from greenroom.core.base.ids import TeamId

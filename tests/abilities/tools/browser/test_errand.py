@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.abilities.tools.browser.errand import PACK, PART
-from greenroom.abilities.tools.browser.mind import Thought
+from greenroom.abilities.tools.browser_use import PACK, PART, Thought
 from tests.abilities.tools.browser.stage import StagedBrowser, StagedMind, call, tool
 from tests.abilities.tools.calling import caller
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.permission.policy import rules_policy
-from greenroom.abilities.tools.checks.run_checks import LINES, RunChecks, told
+from greenroom.abilities.tools.run_checks import LINES, RunChecks, told
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.hands.guarded import Guarded
 from greenroom.app.jobs.verdict import report_in
@@ -47,7 +47,7 @@ async def test_the_report_is_in_the_log_and_can_be_read_from_it() -> None:
         step = await team.call("run_checks", only=["pytest"])
         bad = await team.call("run_checks", only=["jest"])
         odd = await team.call("run_checks", names=["pytest"])
-    assert said.asked == [["pytest"]]
+    assert said.asked == [("pytest",)]
     assert step.state == "finished"
     assert (step.result or {})["output"] == "pytest: passes (3 passed).\nNothing newly fails."
     found = report_in(step)

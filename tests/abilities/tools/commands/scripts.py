@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from greenroom.abilities.tools.commands.toolkit import command_tools
-from greenroom.abilities.tools.output.read_output import ReadOutput
+from greenroom.abilities.tools.commands import command_tools
+from greenroom.abilities.tools.read_output import ReadOutput
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.workers import processes
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Commands, Ended, Printed

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.permission.policy import rules_policy
-from greenroom.abilities.tools.commands.background import AT_ONCE, Background
-from greenroom.abilities.tools.commands.toolkit import command_tools
+from greenroom.abilities.tools.commands import AT_ONCE, Background, command_tools
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.ids import AgentId
@@ -142,7 +141,7 @@ async def test_there_are_never_too_many_of_them(tmp_path: Path) -> None:
 
 
 async def test_old_ones_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greenroom.abilities.tools.commands.background.REMEMBERED", 2)
+    monkeypatch.setattr("greenroom.abilities.tools.commands.REMEMBERED", 2)
     async with caller(tools(Said(Ended(how="exited", code=0)))) as team:
         handles = [await begun(team, "true") for _ in range(5)]
         await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.commands.toolkit import command_tools
+from greenroom.abilities.tools.commands import command_tools
 from greenroom.core.ports.commands import Ended
 from greenroom.core.ports.executor import Live, ToolPrinted
 from greenroom.core.rules.intents import CancelTask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.tools.commands.kept import Kept
+from greenroom.abilities.tools.command_output import Kept
 
 
 def test_what_fits_is_kept_whole() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.tools.commands.live import LONGEST, LiveLines
+from greenroom.abilities.tools.command_output import LONGEST, LiveLines
 
 
 def shown(*pieces: str, most: int = 1_000_000) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.files.toolbox import file_tools
+from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.kit import Kit

@@ -140,9 +140,9 @@ async def test_a_file_is_known_under_all_its_names(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"file": "a.txt"}, "'content' is missing"),
-        ({"file": "a.txt", "content": 3}, "'content' is no text: 3"),
-        ({"file": "a.txt", "content": "x", "text": "y"}, "there is no 'text'"),
+        ({"file": "a.txt"}, "missing required field `content`"),
+        ({"file": "a.txt", "content": 3}, "Expected `str`, got `int` - at `$.content`"),
+        ({"file": "a.txt", "content": "x", "text": "y"}, "unknown field `text`"),
         ({"file": "a.txt", "content": "\x00"}, "NUL character"),
         ({"file": "a.txt", "content": "\ud800"}, "cannot be written as utf-8"),
         ({"file": ".git/hooks/pre-commit", "content": "x"}, "belongs to git or Greenroom"),

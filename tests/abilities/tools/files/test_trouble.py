@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.files import writing
+from greenroom.abilities.tools.files import write
 from tests.abilities.tools.files.desk import Desk
 
 MEGABYTES_50 = 50 * 1024 * 1024
@@ -33,16 +33,16 @@ async def test_a_file_of_50_megabytes_is_edited_right(desk: Desk) -> None:
 async def test_a_file_that_is_too_large_is_refused(desk: Desk) -> None:
     path = desk.root / "huge.txt"
     with path.open("wb") as file:
-        file.truncate(writing.LIMIT + 1)
+        file.truncate(write.LIMIT + 1)
     for tool, more in CALLS.items():
         reason, why = await desk.fails(tool, file="huge.txt", **more)
         assert reason == "too_large"
         assert "67,108,865 bytes; at most 67,108,864 are read" in why
-    assert path.stat().st_size == writing.LIMIT + 1
+    assert path.stat().st_size == write.LIMIT + 1
 
 
 async def test_a_content_that_is_too_large_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "LIMIT", 10)
+    monkeypatch.setattr(write, "LIMIT", 10)
     assert (await desk.fails("rewrite", file="a.txt", content="x" * 11))[0] == "too_large"
 
 

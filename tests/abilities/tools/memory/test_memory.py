@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from greenroom.abilities.permission.policy import rules_policy
-from greenroom.abilities.tools.memory import retrieve_memory
-from greenroom.abilities.tools.memory.short_term import ShortTerm
-from greenroom.abilities.tools.memory.toolkit import memory_tools
+from greenroom.abilities.tools import memory
+from greenroom.abilities.tools.memory import ShortTerm, memory_tools
 from greenroom.app.hands.guarded import Guarded
 from greenroom.core.base.ids import AgentId, MemoryId
 from greenroom.core.ports.executor import Bench
@@ -120,7 +119,7 @@ async def test_more_than_was_asked_for_is_said(ann: Caller) -> None:
 
 
 async def test_however_many_are_asked_for_there_is_a_most(ann: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieve_memory, "MOST", 3)
+    monkeypatch.setattr(memory, "MOST_SHOWN", 3)
     await ann.output("save_memory", memories=[{"content": f"m{number}", "tags": [f"t{number}"]} for number in range(5)])
     found = await ann.output("retrieve_memory", limit=1_000)
     assert "2 older ones fit too" in found

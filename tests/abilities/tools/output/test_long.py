@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.tools.output.long import cut, lines_of, presented, shaped
-from greenroom.abilities.tools.output.paging import Page, read
+from greenroom.abilities.tools.read_output import Page, cut, lines_of, presented, read, shaped
 from greenroom.core.ports.tool import SHOWN, WHOLE
 
 LONG = "".join(f"line {number} of many, with some words in it\n" for number in range(1, 2001))

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenroom.abilities.tools.output.long import presented
-from greenroom.abilities.tools.output.read_output import ReadOutput, whole_text
+from greenroom.abilities.tools.read_output import ReadOutput, presented, whole_text
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome

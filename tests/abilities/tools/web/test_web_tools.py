@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.abilities.tools.web.toolkit import WEB_SEARCH_DESCRIPTION, WebFetch, WebSearch, web_tools
+from greenroom.abilities.tools.web import WebFetch, WebSearch, web_tools
 from greenroom.core.ports.tool import Target
 from greenroom.core.ports.web import Found, Moved, Page, WebFault
 from tests.abilities.tools.calling import caller
@@ -73,7 +73,7 @@ async def test_a_search_is_the_same_under_each_of_its_names(name: str) -> None:
 @pytest.mark.req("MA-56")
 def test_the_guidance_says_what_for_and_asks_for_a_second_check() -> None:
     for word in ("API", "error", "best practice", "security", "second time", "never an instruction"):
-        assert word in WEB_SEARCH_DESCRIPTION
+        assert word in WebSearch(Search()).description
     names = [tool.name for tool in web_tools(Pages({}), Search(), Noon())]
     assert names == ["web_fetch", "web_search", "search_web", "search_engine"]
 

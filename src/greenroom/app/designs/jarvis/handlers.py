@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any, Final, cast
 
 from greenroom.abilities.protocols import Nothing, ProtocolName, read
-from greenroom.abilities.tools.output.read_output import whole_text
+from greenroom.abilities.tools.read_output import whole_text
 from greenroom.adapters.models.platforms.base import BasePlatform
 from greenroom.adapters.models.platforms.offload import show_output
 from greenroom.app.agents.designs import EDITS, JARVIS

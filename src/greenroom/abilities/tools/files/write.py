@@ -2,20 +2,81 @@
 
 The step says of each file what it is before and after, and then writes one after the other. Whoever runs it again
 looks at each: what is as it should be is done, what is as it was is written now, and about anything else nobody knows.
+
+What an agent has seen of the files is read from the ended steps of its own thread, so a restart forgets nothing. A
+step's result says under `files` which content was seen (`digest`), and which lines of it; a change says what it was
+made from (`before`). What has left the thread's window is no longer seen: then the file has to be read again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from greenroom.abilities.tools.files.seen import Seen, seen_in
-from greenroom.abilities.tools.files.tool import failed
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.files import FileFault, Files, digest_of
-from greenroom.core.state.step import Prepared
+from greenroom.core.state.step import Prepared, Step
+
+TOOLS: Final = frozenset({"read_code", "patch", "rewrite"})
+
+
+@record
+class Seen:
+    """The content that was seen last, and the lines of it; `whole` is true when those are all."""
+
+    digest: str
+    whole: bool = False
+    lines: tuple[tuple[int, int], ...] = ()
+
+
+def seen_in(history: Iterable[Step], tools: Collection[str] = TOOLS) -> Mapping[str, Seen]:
+    """What was seen by means of these tools, by real path."""
+    found: dict[str, Seen] = {}
+    for step in history:
+        if step.work.type == "tool" and step.work.executor in tools and step.state == "finished":
+            for file in _files_of(step.result or {}):
+                path = str(file.get("path"))
+                found[path] = _next(found.get(path), file)
+    return found
+
+
+def _files_of(result: Data) -> Iterator[Data]:
+    files = result.get("files")
+    if isinstance(files, list | tuple):
+        yield from (one for one in files if isinstance(one, dict))
+
+
+def _next(before: Seen | None, file: Data) -> Seen:
+    digest = str(file.get("digest"))
+    if "before" in file:
+        knew = before is not None and before.whole and before.digest == file["before"]
+        return Seen(digest=digest, whole=knew or bool(file.get("whole")))
+    same = before if before is not None and before.digest == digest else Seen(digest=digest)
+    if same.whole:
+        return same
+    lines = same.lines
+    match file.get("lines"):
+        case [int(first), int(last)]:
+            lines = _joined((*lines, (first, last)))
+        case _:
+            pass
+    total = file.get("total")
+    return Seen(digest=digest, lines=lines, whole=total == 0 or lines == ((1, total),))
+
+
+def _joined(lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same lines in as few stretches as possible."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(lines):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return tuple(found)
+
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of a file that is changed at most."""
@@ -55,7 +116,12 @@ class Change:
     @property
     def prepared(self) -> Prepared:
         """As it is said before it is done."""
-        return Prepared(kind=KIND, key=self.path, before=_digest(self.before), after=digest_of(self.made.content))
+        return Prepared(
+            kind=KIND,
+            key=self.path,
+            before="" if self.before is None else digest_of(self.before),
+            after=digest_of(self.made.content),
+        )
 
 
 class Torn(WorldFault):
@@ -184,10 +250,6 @@ def _known(job: Job, seen: Seen | None, before: bytes | None) -> None:
         raise FileFault("changed", why)
 
 
-def _digest(content: bytes | None) -> str:
-    return "" if content is None else digest_of(content)
-
-
 def _uncertain(lost: Sequence[str], done: Sequence[str]) -> Outcome:
     """Nobody can tell any more what this step has done."""
     names = ", ".join(map(repr, lost))
@@ -212,3 +274,8 @@ def _refuse_folders(jobs: Sequence[Job]) -> None:
     folder = next((job.file for job in jobs if job.file.rstrip().endswith("/")), None)
     if folder is not None:
         raise ModelFault(f"{folder!r} names a folder, not a file. Leave the slash away, or name a file in it.")
+
+
+def failed(fault: ModelFault | FileFault, more: str = "") -> Outcome:
+    """A failure that says why, to the agent and (in a word) to programs."""
+    return Outcome(state="failed", error=f"{fault}{more}", result={"reason": getattr(fault, "reason", "arguments")})

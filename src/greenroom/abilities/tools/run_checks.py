@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Annotated, Final
 
-import msgspec
+from msgspec import Meta
 
-from greenroom.abilities.tools.output.given import fitted, given
+from greenroom.abilities.tools.arguments import Arguments, fitted, given, schema_of
+from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.checks import REPORT, Check, Checked, Checker, Report, as_data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
 
 LINES: Final = 30
 """Lines about the checks, and as many of their output."""
@@ -89,66 +88,51 @@ def _ends(lines: Sequence[str], most: int) -> Sequence[str]:
     return lines if len(lines) <= most else (*lines[:head], "…", *lines[head + 1 - most :])
 
 
-NAME: Final = "run_checks"
-DESCRIPTION: Final = (
-    "Run the project's own checks (tests, types, lint) on the files as they are now. Use it after you have changed "
-    "something and before you say that it is done. They run in a fresh worktree of your change, so what you have "
-    "installed yourself is not there. It says "
-    "what newly fails because of the work, and what already failed before, which is not yours to mend unless you were "
-    "asked to. Do not use it to look around or to run one command: execute_script does that. "
-    'Example: {"only": ["pytest"]}'
-)
 NONE: Final = (
     "This project had no checks that can be run when this began. What you set up yourself you can run with "
     "execute_script. Say in your summary how the work can be checked."
 )
-SCHEMA: Final[Data] = {
-    "type": "object",
-    "properties": {
-        "only": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Names of checks, as an earlier result names them; without it all are run.",
-        }
-    },
-    "additionalProperties": False,
-}
 
 
-class Wanted(msgspec.Struct, forbid_unknown_fields=True):
+class RunChecksArguments(Arguments, frozen=True):
     """Which checks."""
 
-    only: list[str] = []
+    only: Annotated[
+        tuple[str, ...],
+        Meta(description="Names of checks, as an earlier result names them; without it all are run."),
+    ] = ()
 
 
-class RunChecks:
+class RunChecks(CardedTool):
     """Keyed: checks change nothing that counts, so one that was cut off is run again, once its processes are dead."""
-
-    type: StepType = "tool"
-    name: str = NAME
-    description: str = DESCRIPTION
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
         # Each check has its own limit of time, so the card has none. Where there is no check, nothing is ever run.
-        spec = ToolSpec(name=self.name, description=self.description, parameters=SCHEMA)
+        spec = ToolSpec(
+            name="run_checks",
+            description=(
+                "Run the project's own checks (tests, types, lint) on the files as they are now. Use it after you have "
+                "changed something and before you say that it is done. They run in a fresh worktree of your change, so "
+                "what you have installed yourself is not there. It says what newly fails because of the work, and what "
+                "already failed before, which is not yours to mend unless you were asked to. Do not use it to look "
+                'around or to run one command: execute_script does that. Example: {"only": ["pytest"]}'
+            ),
+            parameters=schema_of(RunChecksArguments),
+        )
         self.card = ToolCard(spec=spec, group="command", effect="keyed" if checker.checks else "pure")
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
         """The command lines: they run code that an agent may have written, and are decided about like any other."""
         try:
-            chosen = self._chosen(fitted(Wanted, arguments, self.name).only)
+            chosen = self._chosen(fitted(RunChecksArguments, arguments, self.name).only)
         except ModelFault:
             chosen = tuple(self._checker.checks)
         return tuple(Target(kind="command", value=one.line) for one in chosen)
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """As the card says. Whether at all is the policy's word."""
-        return Terms(effect=self.card.effect)
-
     async def run(self, bench: Bench) -> Outcome:
         """Run them, one after the other."""
-        only = given(Wanted, bench.step).only
+        only = given(RunChecksArguments, bench.step).only
         if not self._chosen(only):
             raise ModelFault(NONE)
         report = await self._checker.run(only, bench)

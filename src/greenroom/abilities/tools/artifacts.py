@@ -1,21 +1,23 @@
-"""The tools for artifacts, all that belong together."""
+"""create_artifact, update_artifact, rewrite_artifact and read_artifact: results of a task that all its agents share.
+
+They are pure: what they change is in the log only.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
-from greenroom.abilities.tools.carded import CardedTool
-from greenroom.abilities.tools.files.arguments import Arguments
-from greenroom.abilities.tools.files.edits import read_edits
-from greenroom.abilities.tools.files.patching import EDITS, patched
-from greenroom.abilities.tools.files.reading import numbered
-from greenroom.abilities.tools.files.rewriting import rewritten
-from greenroom.abilities.tools.files.seen import seen_in
-from greenroom.abilities.tools.files.writing import Made
+from msgspec import Meta
+
+from greenroom.abilities.tools.arguments import Arguments, given, schema_of
+from greenroom.abilities.tools.files.edits import Edit
+from greenroom.abilities.tools.files.tools import FirstLine, LastLine, numbered, patched, rewritten
+from greenroom.abilities.tools.files.write import Made, seen_in
+from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import ArtifactId
-from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import ToolCard, ToolExecutor
@@ -28,33 +30,30 @@ from greenroom.core.state.world import artifact_key
 NAMES = frozenset({"create_artifact", "update_artifact", "rewrite_artifact", "read_artifact"})
 
 
-class ArtifactTool(CardedTool):
-    """A tool for the artifacts of the task that its agent works on. Pure: what it changes is in the log only."""
+USUAL: Final = "text/markdown"
+
+Id: TypeAlias = Annotated[str, Meta(description="Its id in this task, such as task_plan, research_report, main.py.")]
+Title: TypeAlias = Annotated[str, Meta(description="What it is, in a few words.")]
+Content: TypeAlias = Annotated[str, Meta(description="All of it, from the first line to the last.")]
+BasedOn: TypeAlias = Annotated[
+    int, Meta(ge=1, description="The version that you have read: if there is a newer one, nothing is written.")
+]
 
 
-def given(bench: Bench, *known: str) -> Arguments:
-    """The arguments of the step, which are these and no others."""
-    arguments = Arguments(bench.step.work.instruction_content or {}, bench.step.work.executor)
-    arguments.only(known)
-    return arguments
-
-
-def meant(bench: Bench, arguments: Arguments) -> Artifact:
+def meant(bench: Bench, name: str) -> Artifact:
     """The artifact that a call names, as it is now."""
-    name = ArtifactId(arguments.text("id").strip())
+    name = ArtifactId(name.strip())
     found = bench.world.artifacts.get(artifact_key(bench.step.task_id, name))
     if found is None:
         raise ModelFault(f"There is no artifact {name!r} in this task. {inventory(bench)}")
     return found
 
 
-def names_newest(arguments: Arguments, artifact: Artifact) -> bool:
-    """Whether the call says which version it is made from; `ModelFault` when that is not the newest."""
-    said = arguments.number("version", 0, 1, 10**9)
-    if said and said != artifact.version:
+def check_newest(artifact: Artifact, said: int | None) -> None:
+    """`ModelFault` when a call says that it is made from another version than the newest."""
+    if said is not None and said != artifact.version:
         there = f"is at version {artifact.version} by {artifact.by}, not {said}"
         raise ModelFault(f"{artifact.artifact_id!r} {there}. Read it again first. Nothing was written.")
-    return bool(said)
 
 
 def inventory(bench: Bench) -> str:
@@ -112,29 +111,21 @@ async def written(bench: Bench, version: Version) -> Outcome:
     )
 
 
-USUAL: Final = "text/markdown"
-ID: Final[Data] = {"type": "string", "description": "Its id in this task, such as task_plan, research_report, main.py."}
-TITLE: Final[Data] = {"type": "string", "description": "What it is, in a few words."}
-CONTENT: Final[Data] = {"type": "string", "description": "All of it, from the first line to the last."}
-BASED_ON: Final[Data] = {
-    "type": "integer",
-    "minimum": 1,
-    "description": "The version that you have read: if there is a newer one, nothing is written.",
-}
-
-
-def _card(name: str, description: str, properties: Data, required: tuple[str, ...]) -> ToolCard:
-    parameters: Data = {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
-    spec = ToolSpec(name=name, description=description, parameters=parameters)
+def _card(name: str, description: str, arguments: type[Arguments], *, pure: bool = False) -> ToolCard:
+    spec = ToolSpec(name=name, description=description, parameters=schema_of(arguments), pure=pure)
     return ToolCard(spec=spec, group="memory", effect="pure", seconds=60)
 
 
-class CreateArtifact(ArtifactTool):
+class CreateArguments(Arguments, frozen=True, kw_only=True):
+    """A new artifact."""
+
+    id: Id
+    title: Title = ""
+    content: Content
+    media_type: Annotated[str, Meta(description=f"{USUAL} if left out; text/x-python, text/csv …")] = USUAL
+
+
+class CreateArtifact(CardedTool):
     """Its first version."""
 
     card = _card(
@@ -143,25 +134,28 @@ class CreateArtifact(ArtifactTool):
         "of the work), a report, a draft, code that is handed over. Not for one that is there already, which is "
         "changed with update_artifact, nor for files of the workspace. "
         'Example: {"id": "task_plan", "title": "Plan", "content": "- [ ] look\\n- [ ] report\\n"}',
-        {
-            "id": ID,
-            "title": TITLE,
-            "content": CONTENT,
-            "media_type": {"type": "string", "description": f"{USUAL} if left out; text/x-python, text/csv …"},
-        },
-        ("id", "content"),
+        CreateArguments,
     )
 
     async def run(self, bench: Bench) -> Outcome:
         """Write it."""
-        arguments = given(bench, "id", "title", "content", "media_type")
-        name = arguments.text("id").strip()
-        made = rewritten(name, arguments.text("content", blank=True), None)
-        title, media_type = arguments.text("title", name).strip(), arguments.text("media_type", USUAL).strip()
-        return await written(bench, Version(name=name, title=title, media_type=media_type, made=made, blind=True))
+        asked = given(CreateArguments, bench.step)
+        name = asked.id.strip()
+        made = rewritten(name, asked.content, None)
+        title = (asked.title or name).strip()
+        version = Version(name=name, title=title, media_type=asked.media_type.strip(), made=made, blind=True)
+        return await written(bench, version)
 
 
-class UpdateArtifact(ArtifactTool):
+class UpdateArguments(Arguments, frozen=True):
+    """Changes of an artifact."""
+
+    id: Id
+    edits: Annotated[tuple[Edit, ...], Meta(min_length=1)]
+    version: BasedOn | None = None
+
+
+class UpdateArtifact(CardedTool):
     """Changes are looked for in the newest version: what others have written there is not lost."""
 
     card = _card(
@@ -170,23 +164,30 @@ class UpdateArtifact(ArtifactTool):
         "change as little as possible: tick off what is done, add a finding. All changes are looked for in the newest "
         "version, and either all are made or none. Not for files: that is patch. "
         'Example: {"id": "task_plan", "edits": [{"search": "- [ ] look", "replace": "- [x] look"}]}',
-        {"id": ID, "edits": EDITS, "version": BASED_ON},
-        ("id", "edits"),
+        UpdateArguments,
     )
 
     async def run(self, bench: Bench) -> Outcome:
         """Make the changes, and say what came of them."""
-        arguments = given(bench, "id", "edits", "version")
-        old = meant(bench, arguments)
-        names_newest(arguments, old)
-        edits = read_edits(arguments)
-        made = await asyncio.to_thread(patched, old.artifact_id, edits, await bench.blob(old.blob))
+        asked = given(UpdateArguments, bench.step)
+        old = meant(bench, asked.id)
+        check_newest(old, asked.version)
+        made = await asyncio.to_thread(patched, old.artifact_id, asked.edits, await bench.blob(old.blob))
         return await written(
             bench, Version(name=old.artifact_id, title=old.title, media_type=old.media_type, made=made, old=old)
         )
 
 
-class RewriteArtifact(ArtifactTool):
+class RewriteArguments(Arguments, frozen=True):
+    """All of an artifact."""
+
+    id: Id
+    content: Content
+    title: Title = ""
+    version: BasedOn | None = None
+
+
+class RewriteArtifact(CardedTool):
     """What it would write over must have been seen, and all of it."""
 
     card = _card(
@@ -195,19 +196,19 @@ class RewriteArtifact(ArtifactTool):
         "it, or have written it; or name that version. Not for small changes: use update_artifact, which cannot lose "
         "what others wrote. "
         'Example: {"id": "research_report", "content": "# Report\\nAll in one.\\n"}',
-        {"id": ID, "content": CONTENT, "title": TITLE, "version": BASED_ON},
-        ("id", "content"),
+        RewriteArguments,
     )
 
     async def run(self, bench: Bench) -> Outcome:
         """Write it, and say what has changed."""
-        arguments = given(bench, "id", "content", "title", "version")
-        old = meant(bench, arguments)
-        if not names_newest(arguments, old):
+        asked = given(RewriteArguments, bench.step)
+        old = meant(bench, asked.id)
+        check_newest(old, asked.version)
+        if asked.version is None:
             await _known(bench, old)
-        content, title = arguments.text("content", blank=True), arguments.text("title", old.title).strip()
+        title = (asked.title or old.title).strip()
         raw = await bench.blob(old.blob)
-        made = await asyncio.to_thread(rewritten, old.artifact_id, content, raw)
+        made = await asyncio.to_thread(rewritten, old.artifact_id, asked.content, raw)
         if made.content == raw and title == old.title:
             return Outcome(result={"output": made.told, "version": old.version})
         version = Version(name=old.artifact_id, title=title, media_type=old.media_type, made=made, old=old, blind=True)
@@ -229,50 +230,42 @@ async def _known(bench: Bench, old: Artifact) -> None:
     )
 
 
-class ReadArtifact(ArtifactTool):
-    """Pure: a version never changes."""
+class ReadArguments(Arguments, frozen=True):
+    """Which artifact, and which lines of it."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="read_artifact",
-            description=(
-                "Read an artifact of the task, with line numbers: the newest version, or an older one. Without an id "
-                "it lists all artifacts. Use it to see what others have done and before you rewrite one. Not for "
-                'files: that is read_code. Example: {"id": "task_plan"} or {"id": "main.py", "start_line": 40, '
-                '"end_line": 90}'
-            ),
-            parameters={
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string", "description": "Which one; all are listed if left out."},
-                    "version": {"type": "integer", "minimum": 1, "description": "The newest if left out."},
-                    "start_line": {"type": "integer", "minimum": 1, "description": "First line; 1 if left out."},
-                    "end_line": {"type": "integer", "minimum": 1, "description": "Last line; the end if left out."},
-                },
-                "additionalProperties": False,
-            },
-            pure=True,
-        ),
-        group="memory",
-        effect="pure",
-        seconds=60,
+    id: Annotated[str, Meta(description="Which one; all are listed if left out.")] = ""
+    version: Annotated[int, Meta(ge=1, description="The newest if left out.")] | None = None
+    start_line: FirstLine = 1
+    end_line: LastLine | None = None
+
+
+class ReadArtifact(CardedTool):
+    """A version never changes."""
+
+    card = _card(
+        "read_artifact",
+        "Read an artifact of the task, with line numbers: the newest version, or an older one. Without an id it lists "
+        "all artifacts. Use it to see what others have done and before you rewrite one. Not for files: that is "
+        'read_code. Example: {"id": "task_plan"} or {"id": "main.py", "start_line": 40, "end_line": 90}',
+        ReadArguments,
+        pure=True,
     )
 
     async def run(self, bench: Bench) -> Outcome:
         """The lines and where it stopped, or the list."""
-        arguments = given(bench, "id", "version", "start_line", "end_line")
-        if not arguments.text("id", "").strip():
+        asked = given(ReadArguments, bench.step)
+        if not asked.id.strip():
             here = bench.world.inventory(bench.step.task_id)
             return Outcome(result={"output": inventory(bench)}, origins=origins(*here))
-        artifact = meant(bench, arguments)
-        version = arguments.number("version", artifact.version, 1, 10**9)
+        artifact = meant(bench, asked.id)
+        version = asked.version or artifact.version
         blob = artifact.blob_of(version)
         if blob is None:
             why = f"There is no version {version} of {artifact.artifact_id!r}: the newest is {artifact.version}."
             raise ModelFault(why)
         name = f"{artifact.artifact_id} (version {version} of {artifact.version})"
         raw = await bench.blob(blob)
-        result = await asyncio.to_thread(numbered, raw, name, artifact.artifact_id, arguments)
+        result = await asyncio.to_thread(numbered, raw, name, artifact.artifact_id, asked.start_line, asked.end_line)
         return Outcome(result={**result, "version": version}, origins=origins(artifact))
 
 

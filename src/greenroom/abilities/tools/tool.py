@@ -1,17 +1,67 @@
-"""Long-tail tools: after each call an agent that plans decides whether to go on. One that talks sees by itself."""
+"""What tools share: a base for one that is all on its card, and wrappers around one."""
 
 from __future__ import annotations
 
 import logging
 
-from greenroom.abilities.tools.wrapped import WrappedTool
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import ModelFault, ProviderFault, StaleOwner, WorldFault
-from greenroom.core.base.records import evolve
+from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
 from greenroom.core.rules.intents import NeedToolDecision
-from greenroom.core.state.step import Step
+from greenroom.core.state.step import Step, StepType, Terms
+from greenroom.core.state.world import World
+
+
+class CardedTool:
+    """What tools share that have nothing to say of themselves beyond their card. Unless one says otherwise, it works on
+    the log alone, so nobody has to be asked about it."""
+
+    type: StepType = "tool"
+    card: ToolCard
+
+    @property
+    def name(self) -> str:
+        """What a step calls it by."""
+        return self.card.spec.name
+
+    @property
+    def description(self) -> str:
+        """When to use it."""
+        return self.card.spec.description
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Nothing outside."""
+        return (Target(kind="tool", value=self.name),)
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """As the card says. Whether at all is the policy's word."""
+        return Terms(effect=self.card.effect)
+
+
+class WrappedTool:
+    """Everything is the tool's own; who derives from it says what is more in `run`."""
+
+    type: StepType = "tool"
+
+    def __init__(self, tool: ToolExecutor) -> None:
+        self._tool = tool
+        self.name = tool.name
+        self.description = tool.description
+        self.card: ToolCard = tool.card
+
+    def targets(self, arguments: Data) -> tuple[Target, ...]:
+        """The tool's."""
+        return self._tool.targets(arguments)
+
+    def terms(self, world: World, step: Step) -> Terms:
+        """The tool's."""
+        return self._tool.terms(world, step)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Call it."""
+        return await self._tool.run(bench)
 
 
 def long_tail(tool: ToolExecutor) -> ToolExecutor:

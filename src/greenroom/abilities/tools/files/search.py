@@ -1,26 +1,131 @@
-"""search_files: where something occurs."""
+"""Searching many files for a text or a regular expression, within a time that is set before.
+
+Python's own regular expressions cannot be stopped, hold up every other thread, and take for ever on patterns such as
+`(a+)+b`. Those of `regex` have a timeout and let the others run, and they are the same language; an engine that is
+always quick (RE2) knows no look-ahead and no back-reference, which models use.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import re
+import time
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from greenroom.abilities.tools.files.globs import expanded
-from greenroom.abilities.tools.files.hunting import Hunt, Match, TooSlow
-from greenroom.abilities.tools.files.texts import Unreadable, decoded
-from greenroom.abilities.tools.files.tool import FileTool, failed, given
-from greenroom.core.base.errors import ModelFault
-from greenroom.core.base.records import Data, record
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.files import FileFault, Files, Walk
-from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import SHOWN, ToolCard
+import regex
 
-KNOWN: Final = ("pattern", "literal", "ignore_case", "folder", "glob", "context", "limit")
+from greenroom.abilities.tools.files.text import Unreadable, decoded
+from greenroom.core.base.errors import ModelFault
+from greenroom.core.base.records import record
+from greenroom.core.ports.executor import Outcome
+from greenroom.core.ports.files import FileFault, Files, Walk
+from greenroom.core.ports.tool import SHOWN
+
+PATTERNS: Final = 64
+"""Patterns that braces may stand for."""
+
+BRACES: Final = re.compile(r"\{([^{}]*)\}")
+
+
+def expanded(glob: str) -> list[str]:
+    """One pattern for each choice that its braces give; none for none."""
+    found, waiting = [], [glob.strip()] if glob.strip() else []
+    while waiting:
+        pattern = waiting.pop()
+        braces = BRACES.search(pattern)
+        if braces is None:
+            found.append(pattern)
+            continue
+        waiting += [pattern[: braces.start()] + one + pattern[braces.end() :] for one in braces[1].split(",")]
+        if len(waiting) + len(found) > PATTERNS:
+            raise ModelFault(f"The pattern {glob[:100]!r} stands for more than {PATTERNS} patterns. Use a simpler one.")
+    return sorted(found)
+
+
+LONGEST: Final = 1000
+"""Characters of a pattern."""
+
+LOOKED: Final = 10_000
+"""Characters of a line in which one looks."""
+
+WIDE: Final = 300
+"""Characters of a line that are shown."""
+
+
+class TooSlow(ModelFault):
+    """The time is over."""
+
+
+@record
+class Match:
+    """A line in which it occurs, with those around it: numbers and texts."""
+
+    line: int
+    shown: tuple[tuple[int, str], ...]
+
+
+class Hunt:
+    """One search: a pattern, and until when it may be looked for."""
+
+    def __init__(self, pattern: str, *, literal: bool, ignore_case: bool, seconds: float) -> None:
+        if len(pattern) > LONGEST:
+            raise ModelFault(f"The pattern has {len(pattern)} characters; {LONGEST} are allowed.")
+        flags = regex.IGNORECASE if ignore_case else 0
+        try:
+            self._pattern = regex.compile(regex.escape(pattern) if literal else pattern, flags)
+        except (regex.error, RecursionError, OverflowError) as error:
+            why = f"{pattern!r} is no regular expression: {error}. Set literal to true to look for it as it is."
+            raise ModelFault(why) from error
+        self._plain = pattern if literal and not ignore_case else None
+        self._end = time.monotonic() + seconds
+        self.cut = False
+
+    def matches(self, text: str, context: int, limit: int) -> list[Match]:
+        """The lines in which it occurs, up to `limit`; `TooSlow` when the time is over."""
+        lines = text.split("\n")
+        found: list[Match] = []
+        for number in self._found(lines):
+            low, high = max(0, number - context), min(len(lines), number + context + 1)
+            shown = tuple((place + 1, _shown(lines[place])) for place in range(low, high))
+            found.append(Match(line=number + 1, shown=shown))
+            if len(found) == limit:
+                break
+        return found
+
+    def _found(self, lines: Sequence[str]) -> Iterator[int]:
+        for number, line in enumerate(lines):
+            self.cut = self.cut or len(line) > LOOKED
+            if self._plain in line if self._plain is not None else self._occurs(line[:LOOKED]):
+                yield number
+
+    def _occurs(self, line: str) -> bool:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise self.slow()
+        try:
+            return self._pattern.search(line, timeout=left, concurrent=True) is not None
+        except TimeoutError:
+            raise self.slow() from None
+
+    def slow(self) -> TooSlow:
+        """What is said then."""
+        return TooSlow("The search took too long. Use a simpler pattern, a glob or a folder.")
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is."""
+        return time.monotonic() > self._end
+
+
+def _shown(line: str) -> str:
+    line = line.removesuffix("\r")
+    return line if len(line) <= WIDE else f"{line[:WIDE]}…"
+
+
 SECONDS: Final = 10.0
-USUAL: Final = 50
-MOST: Final = 200
+USUAL_MATCHES: Final = 50
+MOST_MATCHES: Final = 200
 CONTEXT: Final = 5
 FILES: Final = 50_000
 """Files that are looked through at most."""
@@ -42,62 +147,6 @@ class Query:
     globs: tuple[str, ...]
     context: int
     limit: int
-
-
-class SearchFiles(FileTool):
-    """Pure."""
-
-    card = ToolCard(
-        spec=ToolSpec(
-            name="search_files",
-            description=(
-                "Find where a text or a regular expression occurs in the workspace's text files, line by line, "
-                "without those that .gitignore names. Use it to find definitions and uses. Not for reading a file: "
-                'use read_code. Example: {"pattern": "def load_\\\\w+", "glob": "*.py", "context": 2}'
-            ),
-            parameters={
-                "type": "object",
-                "properties": {
-                    "pattern": {"type": "string", "description": "A regular expression in Python's language."},
-                    "literal": {"type": "boolean", "description": "Look for the pattern as it is written."},
-                    "ignore_case": {"type": "boolean"},
-                    "folder": {"type": "string", "description": "Where to look; the whole workspace if left out."},
-                    "glob": {"type": "string", "description": "Which files, as in .gitignore: *.py, docs/**/*.md."},
-                    "context": {"type": "integer", "minimum": 0, "description": f"Lines around, up to {CONTEXT}."},
-                    "limit": {"type": "integer", "minimum": 1, "description": f"At most {MOST}; usually {USUAL}."},
-                },
-                "required": ["pattern"],
-            },
-            pure=True,
-        ),
-        group="read",
-        effect="pure",
-        seconds=60,
-    )
-
-    def _paths(self, arguments: Data) -> Iterable[object]:
-        return (arguments.get("folder") or ".",)
-
-    async def run(self, bench: Bench) -> Outcome:
-        """The lines, and what was not looked at."""
-        try:
-            arguments = given(bench)
-            arguments.only(KNOWN)
-            query = Query(
-                folder=arguments.text("folder", ""),
-                globs=tuple(expanded(arguments.text("glob", ""))),
-                context=arguments.number("context", 0, 0, CONTEXT),
-                limit=arguments.number("limit", USUAL, 1, MOST),
-            )
-            pattern, literal = arguments.text("pattern", blank=True), arguments.truth("literal")
-            hunt = Hunt(pattern, literal=literal, ignore_case=arguments.truth("ignore_case"), seconds=SECONDS)
-            walk = await self._files.walk(query.folder, globs=query.globs, limit=FILES)
-        except (FileFault, ModelFault) as fault:
-            return failed(fault)
-        paths = [one.path for one in walk.entries if one.kind == "file" and not self._hides(one.path)]
-        search = Search(self._files, hunt, query)
-        await search.run(paths, walk)
-        return search.outcome()
 
 
 class Search:
