@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from greenroom.abilities.skills.planned.twelve import planned
+from greenroom.abilities.skills.planned.skills import planned
 from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.founders import Founders, found, house_agent

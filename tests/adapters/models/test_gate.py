@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from greenroom.adapters.models.gate import Gate
+from greenroom.adapters.models.retry import Gate
 from tests.adapters.models.asked import Time
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from greenroom.adapters.models.group import Group
+from greenroom.adapters.models.retry import Group
 from greenroom.core.ports.model import Failed, FaultKind, Finished, Model, ModelCard, ModelEvent, Retried, TextDelta
 from greenroom.testing.conformance.models import asking
 from tests.adapters.models.asked import GOOD, Played, Time, fault

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from greenroom.adapters.models.late import Late
+from greenroom.adapters.models.retry import Late
 from greenroom.core.ports.model import ModelCard
 from greenroom.testing.conformance.models import answered, asking, text_of
 from greenroom.testing.scripted import Cue, Reply, ScriptedModel

@@ -4,8 +4,7 @@ from functools import partial
 
 import pytest
 
-from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import VERDICTS, Failed, FaultKind, Finished, ModelEvent, Retried, TextDelta, Usage
 from greenroom.testing.conformance.models import asking

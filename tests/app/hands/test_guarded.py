@@ -20,8 +20,7 @@ from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.policy import Ruling
-from greenroom.core.ports.tool import WHOLE, Target, ToolCard
+from greenroom.core.ports.tool import WHOLE, Ruling, Target, ToolCard
 from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps
 from greenroom.core.state.approval import Scope
 from greenroom.core.state.spec import AgentSpec

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from greenroom.core.base.headings import has_high, is_heading, lowered
+from greenroom.core.base.text import has_high, is_heading, lowered
 
 BREAKS = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029")
 

@@ -1,6 +1,6 @@
 """A text that knows where it comes from is a text like every other one."""
 
-from greenroom.core.base.labelled import Labelled, origins_of
+from greenroom.core.base.text import Labelled, origins_of
 
 
 def test_a_text_keeps_its_labels_and_is_equal_to_its_words() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core.base.unseen import UNSEEN, Seen, seen
+from greenroom.core.base.text import UNSEEN, Seen, seen
 
 HOSTILE = (
     "a\x1b]0;title\x07b\x1b[?25lc\x1b(Bd\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b[2Jx"

@@ -4,7 +4,7 @@ import pytest
 
 from greenroom.core.base.ids import AgentId, ArtifactId, TaskId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules import artifacts
+from greenroom.core.rules import knowledge
 from greenroom.core.rules.intents import AddTask, FinishStep, FinishTask, WriteArtifact
 from greenroom.core.state.artifact import Artifact, ArtifactWritten, told
 from greenroom.core.state.step import StepEnded
@@ -114,15 +114,15 @@ def test_what_has_no_proper_name_is_refused(odd: dict[str, str]) -> None:
 
 
 def test_what_is_too_large_is_refused_with_both_numbers() -> None:
-    large = evolve(PLAN, size=artifacts.LARGEST + 1)
+    large = evolve(PLAN, size=knowledge.LARGEST + 1)
     assert "1,048,577 bytes; 1,048,576 are allowed" in str(
         House.furnished().refused("artifact_too_large", large, by=ANN)
     )
 
 
 def test_there_is_an_end_to_artifacts_and_to_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(artifacts, "MOST", 1)
-    monkeypatch.setattr(artifacts, "VERSIONS", 2)
+    monkeypatch.setattr(knowledge, "MOST_ARTIFACTS", 1)
+    monkeypatch.setattr(knowledge, "VERSIONS", 2)
     house = written("a1", "b2")
     house.refused("too_many_artifacts", evolve(PLAN, artifact_id=ArtifactId("more")), by=ANN)
     house.refused("too_many_versions", evolve(PLAN, based_on=2), by=ANN)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from greenroom.core.base.ids import AgentId, MemoryId, TeamId, memory_id
-from greenroom.core.rules import memories
+from greenroom.core.rules import knowledge
 from greenroom.core.rules.intents import ClearMemory, FinishTask, ForkTeam, SaveMemory
 from greenroom.core.state.memory import Memory, MemorySaved
 from greenroom.core.state.team import Origin
@@ -90,10 +90,10 @@ def test_merged_memories_make_place_for_the_one_that_names_them() -> None:
     ("code", "intent"),
     [
         ("empty_memory", SaveMemory(content=" \n")),
-        ("memory_too_long", SaveMemory(content="x" * (memories.LONGEST + 1))),
+        ("memory_too_long", SaveMemory(content="x" * (knowledge.LONGEST_MEMORY + 1))),
         ("bad_tags", SaveMemory(content="x", tags=(" ",))),
-        ("bad_tags", SaveMemory(content="x", tags=("x" * (memories.TAG + 1),))),
-        ("bad_tags", SaveMemory(content="x", tags=tuple(f"t{number}" for number in range(memories.TAGS + 1)))),
+        ("bad_tags", SaveMemory(content="x", tags=("x" * (knowledge.TAG + 1),))),
+        ("bad_tags", SaveMemory(content="x", tags=tuple(f"t{number}" for number in range(knowledge.TAGS + 1)))),
         ("unknown_memory", SaveMemory(content="x", memory_id=NOWHERE)),
         ("unknown_memory", SaveMemory(content="x", merged_from=(NOWHERE,))),
         ("unknown_memory", ClearMemory(memory_ids=(NOWHERE,))),
@@ -112,7 +112,7 @@ def test_nobody_from_outside_writes_in_it_but_a_person_does() -> None:
 
 
 def test_a_full_memory_says_what_to_do_and_can_still_be_tidied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memories, "MOST", 2)
+    monkeypatch.setattr(knowledge, "MOST_MEMORIES", 2)
     house = House.furnished().do(SaveMemory(content="one"), SaveMemory(content="two"), by=ANN)
     assert "Clear or merge some first" in str(house.refused("memory_full", SaveMemory(content="three"), by=ANN))
     first, second = sorted(house.world.memories)

@@ -21,7 +21,7 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentCompletion,
 )
-from greenroom.core.rules.queries import LONGEST
+from greenroom.core.rules.questions import LONGEST
 from greenroom.core.state.agent import Ability
 from greenroom.core.state.message import WaitReleased
 from greenroom.core.state.note import POOL, SHOWN

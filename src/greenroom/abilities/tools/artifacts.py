@@ -21,8 +21,8 @@ from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import ToolCard, ToolExecutor
-from greenroom.core.rules.artifacts import refusal
 from greenroom.core.rules.intents import WriteArtifact
+from greenroom.core.rules.knowledge import refusal
 from greenroom.core.state.artifact import Artifact, told
 from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.world import artifact_key

@@ -19,9 +19,9 @@ from greenroom.abilities.tools.arguments import Arguments, fitted, given, schema
 from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import ModelFault, WorldFault
-from greenroom.core.base.fences import fenced
 from greenroom.core.base.hosts import Host, host
 from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.text import fenced
 from greenroom.core.ports.browser import Album, Back, Browser, Click, Move, Open, Scroll, Sight, Tab, Type
 from greenroom.core.ports.executor import Bench, Outcome, ToolPrinted
 from greenroom.core.ports.model import ToolCall, ToolSpec

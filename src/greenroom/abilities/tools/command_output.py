@@ -10,7 +10,7 @@ from typing import Final
 
 from greenroom.abilities.tools.read_output import shaped
 from greenroom.core.base.records import Data
-from greenroom.core.base.unseen import Seen
+from greenroom.core.base.text import Seen
 from greenroom.core.ports.commands import Begun, CommandEvent, Ended, Printed
 from greenroom.core.ports.executor import Outcome, ToolPrinted
 from greenroom.core.ports.tool import SHOWN

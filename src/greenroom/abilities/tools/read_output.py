@@ -13,7 +13,7 @@ from greenroom.abilities.tools.arguments import Arguments, given, schema_of
 from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import StepId, TeamId
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import SHOWN, WHOLE, ToolCard

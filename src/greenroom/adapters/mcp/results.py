@@ -18,7 +18,7 @@ from mcp_types import (
 
 from greenroom.adapters.mcp.link import Answer, Part
 from greenroom.adapters.mcp.words import NOTE, one_line
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 
 BEGINNING: Final = 15_000_000
 END: Final = 1_000_000

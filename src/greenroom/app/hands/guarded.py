@@ -21,8 +21,7 @@ from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import Principals
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.policy import Policy, Ruling
-from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard, ToolExecutor
 from greenroom.core.state.origin import merged
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World

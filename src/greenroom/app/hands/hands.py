@@ -36,8 +36,7 @@ from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import Models, ToolSpec
-from greenroom.core.ports.policy import Policy
-from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.tool import Policy, ToolExecutor
 
 NOTHING_MORE: Final = Equipment()
 NO_WISHES: Final = WebSettings()

@@ -8,9 +8,8 @@ from typing import Final
 
 import msgspec
 
-from greenroom.abilities.checks.compare import compare
-from greenroom.abilities.checks.excerpts import excerpt
-from greenroom.abilities.checks.reading.outcome import outcome
+from greenroom.abilities.checks.compare import compare, excerpt
+from greenroom.abilities.checks.output import outcome
 from greenroom.abilities.tools.command_output import Kept, LiveLines, heard
 from greenroom.app.jobs.checkout import Checkout, Opened
 from greenroom.core.base.errors import WorldFault

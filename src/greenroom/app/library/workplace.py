@@ -40,8 +40,7 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import Models, ToolSpec
-from greenroom.core.ports.policy import Policy
-from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.tool import Policy, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.skills.planned.chain import GAPS, chain
+from greenroom.abilities.skills.planned.prompt import GAPS, chain
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.state.step import Step, StepType, Work
 

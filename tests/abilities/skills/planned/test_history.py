@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.skills.planned.history import cut, of_stage, told
+from greenroom.abilities.skills.planned.prompt import cut, of_stage, told
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step, StepType, Work

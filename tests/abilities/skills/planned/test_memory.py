@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.skills.planned.ends import kept
-from greenroom.core.base.headings import has_high
+from greenroom.abilities.skills.planned.executor import kept
+from greenroom.core.base.text import has_high
 
 SAID = st.text(alphabet="#ab =->\n\t\r\v\f\x85\u2028\u2029", max_size=60)
 

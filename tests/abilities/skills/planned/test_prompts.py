@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, meta
 
-from greenroom.abilities.skills.planned.parts import parts, split, use_guide
-from greenroom.abilities.skills.planned.sections import ORDERS
-from greenroom.abilities.skills.planned.skill import PACK
-from greenroom.abilities.skills.planned.twelve import TWELVE
+from greenroom.abilities.skills.planned.prompt import ORDERS
+from greenroom.abilities.skills.planned.skill import PACK, parts, split, use_guide
+from greenroom.abilities.skills.planned.skills import TWELVE
 from greenroom.core.base.errors import Bug
 from tests.abilities.skills.planned.planners import (
     ANN,

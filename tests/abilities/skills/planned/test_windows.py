@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from greenroom.abilities.skills.planned.history import told
+from greenroom.abilities.skills.planned.prompt import told
 from greenroom.abilities.skills.planned.skill import Moment
-from greenroom.abilities.skills.planned.twelve import LONGEST
+from greenroom.abilities.skills.planned.skills import LONGEST
 from greenroom.abilities.skills.planned.windows import LONG, PLANS, begun, exchanges, longest, summing_up
 from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.reading import TextReader

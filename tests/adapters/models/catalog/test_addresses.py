@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.adapters.models.catalog.addresses import address
-from greenroom.adapters.models.catalog.catalog import provider
+from greenroom.adapters.models.catalog.catalog import address, provider
 from greenroom.core.base.errors import WorldFault
 
 

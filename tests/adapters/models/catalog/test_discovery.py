@@ -10,7 +10,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from greenroom.adapters.models.catalog import servers as discovery
-from greenroom.adapters.models.catalog.discovery import Server, found
+from greenroom.adapters.models.catalog.catalog import Server, found
 from greenroom.adapters.models.catalog.servers import local_servers
 
 NOBODY = "http://127.0.0.1:1/v1"

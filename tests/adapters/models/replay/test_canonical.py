@@ -2,7 +2,7 @@
 
 from msgspec.json import decode
 
-from greenroom.adapters.models.replay.canonical import canonical, key
+from greenroom.adapters.models.replay.cassette import canonical, key
 from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Media, ModelRequest, Opaque, ToolCall, ToolSpec

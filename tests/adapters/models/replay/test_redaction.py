@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.adapters.models.replay import secrets_in
-from greenroom.adapters.models.replay.redaction import MASK, Redaction
+from greenroom.adapters.models.replay.cassette import MASK, Redaction
 
 KEY = "sk-abcdefghijklmnopqrstuvwxyz"
 

@@ -11,8 +11,8 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers import Provider
 
+from greenroom.adapters.models.vendors import missing
 from greenroom.adapters.models.vendors import vendor as room
-from greenroom.adapters.models.vendors.extra import missing
 from greenroom.adapters.models.vendors.model import VendorModel
 from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.base.errors import WorldFault
@@ -26,7 +26,7 @@ from tests.adapters.models.vendors.wire import Wire
 
 def test_importing_greenroom_imports_no_sdk() -> None:
     code = (
-        "import sys, greenroom, greenroom.adapters.models.vendors.extra, greenroom.adapters.models.openai.model;"
+        "import sys, greenroom, greenroom.adapters.models.vendors, greenroom.adapters.models.openai.model;"
         "print([name for name in ('pydantic_ai', 'anthropic', 'google.genai', 'pydantic') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
