@@ -24,8 +24,8 @@ from greenroom.core.ports.model import (
 from greenroom.core.rules.intents import SetLimits
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
-from tests.abilities.tools.browser.stage import StagedAlbum, StagedBrowser
 from tests.abilities.tools.calling import T1, caller
+from tests.abilities.tools.test_browser_use import StagedAlbum, StagedBrowser
 
 BACK = ToolCall(call_id="c", name="back", arguments={})
 DONE = ToolCall(call_id="c", name="done", arguments={"result": "x"})

@@ -16,7 +16,7 @@ from greenroom.core.base.records import Data
 from greenroom.core.ports.commands import Ended
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
-from tests.abilities.tools.commands.scripts import Said
+from tests.abilities.tools.test_commands import Said
 from tests.core.house import ANN, House, tool
 from tests.core.rules.test_origins import reading
 

@@ -22,8 +22,8 @@ from tests.abilities.skills.planned.planners import (
     step,
     tool,
 )
-from tests.abilities.tools.browser.stage import StagedBrowser, StagedMind
-from tests.abilities.tools.browser.stage import tool as browser_use
+from tests.abilities.tools.test_browser_use import StagedBrowser, StagedMind
+from tests.abilities.tools.test_browser_use import tool as browser_use
 
 
 def decided(decision: str, direction: str = "deeper") -> str:
