@@ -14,13 +14,12 @@ from greenroom.abilities.tools.arguments import Arguments, given, schema_of
 from greenroom.abilities.tools.files.edits import Edit
 from greenroom.abilities.tools.files.tools import FirstLine, LastLine, numbered, patched, rewritten
 from greenroom.abilities.tools.files.write import Made, seen_in
-from greenroom.abilities.tools.tool import CardedTool
+from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import ArtifactId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import ToolCard, ToolExecutor
+from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules.intents import WriteArtifact
 from greenroom.core.rules.knowledge import refusal
 from greenroom.core.state.artifact import Artifact, told
@@ -111,11 +110,6 @@ async def written(bench: Bench, version: Version) -> Outcome:
     )
 
 
-def _card(name: str, description: str, arguments: type[Arguments], *, pure: bool = False) -> ToolCard:
-    spec = ToolSpec(name=name, description=description, parameters=schema_of(arguments), pure=pure)
-    return ToolCard(spec=spec, group="memory", effect="pure", seconds=60)
-
-
 class CreateArguments(Arguments, frozen=True, kw_only=True):
     """A new artifact."""
 
@@ -128,13 +122,15 @@ class CreateArguments(Arguments, frozen=True, kw_only=True):
 class CreateArtifact(CardedTool):
     """Its first version."""
 
-    card = _card(
+    card = make_card(
         "create_artifact",
         "Begin a result of the task that all who work on it can read and change: a plan (id task_plan, to keep track "
         "of the work), a report, a draft, code that is handed over. Not for one that is there already, which is "
         "changed with update_artifact, nor for files of the workspace. "
         'Example: {"id": "task_plan", "title": "Plan", "content": "- [ ] look\\n- [ ] report\\n"}',
-        CreateArguments,
+        schema_of(CreateArguments),
+        group="memory",
+        seconds=60,
     )
 
     async def run(self, bench: Bench) -> Outcome:
@@ -158,13 +154,15 @@ class UpdateArguments(Arguments, frozen=True):
 class UpdateArtifact(CardedTool):
     """Changes are looked for in the newest version: what others have written there is not lost."""
 
-    card = _card(
+    card = make_card(
         "update_artifact",
         "Change some places of an artifact, by text that occurs in it exactly once. Prefer it to rewrite_artifact, and "
         "change as little as possible: tick off what is done, add a finding. All changes are looked for in the newest "
         "version, and either all are made or none. Not for files: that is patch. "
         'Example: {"id": "task_plan", "edits": [{"search": "- [ ] look", "replace": "- [x] look"}]}',
-        UpdateArguments,
+        schema_of(UpdateArguments),
+        group="memory",
+        seconds=60,
     )
 
     async def run(self, bench: Bench) -> Outcome:
@@ -190,13 +188,15 @@ class RewriteArguments(Arguments, frozen=True):
 class RewriteArtifact(CardedTool):
     """What it would write over must have been seen, and all of it."""
 
-    card = _card(
+    card = make_card(
         "rewrite_artifact",
         "Write all of an artifact anew, when most of it changes. You must have read its newest version before, all of "
         "it, or have written it; or name that version. Not for small changes: use update_artifact, which cannot lose "
         "what others wrote. "
         'Example: {"id": "research_report", "content": "# Report\\nAll in one.\\n"}',
-        RewriteArguments,
+        schema_of(RewriteArguments),
+        group="memory",
+        seconds=60,
     )
 
     async def run(self, bench: Bench) -> Outcome:
@@ -242,13 +242,15 @@ class ReadArguments(Arguments, frozen=True):
 class ReadArtifact(CardedTool):
     """A version never changes."""
 
-    card = _card(
+    card = make_card(
         "read_artifact",
         "Read an artifact of the task, with line numbers: the newest version, or an older one. Without an id it lists "
         "all artifacts. Use it to see what others have done and before you rewrite one. Not for files: that is "
         'read_code. Example: {"id": "task_plan"} or {"id": "main.py", "start_line": 40, "end_line": 90}',
-        ReadArguments,
+        schema_of(ReadArguments),
+        group="memory",
         pure=True,
+        seconds=60,
     )
 
     async def run(self, bench: Bench) -> Outcome:

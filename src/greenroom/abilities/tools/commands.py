@@ -13,7 +13,7 @@ from msgspec import Meta
 from greenroom.abilities.tools.arguments import Arguments, fitted, given, schema_of
 from greenroom.abilities.tools.command_output import Kept, LiveLines, cancelled, heard, outcome, status
 from greenroom.abilities.tools.read_output import LINES, FromLine, Lines, Page, Pattern, lines_of, read
-from greenroom.abilities.tools.tool import CardedTool
+from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Commands, Ended, Printed
@@ -264,19 +264,14 @@ class Stop(Arguments, frozen=True):
 class CommandOutput(CardedTool):
     """Pure: looking changes nothing."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="command_output",
-            description=(
-                "See what a command in the background has printed, and whether it still runs: its last lines, or those "
-                "you ask for. Wait with wait_seconds instead of asking again and again. Not for results that were too "
-                'long: that is read_output. Example: {"handle": "coder#12", "wait_seconds": 10}'
-            ),
-            parameters=schema_of(Look),
-            pure=True,
-        ),
+    card = make_card(
+        "command_output",
+        "See what a command in the background has printed, and whether it still runs: its last lines, or those "
+        "you ask for. Wait with wait_seconds instead of asking again and again. Not for results that were too "
+        'long: that is read_output. Example: {"handle": "coder#12", "wait_seconds": 10}',
+        schema_of(Look),
         group="read",
-        effect="pure",
+        pure=True,
     )
 
     def __init__(self, background: Background) -> None:

@@ -11,12 +11,11 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from greenroom.abilities.tools.arguments import Arguments, fitted, given, schema_of
-from greenroom.abilities.tools.tool import CardedTool
+from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Target
 from greenroom.core.rules.intents import FinishTask, SetValue
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step, Terms
@@ -43,19 +42,14 @@ class AskUserArguments(Arguments, frozen=True):
 class AskUser(CardedTool):
     """The question is asked by the house before the step starts, so the step only has to read the answer."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="ask_user",
-            description=(
-                "Ask the person you work for, and wait for the answer. Use it for what only they can know or decide, "
-                "with as few questions as possible, all at once; not for what you can find out yourself, nor to "
-                'report. Example: ask_user(question="Which database is this for: PostgreSQL or SQLite?")'
-            ),
-            parameters=schema_of(AskUserArguments),
-            pure=True,
-        ),
+    card = make_card(
+        "ask_user",
+        "Ask the person you work for, and wait for the answer. Use it for what only they can know or decide, "
+        "with as few questions as possible, all at once; not for what you can find out yourself, nor to "
+        'report. Example: ask_user(question="Which database is this for: PostgreSQL or SQLite?")',
+        schema_of(AskUserArguments),
         group="human",
-        effect="pure",
+        pure=True,
     )
 
     def targets(self, _: Data) -> tuple[Target, ...]:
@@ -103,21 +97,16 @@ Guess = Callable[[World, Step, int], str]
 class ProposePlan(CardedTool):
     """Asks before the step starts, as every question is asked; without anybody to ask (`alone`), it goes on."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="propose_plan",
-            description=(
-                "Say what you are going to do before you change anything: the steps, and the files that you expect to "
-                "touch. The person sees it and says yes, no, or what to do differently. Use it once, when you have "
-                "looked around enough to know; again only if the work turns out to be something else. Not for "
-                'questions (ask_user). Example: propose_plan(steps=["Add --json to export", "Test it"], '
-                'files=["cli.py", "tests/test_cli.py"])'
-            ),
-            parameters=schema_of(ProposePlanArguments),
-            pure=True,
-        ),
+    card = make_card(
+        "propose_plan",
+        "Say what you are going to do before you change anything: the steps, and the files that you expect to "
+        "touch. The person sees it and says yes, no, or what to do differently. Use it once, when you have "
+        "looked around enough to know; again only if the work turns out to be something else. Not for "
+        'questions (ask_user). Example: propose_plan(steps=["Add --json to export", "Test it"], '
+        'files=["cli.py", "tests/test_cli.py"])',
+        schema_of(ProposePlanArguments),
         group="human",
-        effect="pure",
+        pure=True,
     )
 
     def __init__(self, guess: Guess, *, alone: bool = False) -> None:

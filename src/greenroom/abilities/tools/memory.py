@@ -10,13 +10,12 @@ from typing import Annotated, Final, get_args
 from msgspec import Meta
 
 from greenroom.abilities.tools.arguments import Arguments, given, schema_of
-from greenroom.abilities.tools.tool import CardedTool
+from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault, Rejected
 from greenroom.core.base.ids import MemoryId
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.recall import Recall, Remembered, Wanted
-from greenroom.core.ports.tool import ToolCard, ToolExecutor
+from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules import intents
 from greenroom.core.rules.decide import decide
 from greenroom.core.rules.intents import Consequence
@@ -142,24 +141,23 @@ class SaveMemory(MemoryTool):
 
     def __init__(self, stores: Stores) -> None:
         super().__init__(stores)
-        spec = ToolSpec(
-            name="save_memory",
-            description=(
-                "Save memories for later: all agents of the team find them again, also after the history is cleared. "
-                "Use it as soon as you have found something out that took effort, keep what searches and web pages "
-                "brought in it, and before a task ends or the history is cleared save what is still needed and tidy "
-                "up: merge what belongs together (merged_from), correct what changed (id). Not for results, which are "
-                "artifacts or files, nor for what the workspace says anyway. "
-                'Example: {"memories": [{"content": "The API is limited to 60 calls a minute.", "tags": ["api", '
-                '"search"]}]}'
-            ),
-            parameters=schema_of(
+        self.card = make_card(
+            "save_memory",
+            "Save memories for later: all agents of the team find them again, also after the history is cleared. "
+            "Use it as soon as you have found something out that took effort, keep what searches and web pages "
+            "brought in it, and before a task ends or the history is cleared save what is still needed and tidy "
+            "up: merge what belongs together (merged_from), correct what changed (id). Not for results, which are "
+            "artifacts or files, nor for what the workspace says anyway. "
+            'Example: {"memories": [{"content": "The API is limited to 60 calls a minute.", "tags": ["api", '
+            '"search"]}]}',
+            schema_of(
                 SaveMemoryArguments,
                 memory_type=f"How far it reaches; {USUAL_TYPE} (as long as this team) if left out. "
                 f"There is: {stores.types}.",
             ),
+            group="memory",
+            effect=stores.effect,
         )
-        self.card = ToolCard(spec=spec, group="memory", effect=stores.effect)
 
     async def run(self, bench: Bench) -> Outcome:
         """Hand them to their stores, and say what they can be found by."""
@@ -193,20 +191,16 @@ class RetrieveMemory(MemoryTool):
 
     def __init__(self, stores: Stores) -> None:
         super().__init__(stores)
-        spec = ToolSpec(
-            name="retrieve_memory",
-            description=(
-                "Find memories that you or others of the team have saved, newest first. Use it before you search or "
-                "ask again for something that may be known already, and when your history was cleared. Not for files "
-                "or artifacts. Without tags and words you get the newest; when nothing fits you hear which tags there "
-                'are. Example: {"memory_types": ["short_term"], "tags": ["api"], "words": "calls limit"}'
-            ),
-            parameters=schema_of(
-                RetrieveMemoryArguments, memory_types=f"Which types; all if left out. There is: {stores.types}."
-            ),
+        self.card = make_card(
+            "retrieve_memory",
+            "Find memories that you or others of the team have saved, newest first. Use it before you search or "
+            "ask again for something that may be known already, and when your history was cleared. Not for files "
+            "or artifacts. Without tags and words you get the newest; when nothing fits you hear which tags there "
+            'are. Example: {"memory_types": ["short_term"], "tags": ["api"], "words": "calls limit"}',
+            schema_of(RetrieveMemoryArguments, memory_types=f"Which types; all if left out. There is: {stores.types}."),
+            group="memory",
             pure=True,
         )
-        self.card = ToolCard(spec=spec, group="memory", effect="pure")
 
     async def run(self, bench: Bench) -> Outcome:
         """The memories, or what there is instead."""
@@ -242,19 +236,16 @@ class ClearMemory(MemoryTool):
 
     def __init__(self, stores: Stores) -> None:
         super().__init__(stores)
-        spec = ToolSpec(
-            name="clear_memory",
-            description=(
-                "Clear memories for all agents of the team, by type, tag or id. Use it to tidy up before a task ends: "
-                "what is wrong, outdated or only of use while it ran. Not for what you only want to correct: "
-                "save_memory with its id replaces it. Without tags and ids it needs all: true. "
-                'Example: {"memory_types": ["short_term"], "tags": ["draft"]}'
-            ),
-            parameters=schema_of(
-                ClearMemoryArguments, memory_types=f"Which types; all if left out. There is: {stores.types}."
-            ),
+        self.card = make_card(
+            "clear_memory",
+            "Clear memories for all agents of the team, by type, tag or id. Use it to tidy up before a task ends: "
+            "what is wrong, outdated or only of use while it ran. Not for what you only want to correct: "
+            "save_memory with its id replaces it. Without tags and ids it needs all: true. "
+            'Example: {"memory_types": ["short_term"], "tags": ["draft"]}',
+            schema_of(ClearMemoryArguments, memory_types=f"Which types; all if left out. There is: {stores.types}."),
+            group="memory",
+            effect=stores.effect,
         )
-        self.card = ToolCard(spec=spec, group="memory", effect=stores.effect)
 
     async def run(self, bench: Bench) -> Outcome:
         """Clear them, and say how many that were."""

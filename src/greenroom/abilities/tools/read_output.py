@@ -10,13 +10,12 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta
 
 from greenroom.abilities.tools.arguments import Arguments, given, schema_of
-from greenroom.abilities.tools.tool import CardedTool
+from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.text import seen
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import SHOWN, WHOLE, ToolCard
+from greenroom.core.ports.tool import SHOWN, WHOLE
 from greenroom.core.state.step import Step
 
 ENDS: Final = 30
@@ -189,19 +188,14 @@ class ReadOutputArguments(Page, frozen=True, kw_only=True):
 class ReadOutput(CardedTool):
     """Pure: what a step has made does not change. Without `find` it knows the steps of its own conversation."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="read_output",
-            description=(
-                "Read more of a result that was too long to be shown whole. Its placeholder names the handle. "
-                "Look for a pattern first when you know what you need. Not for files: they have tools of their own. "
-                'Example: {"handle": "coder#12", "pattern": "error|failed"} or {"handle": "coder#12", "from_line": 31}.'
-            ),
-            parameters=schema_of(ReadOutputArguments),
-            pure=True,
-        ),
+    card = make_card(
+        "read_output",
+        "Read more of a result that was too long to be shown whole. Its placeholder names the handle. "
+        "Look for a pattern first when you know what you need. Not for files: they have tools of their own. "
+        'Example: {"handle": "coder#12", "pattern": "error|failed"} or {"handle": "coder#12", "from_line": 31}.',
+        schema_of(ReadOutputArguments),
         group="read",
-        effect="pure",
+        pure=True,
     )
 
     def __init__(self, find: FindStep | None = None) -> None:

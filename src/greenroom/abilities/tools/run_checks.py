@@ -8,13 +8,12 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from greenroom.abilities.tools.arguments import Arguments, fitted, given, schema_of
-from greenroom.abilities.tools.tool import CardedTool
+from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.checks import REPORT, Check, Checked, Checker, Report, as_data
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Target
 
 LINES: Final = 30
 """Lines about the checks, and as many of their output."""
@@ -109,18 +108,17 @@ class RunChecks(CardedTool):
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
         # Each check has its own limit of time, so the card has none. Where there is no check, nothing is ever run.
-        spec = ToolSpec(
-            name="run_checks",
-            description=(
-                "Run the project's own checks (tests, types, lint) on the files as they are now. Use it after you have "
-                "changed something and before you say that it is done. They run in a fresh worktree of your change, so "
-                "what you have installed yourself is not there. It says what newly fails because of the work, and what "
-                "already failed before, which is not yours to mend unless you were asked to. Do not use it to look "
-                'around or to run one command: execute_script does that. Example: {"only": ["pytest"]}'
-            ),
-            parameters=schema_of(RunChecksArguments),
+        self.card = make_card(
+            "run_checks",
+            "Run the project's own checks (tests, types, lint) on the files as they are now. Use it after you have "
+            "changed something and before you say that it is done. They run in a fresh worktree of your change, so "
+            "what you have installed yourself is not there. It says what newly fails because of the work, and what "
+            "already failed before, which is not yours to mend unless you were asked to. Do not use it to look "
+            'around or to run one command: execute_script does that. Example: {"only": ["pytest"]}',
+            schema_of(RunChecksArguments),
+            group="command",
+            effect="keyed" if checker.checks else "pure",
         )
-        self.card = ToolCard(spec=spec, group="command", effect="keyed" if checker.checks else "pure")
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
         """The command lines: they run code that an agent may have written, and are decided about like any other."""

@@ -8,10 +8,28 @@ from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import ModelFault, ProviderFault, StaleOwner, WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
 from greenroom.core.rules.intents import NeedToolDecision
-from greenroom.core.state.step import Step, StepType, Terms
+from greenroom.core.state.spec import Group
+from greenroom.core.state.step import Effect, Step, StepType, Terms
 from greenroom.core.state.world import World
+
+
+def make_card(
+    name: str,
+    description: str,
+    arguments: Data,
+    *,
+    group: Group,
+    effect: Effect = "pure",
+    pure: bool = False,
+    seconds: int = 0,
+    alias_of: str = "",
+) -> ToolCard:
+    """A card. `arguments` is their schema; `pure` says of a tool of any effect on the log that it changes nothing."""
+    spec = ToolSpec(name=name, description=description, parameters=arguments, pure=pure)
+    return ToolCard(spec=spec, group=group, effect=effect, seconds=seconds, alias_of=alias_of)
 
 
 class CardedTool:

@@ -32,7 +32,7 @@ from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Failed, FaultKind
 from greenroom.testing.conformance.models import answered
-from tests.adapters.models.vendors import claude
+from tests.adapters.models.vendors import test_anthropic as claude
 from tests.adapters.models.vendors.talk import ASKING
 from tests.adapters.models.vendors.test_anthropic import plain
 from tests.adapters.models.vendors.wire import Wire

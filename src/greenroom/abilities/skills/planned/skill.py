@@ -121,13 +121,10 @@ class Moment:
         return next((one for one in mine if one.work.type == "tool" and one.state == "pending"), None)
 
 
-def _as_it_is(value: object) -> object:
-    return value
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """A skill. `tag` is what its answer stands in, `key` what its result is kept under, `said` what the board calls it.
+    """A skill. `tag` is what its answer stands in, `key` what its result is kept under, `said` what the board calls it:
+    its name, where nothing else is said.
 
     `order` names its row in the table of sections, `shape` is the JSON Schema of its answer. `meaning` says what
     follows from an answer that fits, or raises `ModelFault` to have it asked for again; before that, `tidied` brings
@@ -135,14 +132,19 @@ class Skill:
     """
 
     name: str
-    tag: str
-    key: str
-    said: str
-    order: Order
-    shape: Callable[[Moment], Data]
-    meaning: Callable[[Moment, Answer], Meant]
-    tidied: Callable[[object], object] = _as_it_is
+    tag: str = ""
+    key: str = ""
+    said: str = ""
+    order: Order = "history"
+    shape: Callable[[Moment], Data] = lambda _: TEXT
+    meaning: Callable[[Moment, Answer], Meant] = lambda _, answer: Meant(value=answer.value)
+    tidied: Callable[[object], object] = lambda value: value
     pack: Pack = PACK
+
+    def __post_init__(self) -> None:
+        for field_name in ("tag", "key", "said"):
+            if not getattr(self, field_name):
+                object.__setattr__(self, field_name, self.name)
 
 
 NAMES: Final = ("use_guide", "skill_prompt", "return_format")

@@ -70,8 +70,6 @@ def _calls(moment: Moment, tool: str) -> int:
 
 TOOL_DECISION: Final = Skill(
     name="tool_decision",
-    tag="tool_decision",
-    key="tool_decision",
     said="Tool Decision",
     order="tool_history",
     shape=lambda _: TOOL_DECISION_SHAPE,
@@ -82,11 +80,6 @@ TOOL_DECISION: Final = Skill(
 THINK: Final = Skill(
     name="think",
     tag="think_result",  # what stands in <think> is thought, not said: models put their reasoning there
-    key="think",
-    said="think",
-    order="history",
-    shape=lambda _: TEXT,
-    meaning=lambda _, answer: Meant(value=answer.value),
 )
 
 
@@ -109,10 +102,6 @@ def _summary_meaning(moment: Moment, answer: Answer) -> Meant:
 
 SUMMARY: Final = Skill(
     name="summary",
-    tag="summary",
-    key="summary",
-    said="summary",
-    order="history",
     shape=lambda _: SUMMARY_SHAPE,
     meaning=_summary_meaning,
 )
@@ -215,10 +204,7 @@ def _kept(moment: Moment, sent: SendMessage) -> Data:
 
 SEND_MESSAGE: Final = Skill(
     name="send_message",
-    tag="send_message",
-    key="send_message",
     said="Send Message",
-    order="history",
     shape=lambda _: SEND_MESSAGE_SHAPE,
     meaning=_send_message_meaning,
 )
@@ -302,7 +288,6 @@ REFLECTION: Final = Skill(
     tag="reflection_step",
     key="reflection_step",
     said="Reflection",
-    order="history",
     shape=lambda _: STEPS,
     meaning=_reflection_meaning,
 )
@@ -310,23 +295,13 @@ REFLECTION: Final = Skill(
 
 QUICK_THINK: Final = Skill(
     name="quick_think",
-    tag="quick_think",
-    key="quick_think",
-    said="quick_think",
     order="plain",
-    shape=lambda _: TEXT,
-    meaning=lambda _, answer: Meant(value=answer.value),
 )
 
 
 PROCESS_MESSAGE: Final = Skill(
     name="process_message",
-    tag="process_message",
-    key="process_message",
-    said="process_message",
     order="message",
-    shape=lambda _: TEXT,
-    meaning=lambda _, answer: Meant(value=answer.value),
 )
 
 
@@ -381,8 +356,6 @@ def _instruction_generation_meaning(moment: Moment, answer: Answer) -> Meant:
 INSTRUCTION_GENERATION: Final = Skill(
     name="instruction_generation",
     tag="tool_instruction",
-    key="instruction_generation",
-    said="instruction_generation",
     order="tool",
     shape=_shape,
     meaning=_instruction_generation_meaning,

@@ -25,13 +25,12 @@ from greenroom.abilities.tools.files.search import (
 )
 from greenroom.abilities.tools.files.text import Flat, Text, counted, decoded, flat
 from greenroom.abilities.tools.files.write import LIMIT, Job, Made, Writing, failed
-from greenroom.abilities.tools.tool import CardedTool
+from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.files import Entry, FileFault, Files, digest_of, within
-from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import SHOWN, Target, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import SHOWN, Target, ToolExecutor
 from greenroom.core.state.step import SIDE_EFFECTS
 
 Hides: TypeAlias = Callable[[str], bool]
@@ -94,20 +93,15 @@ class ReadCodeArguments(Arguments, frozen=True):
 class ReadCode(FileTool):
     """Pure: reading again gives what is there then."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="read_code",
-            description=(
-                "Read a text file of the workspace, with line numbers. Use it before you change a file, and by range "
-                "for a long one. Not for finding something: use search_files. "
-                'Example: {"file": "src/app.py", "start_line": 40, "end_line": 90}'
-            ),
-            parameters=schema_of(ReadCodeArguments),
-            pure=True,
-        ),
+    card = make_card(
+        "read_code",
+        "Read a text file of the workspace, with line numbers. Use it before you change a file, and by range "
+        "for a long one. Not for finding something: use search_files. "
+        'Example: {"file": "src/app.py", "start_line": 40, "end_line": 90}',
+        schema_of(ReadCodeArguments),
         group="read",
-        effect="pure",
         seconds=60,
+        pure=True,
     )
 
     async def run(self, bench: Bench) -> Outcome:
@@ -182,20 +176,15 @@ class ListFilesArguments(Arguments, frozen=True):
 class ListFiles(FileTool):
     """Pure."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="list_files",
-            description=(
-                "List the files of the workspace, without those that .gitignore names. Use it to find out where "
-                "things are. Not for what is in them: use search_files or read_code. "
-                'Example: {"folder": "src", "glob": "**/*.py"}'
-            ),
-            parameters=schema_of(ListFilesArguments),
-            pure=True,
-        ),
+    card = make_card(
+        "list_files",
+        "List the files of the workspace, without those that .gitignore names. Use it to find out where "
+        "things are. Not for what is in them: use search_files or read_code. "
+        'Example: {"folder": "src", "glob": "**/*.py"}',
+        schema_of(ListFilesArguments),
         group="read",
-        effect="pure",
         seconds=60,
+        pure=True,
     )
 
     def _paths(self, arguments: Data) -> Iterable[object]:
@@ -251,20 +240,15 @@ class SearchFilesArguments(Arguments, frozen=True):
 class SearchFiles(FileTool):
     """Pure."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="search_files",
-            description=(
-                "Find where a text or a regular expression occurs in the workspace's text files, line by line, "
-                "without those that .gitignore names. Use it to find definitions and uses. Not for reading a file: "
-                'use read_code. Example: {"pattern": "def load_\\\\w+", "glob": "*.py", "context": 2}'
-            ),
-            parameters=schema_of(SearchFilesArguments),
-            pure=True,
-        ),
+    card = make_card(
+        "search_files",
+        "Find where a text or a regular expression occurs in the workspace's text files, line by line, "
+        "without those that .gitignore names. Use it to find definitions and uses. Not for reading a file: "
+        'use read_code. Example: {"pattern": "def load_\\\\w+", "glob": "*.py", "context": 2}',
+        schema_of(SearchFilesArguments),
         group="read",
-        effect="pure",
         seconds=60,
+        pure=True,
     )
 
     def _paths(self, arguments: Data) -> Iterable[object]:
@@ -308,17 +292,13 @@ class PatchArguments(Arguments, frozen=True):
 class Patch(FileTool):
     """Keyed: all changes of a call or none, also over several files."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="patch",
-            description=(
-                "Change some places of a text file. Prefer it to rewrite, and change as little as possible. All "
-                "changes are looked for in the file as it is now, and either all are made or none. For several files "
-                "at once give `files` instead of `file` and `edits`. Not for new files: use rewrite. "
-                'Example: {"file": "src/app.py", "edits": [{"search": "x = 1\\n", "replace": "x = 2\\n"}]}'
-            ),
-            parameters=schema_of(PatchArguments),
-        ),
+    card = make_card(
+        "patch",
+        "Change some places of a text file. Prefer it to rewrite, and change as little as possible. All "
+        "changes are looked for in the file as it is now, and either all are made or none. For several files "
+        "at once give `files` instead of `file` and `edits`. Not for new files: use rewrite. "
+        'Example: {"file": "src/app.py", "edits": [{"search": "x = 1\\n", "replace": "x = 2\\n"}]}',
+        schema_of(PatchArguments),
         group="edit",
         effect="keyed",
         seconds=120,
@@ -369,16 +349,12 @@ class RewriteArguments(Arguments, frozen=True):
 class Rewrite(FileTool):
     """Keyed. What it would write over must have been read, and all of it."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="rewrite",
-            description=(
-                "Write a whole text file: a new one, or an old one of which most changes. An old one must have been "
-                "read before, all of it. Not for small changes: use patch, which cannot lose the rest of the file. "
-                'Example: {"file": "src/new.py", "content": "print(1)\\n"}'
-            ),
-            parameters=schema_of(RewriteArguments),
-        ),
+    card = make_card(
+        "rewrite",
+        "Write a whole text file: a new one, or an old one of which most changes. An old one must have been "
+        "read before, all of it. Not for small changes: use patch, which cannot lose the rest of the file. "
+        'Example: {"file": "src/new.py", "content": "print(1)\\n"}',
+        schema_of(RewriteArguments),
         group="edit",
         effect="keyed",
         seconds=120,
