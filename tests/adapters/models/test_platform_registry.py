@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,25 @@ def test_a_file_that_does_not_import_is_reported_and_the_others_load(tmp_path: P
     (problem,) = registry.problems
     assert problem.startswith(str(made / "bad.py"))
     assert words in problem
+
+
+@pytest.mark.parametrize("writable", ["models", "models/tea.py"])
+def test_what_others_may_write_is_not_loaded(tmp_path: Path, writable: str) -> None:
+    made = folder(tmp_path, tea=OWN)
+    (tmp_path / writable).chmod(0o777)
+    registry = PlatformRegistry(make_any)
+    assert registry.load_platform_from_dir(made) == ()
+    assert f"chmod o-w {tmp_path / writable}" in registry.problems[0]
+
+
+def test_what_belongs_to_somebody_else_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = folder(tmp_path, tea=OWN)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    if made.stat().st_uid == 0:
+        os.chown(made, 54321, -1)
+    registry = PlatformRegistry(make_any)
+    assert registry.load_platform_from_dir(made) == ()
+    assert registry.problems
 
 
 def test_no_folder_is_nothing_to_report(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import asyncio
 import inspect
 import logging
 import mimetypes
+import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -374,9 +376,13 @@ class PlatformRegistry:
         return (*self.load_platform_from_dir(own), *self.load_installed())
 
     def load_platform_from_dir(self, folder: Path) -> Sequence[str]:
-        """Add the platforms of a folder of Python files; their names."""
+        """Add the platforms of a folder of Python files; their names. Only their owner may have written them."""
         added: list[str] = []
         for path in sorted(folder.glob("[!_]*.py")) if folder.is_dir() else ():
+            unsafe = next((one for one in (folder, path) if _writable_by_others(one)), None)
+            if unsafe is not None:
+                self._trouble(str(unsafe), f"can be written by others. Make it yours, and type: chmod o-w {unsafe}")
+                continue
             module = ModuleType(f"greenroom_platforms_{path.stem}")
             module.__file__ = str(path)
             sys.modules[module.__name__] = module  # its own classes look themselves up there
@@ -485,6 +491,11 @@ def _misfit(cls: type) -> str:
         return f"{cls.__name__} is no BasePlatform. Make it a subclass."
     waiting = [name for name in ASYNC if not inspect.iscoroutinefunction(getattr(cls, name))]
     return f"{cls.__name__}.{waiting[0]} must be `async def`." if waiting else ""
+
+
+def _writable_by_others(path: Path) -> bool:
+    facts = path.stat()
+    return facts.st_uid not in (os.geteuid(), 0) or bool(facts.st_mode & stat.S_IWOTH)
 
 
 def _nobody(provider: str, model: str) -> Model:
