@@ -27,7 +27,7 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 from tests.core.house import CY, House, question, skill
-from tests.core.rules.test_answered_calls import ask
+from tests.core.rules.test_calls import ask
 
 ANN, BOB, T1 = AgentId("ann"), AgentId("bob"), TaskId("t1")
 SCHEMA: Data = {
