@@ -21,6 +21,7 @@ from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
 
+PROPOSE_PLAN: Final = "propose_plan"
 PLAN: Final = "plan"
 """The value on the task's board that holds it."""
 
@@ -98,7 +99,7 @@ class ProposePlan(CardedTool):
     """Asks before the step starts, as every question is asked; without anybody to ask (`alone`), it goes on."""
 
     card = make_card(
-        "propose_plan",
+        PROPOSE_PLAN,
         "Say what you are going to do before you change anything: the steps, and the files that you expect to "
         "touch. The person sees it and says yes, no, or what to do differently. Use it once, when you have "
         "looked around enough to know; again only if the work turns out to be something else. Not for "

@@ -15,6 +15,7 @@ from greenroom.core.ports.checks import REPORT, Check, Checked, Checker, Report,
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.tool import Target
 
+NAME: Final = "run_checks"
 LINES: Final = 30
 """Lines about the checks, and as many of their output."""
 
@@ -109,7 +110,7 @@ class RunChecks(CardedTool):
         self._checker = checker
         # Each check has its own limit of time, so the card has none. Where there is no check, nothing is ever run.
         self.card = make_card(
-            "run_checks",
+            NAME,
             "Run the project's own checks (tests, types, lint) on the files as they are now. Use it after you have "
             "changed something and before you say that it is done. They run in a fresh worktree of your change, so "
             "what you have installed yourself is not there. It says what newly fails because of the work, and what "
