@@ -23,11 +23,9 @@ import aiohttp
 from msgspec import json
 
 from greenroom.abilities.skills.converse import Converse
-from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.openai.endpoint import Endpoint
-from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.adapters.models.pricing import FREE
-from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.host import Host

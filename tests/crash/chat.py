@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from greenroom.abilities.skills.talking import talking
-from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.openai.endpoint import Endpoint
-from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.adapters.models.pricing import FREE
-from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.functions.tools import Tool, tool
 from greenroom.app.kit import Kit

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from greenroom.abilities.tools.files.toolbox import file_tools
+from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files import disk
 from greenroom.adapters.files.ground import Place
 from greenroom.adapters.files.local import LocalFiles

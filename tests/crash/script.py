@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from greenroom.abilities.tools.commands.toolkit import command_tools
+from greenroom.abilities.tools.commands import command_tools
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.workers import processes

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from greenroom.abilities.skills.planned.twelve import TWELVE
+from greenroom.abilities.skills.planned.skills import TWELVE
 from tests.e2e.terminal import Ended, greenroom
 from tests.fake_openai import Answer
 

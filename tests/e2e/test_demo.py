@@ -118,7 +118,7 @@ PARTS = {
     "patch": (
         3,
         """
-        from greenroom.abilities.tools.files.patching import Patch
+        from greenroom.abilities.tools.files.tools import Patch
         from greenroom.core.base.errors import WorldFault
         async def run(self, bench):
             raise WorldFault("The patch tool is broken.")

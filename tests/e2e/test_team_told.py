@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tests.abilities.skills.planned.test_prompts import HEADINGS, WANTED
+from tests.abilities.skills.planned.test_prompt import HEADINGS, WANTED
 from tests.e2e.workday import CONTINUE, PLAN, workday
 
 SECTION = re.compile(r"^# (.+)$", re.MULTILINE)

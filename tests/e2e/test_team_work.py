@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from greenroom.abilities.skills.planned.twelve import QUERIES, TWELVE
+from greenroom.abilities.skills.planned.skills import QUERIES, TWELVE
 from tests.e2e.organised import Company, Line, new, step, writes
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Ended, greenroom

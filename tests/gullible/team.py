@@ -27,8 +27,7 @@ from greenroom.app.settings.schema import WebSettings
 from greenroom.app.trust.notes import agreed_notes
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
-from greenroom.core.ports.policy import Policy, Ruling
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard
 from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps
 from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.spec import AgentSpec

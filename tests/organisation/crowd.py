@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from greenroom.abilities.skills.planned.twelve import planned
+from greenroom.abilities.skills.planned.skills import planned
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader

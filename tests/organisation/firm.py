@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from greenroom.abilities.skills.planned.twelve import planned
-from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.abilities.skills.planned.skills import planned
+from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.founders import Founders, found, house_agent
 from greenroom.app.organisation.letters import Letter

@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, TypeVar
 
-from greenroom.abilities.skills.planned.twelve import planned
+from greenroom.abilities.skills.planned.skills import planned
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.founders import Founders, found

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from greenroom.abilities.skills.planned.twelve import TWELVE
+from greenroom.abilities.skills.planned.skills import TWELVE
 from greenroom.testing.scripted import Cue, Reply
 from tests.organisation.words import WORDS
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from greenroom.abilities.skills.planned.twelve import planned
+from greenroom.abilities.skills.planned.skills import planned
 from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader
 from greenroom.app.runtime import Runtime

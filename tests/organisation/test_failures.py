@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.abilities.tools.tool import long_tail
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StageId, WaitingId

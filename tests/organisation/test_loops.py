@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
-from greenroom.abilities.skills.planned.twelve import ANEW, LONGEST
-from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.abilities.skills.planned.skills import ANEW, LONGEST
+from greenroom.abilities.tools.tool import long_tail
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.state.spec import Turn

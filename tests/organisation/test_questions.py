@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from greenroom.abilities.skills.planned.twelve import QUERIES
+from greenroom.abilities.skills.planned.skills import QUERIES
 from greenroom.core.base.ids import AgentId, WaitingId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import Query

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.abilities.tools.tool import long_tail
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.state.spec import Turn

@@ -8,12 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from greenroom.adapters.models.catalog.catalog import card_of
-from greenroom.adapters.models.catalog.discovery import Server, found
-from greenroom.adapters.models.replay.cassette import FIRST_LINE
-from greenroom.adapters.models.replay.recording import Recorder
-from greenroom.adapters.models.replay.redaction import secrets_in
-from greenroom.adapters.models.replay.replaying import Playing
+from greenroom.adapters.models.catalog.catalog import Server, card_of, found
+from greenroom.adapters.models.replay.cassette import FIRST_LINE, secrets_in
+from greenroom.adapters.models.replay.model import Playing, Recorder
 from greenroom.app.hands.redaction import known_secrets
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.layers import Loaded, load

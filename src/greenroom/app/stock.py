@@ -8,8 +8,7 @@ from typing import Final
 
 import aiohttp
 
-from greenroom.adapters.models.catalog.catalog import card_of, family_of, provider, providers
-from greenroom.adapters.models.catalog.discovery import Server, found
+from greenroom.adapters.models.catalog.catalog import Server, card_of, family_of, found, provider, providers
 from greenroom.adapters.models.catalog.servers import local_servers
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.schema import ProviderSettings, Settings

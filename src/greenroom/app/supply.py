@@ -8,18 +8,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from greenroom.adapters.models.catalog.addresses import address
-from greenroom.adapters.models.catalog.catalog import Provider, card_of, providers, split
-from greenroom.adapters.models.catalog.discovery import Server, found
-from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.group import Group
-from greenroom.adapters.models.late import Late
-from greenroom.adapters.models.openai.locality import is_local
-from greenroom.adapters.models.platforms.registry import PlatformRegistry, set_global_platform_registry
+from greenroom.adapters.models.catalog.catalog import (
+    Provider,
+    Server,
+    address,
+    card_of,
+    found,
+    is_local,
+    providers,
+    split,
+)
+from greenroom.adapters.models.platforms import PlatformRegistry, set_global_platform_registry
 from greenroom.adapters.models.pricing import Price, Rates, price_of
-from greenroom.adapters.models.replay.recording import Recorder
-from greenroom.adapters.models.retrying import Patience, Retrying
-from greenroom.adapters.models.vendors.extra import missing
+from greenroom.adapters.models.replay.model import Recorder
+from greenroom.adapters.models.retry import Gate, Group, Late, Patience, Retrying
+from greenroom.adapters.models.vendors import missing
 from greenroom.app.settings.keys import key_for, saved_keys
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import Price as PriceSetting
@@ -28,7 +31,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Model, Models
 
 if TYPE_CHECKING:
-    from greenroom.adapters.models.openai.endpoint import Endpoint
+    from greenroom.adapters.models.openai.model import Endpoint
 
 OPENAI: Final = "greenroom.adapters.models.openai"
 MILLION: Final = 1_000_000
@@ -243,7 +246,7 @@ class Supply:
             raise WorldFault(no_key(known, told))
 
         def connect() -> Endpoint:
-            made: Endpoint = import_module(f"{OPENAI}.endpoint").Endpoint(
+            made: Endpoint = import_module(f"{OPENAI}.model").Endpoint(
                 provider,
                 base_url,
                 key=key.reveal if key is not None else str,

@@ -10,10 +10,8 @@ from typing import Final
 
 from greenroom.app.settings.layers import FOLDER, for_everybody, there
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.fences import fenced
-from greenroom.core.base.labelled import Labelled
 from greenroom.core.base.records import record
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import Labelled, fenced, seen
 from greenroom.core.state.origin import label, merged
 
 OURS: Final = "AGENTS.md"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.checks.finding.found import find_checks, found, projects_below
+from greenroom.abilities.checks.discover import find_checks, found, projects_below
 from tests.abilities.checks.shelves import Table
 
 ODD = st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))

@@ -6,10 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.checks.reading.findings import findings
-from greenroom.abilities.checks.reading.junit import junit
-from greenroom.abilities.checks.reading.lines import counted, named
-from greenroom.abilities.checks.reading.outcome import UNCOVERED, outcome
+from greenroom.abilities.checks.output import UNCOVERED, counted, findings, junit, named, outcome
 from greenroom.core.ports.checks import AS_A_WHOLE, Check, CheckKind
 from greenroom.core.ports.commands import Ended
 

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from greenroom.abilities.permission import Layer, RulesPolicy, rules_policy
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.policy import Policy, Ruling
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard
 from greenroom.core.state.spec import Group
 
 ROOT = "/home/me/project"

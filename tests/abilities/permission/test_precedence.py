@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenroom.abilities.permission import Layer
-from greenroom.core.ports.policy import Ruling
-from greenroom.core.ports.tool import Target
+from greenroom.core.ports.tool import Ruling, Target
 from tests.abilities.permission.house import ME, card, looser, policy, run, touch
 
 WHAT = [

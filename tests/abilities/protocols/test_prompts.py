@@ -10,7 +10,7 @@ from inline_snapshot import external_file
 from jinja2 import meta
 
 from greenroom.abilities.protocols import Acts, ProtocolName, prompt, read
-from greenroom.abilities.protocols.asking import PACK
+from greenroom.abilities.protocols.reading import PACK
 from greenroom.core.ports.model import ToolSpec
 from tests.abilities.protocols.house import ALL
 

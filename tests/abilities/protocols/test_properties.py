@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from msgspec.json import decode
 
 from greenroom.abilities.protocols import Acts, Nothing, NotRun, Policy, ProtocolName, Read, read, write
-from greenroom.abilities.protocols.jsons import Malformed, Unreadable
+from greenroom.abilities.protocols.jsons import Malformed, Unreadable, mended
 from greenroom.abilities.protocols.jsons import decode as decode_strictly
-from greenroom.abilities.protocols.mending import mended
 from greenroom.core.base.records import encode
 from greenroom.core.ports.model import ToolCall
 from tests.abilities.protocols.cases.around import GOOD, SHOWING, put

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.protocols.jsons import Unreadable
-from greenroom.abilities.protocols.tagged import parsed, tagged
+from greenroom.abilities.protocols.reading import parsed, tagged
 from greenroom.app.reading import TextReader
 from greenroom.core.ports.reading import Datum, Misread
 

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from greenroom.abilities.skills.talk.circles import (
+from greenroom.abilities.skills.talk.endings import (
     IDLE,
     IN_TURN,
     RECENT,

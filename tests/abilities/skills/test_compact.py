@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from greenroom.abilities.skills.compact import open_in, words_of_people
-from greenroom.abilities.skills.talk.origins import begins, from_people
+from greenroom.abilities.skills.talk.transcript import begins, from_people
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import Failed, ModelRequest
 from greenroom.core.rules.intents import FinishSubtask, ReportStage, SendMessage

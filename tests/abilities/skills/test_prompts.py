@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, meta
 
-from greenroom.abilities.protocols.asking import PACK as FORMS
+from greenroom.abilities.protocols.reading import PACK as FORMS
 from greenroom.abilities.skills.prompts.builder import PACK, TABLES, Other, Scene, addon, sections, system_prompt
-from greenroom.adapters.models.openai.encoding import Encoding
+from greenroom.adapters.models.openai.request import Encoding
 from greenroom.core.base.errors import Bug
 from greenroom.core.ports.model import ModelCard
 from greenroom.core.ports.packs import Pack

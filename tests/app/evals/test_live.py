@@ -5,10 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.openai.endpoint import Endpoint
-from greenroom.adapters.models.openai.model import OpenAICompatible
-from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
+from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.app.evals.live import chosen, play
 from greenroom.app.evals.tasks import TASKS
 from greenroom.app.evals.trial import Verdict

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from greenroom.abilities.tools.browser.browser_use import Bounds, BrowserUse
-from greenroom.abilities.tools.browser.wishes import ACTIONS
+from greenroom.abilities.tools.browser_use import ACTIONS, Bounds, BrowserUse
 from greenroom.app.hands.browser_mind import ANSWER, ENOUGH, LEAST, ModelMind
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET
@@ -25,8 +24,8 @@ from greenroom.core.ports.model import (
 from greenroom.core.rules.intents import SetLimits
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
-from tests.abilities.tools.browser.stage import StagedAlbum, StagedBrowser
 from tests.abilities.tools.calling import T1, caller
+from tests.abilities.tools.test_browser_use import StagedAlbum, StagedBrowser
 
 BACK = ToolCall(call_id="c", name="back", arguments={})
 DONE = ToolCall(call_id="c", name="done", arguments={"result": "x"})

@@ -9,8 +9,7 @@ import pytest
 from greenroom.app.hands.guarded import Guarded
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.policy import Ruling
-from greenroom.core.ports.tool import BUILT_IN, Target, ToolCard
+from greenroom.core.ports.tool import BUILT_IN, Ruling, Target, ToolCard
 from greenroom.core.rules.intents import AnswerApproval, StartStep
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World

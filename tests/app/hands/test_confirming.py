@@ -9,8 +9,7 @@ from greenroom.app.hands.confirming import Confirming
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import record
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.policy import Ruling
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Ruling, Target, ToolCard
 
 CARD = ToolCard(spec=ToolSpec(name="read_code", description="Reads."), group="read")
 ANN, BOB = AgentId("ann"), AgentId("bob")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.output.long import presented
+from greenroom.abilities.tools.read_output import presented
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.hands.ended import ended_step

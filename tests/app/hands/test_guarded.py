@@ -20,15 +20,14 @@ from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.policy import Ruling
-from greenroom.core.ports.tool import WHOLE, Target, ToolCard
+from greenroom.core.ports.tool import WHOLE, Ruling, Target, ToolCard
 from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps
 from greenroom.core.state.approval import Scope
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
 from greenroom.core.state.world import World
 from tests.core.house import CY, House, question, skill
-from tests.core.rules.test_answered_calls import ask
+from tests.core.rules.test_calls import ask
 
 ANN, BOB, T1 = AgentId("ann"), AgentId("bob"), TaskId("t1")
 SCHEMA: Data = {

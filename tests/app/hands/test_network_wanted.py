@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.commands.toolkit import command_tools
+from greenroom.abilities.tools.commands import command_tools
 from greenroom.app.hands.confirming import Confirming
 from greenroom.app.hands.guarded import Guarded
 from greenroom.app.hands.policy import policy_for
@@ -16,7 +16,7 @@ from greenroom.core.base.records import Data
 from greenroom.core.ports.commands import Ended
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
-from tests.abilities.tools.commands.scripts import Said
+from tests.abilities.tools.test_commands import Said
 from tests.core.house import ANN, House, tool
 from tests.core.rules.test_origins import reading
 

@@ -10,8 +10,7 @@ from greenroom.app.hands.rule_of_two import Exposed, exposed, release, tightened
 from greenroom.app.hands.unattended import Unattended
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.policy import Ruling
-from greenroom.core.ports.tool import BUILT_IN, Target, ToolCard
+from greenroom.core.ports.tool import BUILT_IN, Ruling, Target, ToolCard
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Scope
 from greenroom.core.state.origin import Labels

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.ask_user import AskUser
+from greenroom.abilities.tools.human import AskUser
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.hands.rules_file import RulesFile
 from greenroom.core.base.errors import Refused, WorldFault

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from greenroom.abilities.tools.commands.toolkit import command_tools
+from greenroom.abilities.tools.commands import command_tools
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen
 from greenroom.app.hands import walls as found
@@ -16,9 +16,8 @@ from greenroom.app.hands.policy import policy_for
 from greenroom.app.hands.walls import Walls, strongest
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.core.base.ids import AgentId
-from greenroom.core.ports.policy import Ruling
 from greenroom.core.ports.sandbox import Tier
-from greenroom.core.ports.tool import Target
+from greenroom.core.ports.tool import Ruling, Target
 from tests.conformance.running import ran, shell
 
 

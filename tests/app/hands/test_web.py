@@ -17,7 +17,7 @@ from greenroom.app.settings.keys import save_key
 from greenroom.app.settings.schema import WebSettings
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data
-from greenroom.core.ports.policy import Ruling
+from greenroom.core.ports.tool import Ruling
 from greenroom.core.ports.web import Page, WebFault, address
 from greenroom.core.state.spec import AgentSpec
 from tests.adapters.web.house import said, site

@@ -9,7 +9,7 @@ from typing import cast
 
 from immutables import Map
 
-from greenroom.abilities.tools.checks.run_checks import RunChecks
+from greenroom.abilities.tools.run_checks import RunChecks
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.hands import Hands

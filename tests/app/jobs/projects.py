@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from greenroom.abilities.checks.finding.found import find_checks
+from greenroom.abilities.checks.discover import find_checks
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.app.jobs.checker import ProjectChecks
 from greenroom.app.jobs.checkout import Checkout, Opened

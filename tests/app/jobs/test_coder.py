@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.propose_plan import NAME as PLANS
+from greenroom.abilities.tools.human import PROPOSE_PLAN as PLANS
 from greenroom.app.hands.hands import toolbox_of
 from greenroom.app.jobs.coder import PACK, TOOLS, coder, proven
 from greenroom.app.jobs.verdict import DELIVER

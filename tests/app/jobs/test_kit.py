@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from greenroom.abilities.tools.propose_plan import Guess
+from greenroom.abilities.tools.human import Guess
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.app.hands.copied import Copied
 from greenroom.app.hands.hands import Hands

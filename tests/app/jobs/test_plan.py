@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.checks.finding.found import found
+from greenroom.abilities.checks.discover import found
 from greenroom.app.jobs.choices import Choices, brought
 from greenroom.app.jobs.plan import (
     FolderLook,

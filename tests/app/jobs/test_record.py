@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Literal, TypeAlias, cast
 
-from greenroom.abilities.tools.carded import CardedTool
-from greenroom.abilities.tools.checks.run_checks import NAME as RUN_CHECKS
+from greenroom.abilities.tools.run_checks import NAME as RUN_CHECKS
+from greenroom.abilities.tools.tool import CardedTool
 from greenroom.app.jobs.record import COMMIT, recorded
 from greenroom.app.jobs.verdict import TREE
 from greenroom.core.base.ids import TeamId

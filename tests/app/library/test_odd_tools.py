@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from greenroom import Agent, EventBus, Greenroom, WorldFault, tool
 from tests.abilities.skills.talks import Played, in_order, says
-from tests.abilities.skills.test_ends import several
+from tests.abilities.skills.test_turns import several
 
 PATIENCE = 20.0
 

@@ -6,11 +6,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from greenroom.abilities.skills.converse import Converse
-from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.openai.endpoint import Endpoint
-from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.adapters.models.pricing import FREE
-from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.models.catalog.catalog import provider
-from greenroom.adapters.models.catalog.discovery import Server
-from greenroom.adapters.models.group import Group
-from greenroom.adapters.models.platforms.registry import get_global_platform_registry
-from greenroom.adapters.models.replay.recording import Recorder, RecordingModel
-from greenroom.adapters.models.replay.replaying import Playing
+from greenroom.adapters.models.catalog.catalog import Server, provider
+from greenroom.adapters.models.platforms import get_global_platform_registry
+from greenroom.adapters.models.replay.model import Playing, Recorder, RecordingModel
+from greenroom.adapters.models.retry import Group
 from greenroom.app.settings.keys import keys_file, save_key
 from greenroom.app.settings.schema import Group as GroupSetting
 from greenroom.app.settings.schema import Price, ProviderSettings, Settings
@@ -192,7 +190,7 @@ async def test_a_vendor_with_another_language_is_asked_through_its_own_room() ->
 
 
 PLATFORM = """
-from greenroom.adapters.models.platforms.base import BasePlatform
+from greenroom.adapters.models.platforms import BasePlatform
 from greenroom.testing.scripted import Cue, Reply, ScriptedModel
 
 

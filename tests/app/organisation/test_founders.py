@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.skills.planned.twelve import TWELVE
+from greenroom.abilities.skills.planned.skills import TWELVE
 from greenroom.adapters.storage.memory import Memory, MemoryLog
 from greenroom.app.clock import team_id_for
 from greenroom.app.hands.hands import toolbox_of

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.long_tail import LongTail
+from greenroom.abilities.tools.tool import LongTail
 from greenroom.app.hands.hands import Hands
 from greenroom.app.hands.policy import policy_for
 from greenroom.app.organisation.kit import tools_of

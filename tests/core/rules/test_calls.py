@@ -1,12 +1,25 @@
 """Native calls: nothing comes between a reply and the results of its calls, and they go out together."""
 
+from __future__ import annotations
+
 import pytest
 
-from greenroom.core.base.ids import AgentId, StepId
+from greenroom.core.base.ids import AgentId, StepId, WaitingId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import AddTask, ModifyStep, PauseTask, QueueSteps, RemoveStep, ResumeTask, StartStep
+from greenroom.core.rules.intents import (
+    AddTask,
+    ModifyStep,
+    NeedToolDecision,
+    PauseTask,
+    QueueSteps,
+    RemoveAgent,
+    RemoveStep,
+    ResumeTask,
+    SendMessage,
+    StartStep,
+)
 from greenroom.core.state.step import Step, Terms, Work
-from tests.core.house import ANN, BOB, BOSS, CY, PIA, T1, T2, House, question, reply, skill, thread, tool
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, question, reply, skill, thread, tool
 
 ASKS = Terms(effect="effectful", verdict="ask", digest="d")
 HERE = thread(ANN, T1)
@@ -209,3 +222,118 @@ def test_a_failed_call_does_not_spoil_the_calls_of_the_next_reply() -> None:
     house.start(ANN, "effectful")
     house.finish(ANN, outcome="failed").run(ANN, calls(1))
     assert house.start(ANN, "effectful").work.call_id is not None
+
+
+def ask(name: str, *others: str) -> tuple[SendMessage | QueueSteps, ...]:
+    """What a reply asks for that calls other agents."""
+    receivers = {"bob": BOB, "cy": CY}
+    asked = [evolve(question(receivers[one]), call_id=f"to-{one}", delivery="call") for one in (name, *others)]
+    works = [
+        Work(type="tool", executor="shell", instruction_content={"agent": one}, call_id=f"to-{one}")
+        for one in (name, *others)
+    ]
+    return (*asked, QueueSteps(agent_id=ANN, works=(*works, skill("converse", "go on")), place="next"))
+
+
+def waiting(house: House, call: str) -> WaitingId:
+    """The id that the callee returns."""
+    return next(name for name, wait in house.world.waits.items() if wait.call_id == call)
+
+
+def test_calls_go_out_together_and_their_answers_are_their_results() -> None:
+    house = House.furnished().queue(ANN).run(ANN, *ask("bob", "cy"))
+    assert house.next(ANN) is None, "both are awaited"
+    house.run(CY, reply(waiting(house, "to-cy"), ANN))
+    assert house.start(ANN).work.instruction_content == {"agent": "cy", "answer": "so"}
+    house.finish(ANN)
+    assert house.next(ANN) is None, "the next turn waits for the other one"
+    house.run(BOB, reply(waiting(house, "to-bob"), ANN)).run(ANN)
+    assert house.texts(ANN) == ["go on"], "no other step tells of the answers"
+    assert house.next(ANN) is not None
+
+
+def test_a_call_that_nobody_answers_gets_that_as_its_result() -> None:
+    house = House.furnished().queue(ANN).run(ANN, *ask("bob")).do(RemoveAgent(agent_id=BOB))
+    told = house.start(ANN).work.instruction_content or {}
+    assert "will not answer: the agent was removed" in str(told["error"])
+    assert house.finish(ANN).texts(ANN) == ["go on"]
+
+
+def test_a_call_that_the_callee_ends_without_a_word_gets_that_as_its_result() -> None:
+    house = House.furnished().queue(ANN).run(ANN, *ask("bob")).run(BOB)
+    assert "without answering" in str((house.start(ANN).work.instruction_content or {})["error"])
+
+
+def test_a_call_of_nobody_is_not_waited_for() -> None:
+    message, queue = ask("bob")
+    assert isinstance(message, SendMessage)
+    house = House.furnished().queue(ANN).run(ANN, evolve(message, message=" "), queue)
+    assert house.codes() == ["empty_message"]
+    assert house.start(ANN).work.instruction_content == {"agent": "bob"}
+
+
+@pytest.mark.parametrize("order", [("bob", "cy"), ("cy", "bob")])
+def test_an_answer_in_another_conversation_fills_no_call_of_this_one(order: tuple[str, str]) -> None:
+    house = House.furnished().queue(ANN).run(ANN, *ask(*order))
+    house.do(SendMessage(task_id=T1, receiver=(ANN,), message="by the way"), by=BOB)
+    assert house.next(ANN) is None
+    assert all(wait.call_id for wait in house.world.waits.values())
+
+
+def once_more(*works: Work) -> QueueSteps:
+    """What a skill asks for that has to be asked again."""
+    return QueueSteps(agent_id=PIA, works=works, place="next")
+
+
+def planning() -> House:
+    return House.furnished(stages=(plan(("one", PIA)),)).assign()
+
+
+@pytest.mark.req("MAS-131")
+def test_a_plan_that_is_made_again_is_no_plan_yet_and_gets_no_look_back() -> None:
+    house = planning()
+    house.run(PIA, once_more(house.world.steps[house.agent(PIA).todo[0]].work))
+    assert house.todo(PIA) == ["planning"]
+
+
+@pytest.mark.parametrize("name", ["summary", "tool_decision"])
+def test_what_nobody_may_plan_may_be_tried_again_by_itself_and_not_by_another_step(name: str) -> None:
+    house = planning().run(PIA)
+    house.queue(PIA, skill(name, "as it was")).run(PIA, once_more(skill(name, "as it was")))
+    assert house.todo(PIA) == [name]
+    house.run(PIA, once_more(skill(name, "something else")))
+    assert house.codes() == [f"{name}_not_planned"]
+
+
+def test_a_message_that_is_read_again_still_holds_its_stage_up() -> None:
+    house = planning().run(PIA)
+    house.do(SendMessage(task_id=T1, receiver=(PIA,), message="hello", stage_relative=S1), by=BOB)
+    first = house.world.steps[house.agent(PIA).todo[0]]
+    house.run(PIA, once_more(first.work))
+    assert house.last(PIA).message_id == first.message_id == "bob>1"
+
+
+def test_on_the_way_to_an_answer_it_goes_before_what_was_planned_behind_it() -> None:
+    house = House.furnished()
+    waiting = house.ask_agent(BOB, PIA)[0]
+    fills = skill("instruction_generation")
+    house.run(PIA, QueueSteps(agent_id=PIA, works=(fills, tool("crawl"), skill("send_message"))))
+    house.run(PIA, once_more(fills))
+    assert house.todo(PIA) == ["instruction_generation", "crawl", "send_message"]
+    assert {house.world.steps[name].answers for name in house.agent(PIA).todo} == {waiting}
+
+
+def test_a_tool_decision_comes_before_the_rest_of_the_plan_where_somebody_waits() -> None:
+    house = House.furnished()
+    house.ask_agent(BOB, PIA)
+    house.run(PIA, QueueSteps(agent_id=PIA, works=(tool("crawl", {}), skill("send_message"))))
+    house.run(PIA, NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="crawl"))
+    assert house.todo(PIA) == ["tool_decision", "send_message"]
+
+
+def test_where_nothing_of_the_way_is_left_it_goes_where_all_go_that_jump() -> None:
+    house = House.furnished()
+    house.ask_agent(BOB, PIA)
+    house.do(SendMessage(task_id=T1, receiver=(PIA,), message="And?", need_reply=True), by=HUE)
+    house.run(PIA, once_more(skill("send_message", house.texts(PIA)[0])))
+    assert [house.world.steps[name].answers is None for name in house.agent(PIA).todo] == [True, False]

@@ -1,5 +1,7 @@
 """How steps end: with a result, cancelled, interrupted or in doubt; and what follows from an end."""
 
+from __future__ import annotations
+
 import pytest
 
 from greenroom.core.base.amounts import Amounts
@@ -9,28 +11,33 @@ from greenroom.core.rules.intents import (
     AddAgent,
     AddParticipants,
     AddTask,
+    AnswerApproval,
     CancelTask,
     FinishStage,
     FinishStep,
     FinishSubtask,
     FinishTask,
+    Interrupt,
     PauseTask,
     PostNote,
     QueueSteps,
     ReleaseStep,
     RemoveAgent,
+    RemoveStep,
     ResumeTask,
     SendMessage,
     UpdateStageAgentState,
 )
+from greenroom.core.state.approval import Answer, ApprovalAnswered
 from greenroom.core.state.note import Note
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, Terms
+from greenroom.core.state.step import Step, StepCancelling, Terms, Work
 from tests.core.house import (
     ANN,
     BOB,
     BOSS,
     CY,
+    HUE,
     MINUTE,
     PIA,
     S1,
@@ -44,6 +51,7 @@ from tests.core.house import (
     thread,
     tool,
 )
+from tests.core.rules.test_calls import ask, calls
 
 NOBODY = SendMessage(task_id=T1, receiver=(AgentId("ghost"),), message="hello")
 
@@ -286,3 +294,125 @@ def test_a_task_that_is_paused_already_keeps_its_reason() -> None:
     house.do(PauseTask(task_id=T1, why="lunch"))
     house.do(ReleaseStep(step_id=StepId("ann#1"), attempt=1, why="no answer", pause=True), by=ANN)
     assert house.world.tasks[T1].paused == "lunch"
+
+
+HERE = Interrupt(thread_id=thread(ANN, T1))
+
+
+def test_what_runs_is_ended_and_each_call_gets_its_one_result() -> None:
+    house = House.furnished().queue(ANN).run(ANN, calls(3))
+    house.start(ANN)
+    house.do(HERE)
+    assert [one.then for one in house.happened(StepCancelling)] == ["cancelled"]
+    house.release(ANN)
+    ended = [house.ended(f"ann#{number}").state for number in (2, 3, 4, 5)]
+    assert ended == ["cancelled"] * 4
+    assert house.todo(ANN) == []
+    assert house.world.threads[thread(ANN, T1)].open_calls == 0
+
+
+def test_the_conversation_goes_on_with_what_is_said_next() -> None:
+    house = House.furnished().queue(ANN).run(ANN, calls(1)).do(HERE).queue(ANN, skill("converse", "do this instead"))
+    assert house.start(ANN).work.text_content == "do this instead"
+
+
+def test_other_conversations_of_the_agent_are_not_touched() -> None:
+    house = House.furnished().queue(ANN)
+    house.ask_agent(BOB, ANN)
+    house.do(Interrupt(thread_id=thread(BOB, T1)))
+    assert house.next(ANN) is not None
+
+
+def test_whom_it_waited_for_need_not_go_on_and_nobody_is_locked() -> None:
+    house = House.furnished().queue(ANN).run(ANN, *ask("bob")).do(HERE)
+    assert house.agent(ANN).step_lock == ()
+    assert house.todo(BOB) == []
+    assert house.todo(ANN) == []
+
+
+def test_nobody_interrupts_another_agent_and_only_what_is_there() -> None:
+    house = House.furnished().queue(ANN)
+    house.refused("not_yours", HERE, by=BOB)
+    house.refused("unknown_thread", Interrupt(thread_id=thread(ANN, "nowhere")))
+
+
+def test_what_is_left_of_an_attempt_is_kept_only_if_somebody_cancelled_it() -> None:
+    house = House.furnished().queue(ANN)
+    step = house.start(ANN)
+    left = FinishStep(step_id=step.step_id, attempt=1, outcome="cancelled", result={"text": "Half"})
+    house.refused("not_cancelled", left, by=ANN)
+    house.do(HERE).do(left, by=ANN)
+    ended = house.ended(step.step_id)
+    assert (ended.state, ended.result) == ("cancelled", {"text": "Half"})
+
+
+ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
+DENY = Terms(effect="effectful", verdict="deny", rule="no crawling")
+
+
+def asking() -> House:
+    house = House.furnished().queue(ANN)
+    house.start(ANN, terms=ASK)
+    return house
+
+
+def planned(*works: Work) -> House:
+    """Pia plans these steps in a stage."""
+    house = House.furnished(stages=(plan(("one", PIA)),)).assign()
+    return house.run(PIA, QueueSteps(agent_id=PIA, works=works))
+
+
+def given(*works: Work) -> House:
+    """A person gives her these steps, and nothing to look back with."""
+    house = House.furnished(stages=(plan(("one", PIA)),)).assign().run(PIA)
+    return house.do(QueueSteps(agent_id=PIA, works=works, thread_id=thread(PIA, "t1.s1.1")))
+
+
+def test_who_plans_reflects_on_what_the_policy_denies() -> None:
+    house = given(tool("crawl", {"u": 1}))
+    house.start(PIA, terms=DENY)
+    assert house.todo(PIA) == ["reflection"]
+    assert house.texts(PIA) == ["Step pia#2 (crawl) was not run. Not permitted: no crawling."]
+
+
+def test_who_plans_reflects_on_what_a_person_denies_and_reads_why() -> None:
+    house = given(tool("crawl", {"u": 1}))
+    house.start(PIA, terms=ASK)
+    answer = AnswerApproval(approval_id=house.question(PIA).approval_id, answer="denied", reason="Too slow.")
+    house.do(answer, by=HUE)
+    assert house.texts(PIA) == ["Step pia#2 (crawl) was not run. Denied by hue. Too slow."]
+
+
+def test_who_plans_and_has_steps_left_reads_of_the_denial_in_the_next_one() -> None:
+    house = planned(tool("crawl", {"u": 1}), skill("reflection"))
+    house.start(PIA, terms=DENY)
+    assert house.todo(PIA) == ["reflection"]
+    assert house.codes() == ["denied"]
+
+
+def test_a_reflection_that_is_denied_is_not_reflected_on() -> None:
+    house = planned(skill("reflection"))
+    house.start(PIA, terms=DENY)
+    assert house.todo(PIA) == []
+    assert house.codes() == ["denied"]
+
+
+def test_what_a_person_removes_is_no_denial() -> None:
+    house = planned(tool("crawl", {"u": 1}), skill("reflection"))
+    house.do(RemoveStep(step_id=house.agent(PIA).todo[0]), by=HUE)
+    assert house.codes() == []
+
+
+@pytest.mark.parametrize("answer", ["approved", "denied"])
+def test_the_reason_a_person_gives_is_kept_with_the_answer(answer: Answer) -> None:
+    house = asking()
+    approval = house.question(ANN).approval_id
+    house.do(AnswerApproval(approval_id=approval, answer=answer, reason="only once"), by=HUE)
+    assert [event.reason for event in house.happened(ApprovalAnswered)] == ["only once"]
+
+
+def test_what_a_person_says_with_a_yes_is_read_by_the_agent() -> None:
+    house = asking()
+    house.do(AnswerApproval(approval_id=house.question(ANN).approval_id, answer="approved", reason="be quick"), by=HUE)
+    assert house.question(ANN).reason == "be quick"
+    assert house.codes() == ["approved"]

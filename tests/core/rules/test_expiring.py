@@ -9,7 +9,7 @@ from greenroom.core.state.step import Terms
 from greenroom.core.state.team import Origin
 from greenroom.core.state.timer import TimerCancelled
 from tests.core.house import ANN, BOB, HUE, MINUTE, SYSTEM, House
-from tests.core.rules.test_denials import ASK
+from tests.core.rules.test_endings import ASK
 
 HOUR, DAY = 60 * MINUTE, 24 * 60 * MINUTE
 GRANTED = Terms(effect="effectful", verdict="ask", question="run it?", digest="x", grant="command make")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.files.local import LocalFiles
-from greenroom.core.base.unseen import UNSEEN
+from greenroom.core.base.text import UNSEEN
 from greenroom.core.ports.files import FileFault, digest_of
 from tests.sandbox.attempt import Attempt, Seen, Tried
 from tests.sandbox.limits import MIB

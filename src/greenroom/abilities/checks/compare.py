@@ -1,8 +1,9 @@
-"""A run of a check beside the one on the base: only what newly fails counts."""
+"""A run of a check beside the one on the base: only what newly fails counts, and the lines that tell why are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from greenroom.core.ports.checks import AS_A_WHOLE, LONGEST_NAME, NAMED, Checked, Compared, Ran, Report
@@ -71,3 +72,41 @@ def _counts(entry: Checked) -> str:
     parts += [f"{old} already fail{'s' if old == 1 else ''}"] if old else []
     parts += [f"{entry.skipped} skipped"] if entry.skipped else []
     return ", ".join(filter(None, parts))
+
+
+LINES: Final = 30
+"""Lines of an excerpt."""
+
+WIDE: Final = 240
+RULE: Final = re.compile(r"([=_!*─-])\1{5,}")
+"""Lines that runners draw."""
+
+TELLING: Final = re.compile(
+    r"^E\s|\bError\b|\bFAIL|\bfailed\b|AssertionError|panicked at|✖|✕|not ok|error[:\[]|^>\s|expected|Traceback",
+    re.IGNORECASE,
+)
+
+
+def excerpt(text: str, failing: Sequence[str] = ()) -> str:
+    """At most so many lines: those about the failing tests first, in the order in which they stand there."""
+    lines = [RULE.sub(r"\1\1\1", line)[:WIDE] for line in text.splitlines() if line.strip()]
+    if len(lines) <= LINES:
+        return "\n".join(lines)
+    wanted = _around(lines, failing)
+    if not wanted:
+        return "\n".join(("…", *lines[-LINES:]))
+    chosen = sorted(wanted[:LINES])
+    told: list[str] = []
+    for before, at in zip((-1, *chosen), chosen, strict=False):
+        told += ["…"] if at > before + 1 and told else []
+        told.append(lines[at])
+    return "\n".join(told[: LINES + 10])
+
+
+def _around(lines: Sequence[str], failing: Sequence[str]) -> list[int]:
+    """The places of lines that tell something, the most telling first."""
+    short = {one.rpartition("::")[2] or one for one in failing}
+    naming = [at for at, line in enumerate(lines) if any(one in line for one in list(short)[:20])]
+    telling = [at for at, line in enumerate(lines) if TELLING.search(line)]
+    near = [at for place in naming[:3] for at in range(place, min(place + 12, len(lines)))]
+    return list(dict.fromkeys((*near, *telling, *naming)))

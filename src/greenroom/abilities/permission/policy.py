@@ -12,8 +12,7 @@ from greenroom.abilities.permission.rulebook import LAYERS, Layer, Placed, Ruleb
 from greenroom.abilities.permission.rules import BadRule, Rule, parse_all
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.policy import Ruling
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Ruling, Target, ToolCard
 
 BUILT_IN: Final = (
     "deny path **/.git/** write",

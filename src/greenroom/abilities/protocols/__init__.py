@@ -22,17 +22,15 @@ can be given without a guess; or `Nothing.hint` tells it that what it wrote is n
   its end tag is taken only if the model is known to have stopped by itself (`ended`), a tool call only if it has no
   side effects besides. What was cut off is never run and never offered again, and edits are never completed. Of a reply
   that the provider cut off (`ended=False`) nothing with side effects is run at all.
-- It is exactly what the tool's schema wants. What had to be mended first (`mending`: only what has one meaning) is run
+- It is exactly what the tool's schema wants. What had to be mended first (`jsons`: only what has one meaning) is run
   only for tools without side effects (`pure`).
 
 Texts stay what they are, byte for byte: nothing is unescaped, and only the line breaks next to the tags belong to them.
 """
 
-from greenroom.abilities.protocols.asking import prompt
-from greenroom.abilities.protocols.handler import MessageHandler
 from greenroom.abilities.protocols.jsons import flaw
 from greenroom.abilities.protocols.outcome import Acts, Nothing, NotRun, Policy, ProtocolName, Read
-from greenroom.abilities.protocols.reading import read, write
+from greenroom.abilities.protocols.reading import MessageHandler, prompt, read, write
 from greenroom.abilities.protocols.xml_tool import routing
 
 __all__ = [

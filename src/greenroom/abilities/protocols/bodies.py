@@ -10,8 +10,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from greenroom.abilities.protocols.blocks import End
 from greenroom.abilities.protocols.jsons import value_end
+from greenroom.abilities.protocols.outcome import End
 from greenroom.core.base.records import record
 
 OPEN: Final = "<![CDATA["

@@ -12,7 +12,6 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-from greenroom.abilities.protocols.blocks import Block, End, flat
 from greenroom.abilities.protocols.bodies import (
     OPEN,
     cdata_end,
@@ -27,7 +26,7 @@ from greenroom.abilities.protocols.bodies import (
 )
 from greenroom.abilities.protocols.calls import not_run
 from greenroom.abilities.protocols.jsons import Unreadable
-from greenroom.abilities.protocols.outcome import Draft, Known, NotRun, ProtocolName
+from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName, flat
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolCall
 

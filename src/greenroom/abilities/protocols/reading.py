@@ -1,32 +1,39 @@
-"""Reading one reply over several protocols: at most one block is run, and only if there is no doubt about it."""
+"""Replies: how calls in text are asked for, read and run, and how answers between tags are read."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
-from greenroom.abilities.protocols.blocks import Block, Scan
+from greenroom.abilities.protocols.bodies import bare, cdata_end, data_end, line_end, sections, unframed
 from greenroom.abilities.protocols.calls import not_run
 from greenroom.abilities.protocols.edits import PatchBlocks, RewriteBlocks
-from greenroom.abilities.protocols.jsons import encodable
+from greenroom.abilities.protocols.jsons import LONGEST, Malformed, Unreadable, decode, encodable, mended, shape
 from greenroom.abilities.protocols.outcome import (
     Acts,
+    Block,
     Draft,
+    End,
+    Ender,
     Known,
     Nothing,
     NotRun,
     Policy,
     ProtocolName,
     Read,
+    Scan,
     TextProtocol,
 )
 from greenroom.abilities.protocols.scanner import scan
-from greenroom.abilities.protocols.send_message import SendMessageBlocks
+from greenroom.abilities.protocols.send_message import TAG, SendMessageBlocks
 from greenroom.abilities.protocols.tool_call import ToolCallBlocks
 from greenroom.abilities.protocols.xml_tool import XmlToolCalls
-from greenroom.core.base.records import evolve
+from greenroom.core.base.records import encode, evolve
 from greenroom.core.ports.model import ToolCall, ToolSpec
+from greenroom.core.ports.packs import ENGLISH, Pack
+from greenroom.core.ports.reading import Datum
 
 PROTOCOLS: Final[Mapping[ProtocolName, TextProtocol]] = MappingProxyType(
     {
@@ -148,3 +155,117 @@ def _notes(block: Block, draft: Draft) -> tuple[str, ...]:
     if draft.repaired:
         notes.append(f"Your <{block.tag}> block was mended before it was run: {draft.repaired}.")
     return tuple(notes)
+
+
+PACK: Final = Pack("greenroom.abilities.protocols.prompts")
+NOBODY: Final[Mapping[str, str]] = {}
+
+
+def prompt(
+    protocols: Sequence[ProtocolName],
+    *,
+    tools: Sequence[ToolSpec] = (),
+    agents: Mapping[str, str] = NOBODY,
+    language: str = ENGLISH,
+) -> str:
+    """The rules, then each protocol with its example. `agents` are descriptions by name.
+
+    Nothing of it belongs beside native tools: a model that is told of both uses both.
+    """
+    tags = [PROTOCOLS[name].tag for name in protocols]
+    told = {"tools": [_told(tool) for tool in tools], "agents": agents, "tags": tags}
+    return "\n\n".join(PACK.render(language, name, told) for name in ("rules", *protocols)) + "\n"
+
+
+def _told(tool: ToolSpec) -> dict[str, str]:
+    return {"name": tool.name, "description": tool.description, "parameters": encode(tool.parameters).decode()}
+
+
+class MessageHandler:
+    """Finds a message in a response. It only reads: whoever called it sends. `agents` are descriptions by name."""
+
+    def __init__(self, agents: Mapping[str, str]) -> None:
+        self._agents = agents
+
+    def can_handle(self, response: str) -> bool:
+        """Whether the opening tag occurs at all; `handle` may still find that it is no message."""
+        return f"<{TAG}>" in response
+
+    def handle(self, response: str) -> tuple[Literal[True], dict[str, str]] | tuple[Literal[False], str]:
+        """(True, the message as `to` and `content`), or (False, what is wrong and how to write it)."""
+        found = read(response, ["send_message"], agents=self._agents, ended=True)
+        if isinstance(found, Acts):
+            arguments = found.call.arguments
+            return True, {"to": str(arguments["receiver"]), "content": str(arguments["message"])}
+        if isinstance(found, NotRun):
+            return False, str(found)
+        return False, found.hint or f"There is no <{TAG}> block in the reply: its opening tag begins a line."
+
+    def prompt(self, language: str = ENGLISH) -> str:
+        """How a model is asked to write messages."""
+        return prompt(["send_message"], agents=self._agents, language=language)
+
+
+Kind = Literal["text", "data"]
+
+
+def _data(text: str, start: int, indent: int, *, tag: str) -> End:
+    return data_end(text, start, tag, indent)
+
+
+def _text(text: str, start: int, indent: int, *, tag: str) -> End:
+    return cdata_end(text, start, tag) or line_end(text, start, tag, indent)
+
+
+_ENDS: Final = {"data": _data, "text": _text}
+
+
+def tagged(text: str, tags: Mapping[str, Kind]) -> dict[str, tuple[str, ...]]:
+    """The bodies of all blocks of these tags, in their order; `Unreadable` with a whole sentence for the model.
+
+    What is only thought, quoted or shown is no block, and what is cut off is none either.
+    """
+    enders: dict[str, Ender] = {tag: partial(_ENDS[kind], tag=tag) for tag, kind in tags.items()}
+    if not encodable(text):
+        raise Unreadable("Your reply holds half a character. Send it again.")
+    found = scan(text, enders)
+    if found.hint:
+        raise Unreadable(found.hint)
+    if found.doubt:
+        raise Unreadable(f"Your reply cannot be read: {found.doubt}")
+    for block in found.blocks:
+        if not block.tagged and not block.sure:
+            raise Unreadable(
+                f"</{block.tag}> is missing, so <{block.tag}> may not be whole. Send it again, and end it."
+            )
+    return {tag: tuple(_body(one) for one in found.blocks if one.tag == tag) for tag in tags}
+
+
+def _body(block: Block) -> str:
+    inside = sections(block.body, 0)
+    whole = inside is not None and not block.body[inside.after :].strip()
+    return unframed(inside.text if inside is not None and whole else block.body).strip()
+
+
+def parsed(body: str) -> Datum:
+    """The JSON of a body; `Unreadable` with a whole sentence for the model. One code fence around it is no matter."""
+    text = bare(body).strip()
+    if not text:
+        raise Unreadable("It is empty.")
+    try:
+        return Datum(value=decode(text))
+    except Malformed as error:
+        return Datum(value=_guessed(text, error), repaired=f"its JSON is not valid ({error})")
+    except Unreadable as error:
+        raise Unreadable(f"Its JSON cannot be used: {error}.") from None
+
+
+def _guessed(text: str, error: Malformed) -> object:
+    """What was meant, if its mistakes leave no doubt about that."""
+    try:
+        return mended(text)
+    except Unreadable as guess:
+        if len(text) > LONGEST or shape(text) == "cut off":
+            raise Unreadable(f"It is cut off, or a quote is missing ({error}). Send it again, whole.") from None
+        why = guess if "twice" in str(guess) else error
+        raise Unreadable(f"Its JSON cannot be read ({why}).") from None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from greenroom.abilities.protocols import hints, patterns, quoting
-from greenroom.abilities.protocols.blocks import Block, End, Ender, Scan, flat
+from greenroom.abilities.protocols.outcome import Block, End, Ender, Scan, flat
 from greenroom.abilities.protocols.quoting import LOOSE, NAME, TOKENS, WRAPPERS
 
 MOST_BLOCKS: Final = 20

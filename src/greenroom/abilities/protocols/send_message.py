@@ -10,11 +10,10 @@ from collections.abc import Collection, Mapping
 from textwrap import dedent, indent
 from typing import Final
 
-from greenroom.abilities.protocols.blocks import Block, End
 from greenroom.abilities.protocols.bodies import bare, data_end, lines
 from greenroom.abilities.protocols.calls import nearest, not_run
 from greenroom.abilities.protocols.jsons import Unreadable, decode
-from greenroom.abilities.protocols.outcome import Draft, Known, NotRun, ProtocolName
+from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName
 from greenroom.abilities.protocols.schemas import LONGEST
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import ToolCall

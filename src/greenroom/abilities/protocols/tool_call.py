@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.abilities.protocols.blocks import Block, End
 from greenroom.abilities.protocols.bodies import bare, data_end, lines
 from greenroom.abilities.protocols.calls import Asked, drafted, not_run
-from greenroom.abilities.protocols.jsons import Malformed, Unreadable, decode, shape
-from greenroom.abilities.protocols.mending import LONGEST, mended
-from greenroom.abilities.protocols.outcome import Draft, Known, NotRun, ProtocolName
+from greenroom.abilities.protocols.jsons import LONGEST, Malformed, Unreadable, decode, mended, shape
+from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName
 from greenroom.abilities.protocols.schemas import shown
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.model import ToolCall

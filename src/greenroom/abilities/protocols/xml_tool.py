@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.abilities.protocols.blocks import Block, End
 from greenroom.abilities.protocols.bodies import (
     bare,
     cdata_end,
@@ -22,7 +21,7 @@ from greenroom.abilities.protocols.bodies import (
 )
 from greenroom.abilities.protocols.calls import Asked, drafted, not_run
 from greenroom.abilities.protocols.jsons import Unreadable, decode
-from greenroom.abilities.protocols.outcome import Acts, Draft, Known, NotRun, ProtocolName, Read
+from greenroom.abilities.protocols.outcome import Acts, Block, Draft, End, Known, NotRun, ProtocolName, Read
 from greenroom.abilities.protocols.schemas import shown
 from greenroom.abilities.protocols.tool_call import asked_of, body_of
 from greenroom.core.base.records import Data, evolve, record

@@ -8,11 +8,10 @@ from typing import Final
 
 from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.abilities.skills.talk import voice
-from greenroom.abilities.skills.talk.origins import from_people
 from greenroom.abilities.skills.talk.reply import answer
-from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, summed_up, told
-from greenroom.core.base.fences import fenced
+from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, from_people, summed_up, told
 from greenroom.core.base.records import Data
+from greenroom.core.base.text import fenced
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
 from greenroom.core.rules.intents import MoveWindow

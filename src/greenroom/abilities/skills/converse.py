@@ -10,9 +10,15 @@ from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import endings, meaning, voice
 from greenroom.abilities.skills.talk.cast import Cast, Role
 from greenroom.abilities.skills.talk.meaning import Meaning, Situation
-from greenroom.abilities.skills.talk.origins import begins, origin, told_meanwhile
 from greenroom.abilities.skills.talk.reply import Reply, listen
-from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, Transcript, Transcripts
+from greenroom.abilities.skills.talk.transcript import (
+    BYTES_PER_TOKEN,
+    Transcript,
+    Transcripts,
+    begins,
+    origin,
+    told_meanwhile,
+)
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome

@@ -46,7 +46,7 @@ from greenroom.adapters.mcp.stdio import Pipes
 from greenroom.adapters.mcp.web import Web
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 
 BEGINNING: Final = 15_000_000
 END: Final = 1_000_000

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from greenroom.core.base.records import Data, encode
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 
 INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u3164"

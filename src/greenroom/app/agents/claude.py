@@ -18,7 +18,7 @@ from greenroom.app.agents.specs import versioned
 from greenroom.app.settings.reading import short
 from greenroom.app.settings.values import Unfit
 from greenroom.core.base.records import Data, record
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 from greenroom.core.state.spec import AgentSpec, Group, Turn
 
 MODE: Final = "permissionMode"

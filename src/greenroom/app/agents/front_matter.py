@@ -9,7 +9,7 @@ from typing import Final
 from greenroom.app.agents.plain_yaml import Keys, NotPlain, read_keys
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
-from greenroom.core.base.unseen import UNSEEN, seen
+from greenroom.core.base.text import UNSEEN, seen
 
 LONGEST: Final = 256 * 1024
 FENCE: Final = "---"

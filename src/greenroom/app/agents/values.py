@@ -13,7 +13,7 @@ from typing import Final
 from greenroom.abilities.permission.rules import BadRule, parse
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.app.settings.values import Reader, Unfit, delay, number, text
-from greenroom.core.base.unseen import UNSEEN
+from greenroom.core.base.text import UNSEEN
 
 NAME: Final = re.compile(r"\w[\w.-]{0,63}")
 RESERVED: Final = ("system", "door")

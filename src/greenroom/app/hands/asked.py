@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from greenroom.abilities.permission.judgement import in_full, plainly
-from greenroom.abilities.tools.commands.execute_script import NAME as COMMAND
+from greenroom.abilities.tools.commands import NAME as COMMAND
 from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import Target
 from greenroom.core.state.step import Step

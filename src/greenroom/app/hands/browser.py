@@ -10,8 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, Protocol, TypeAlias, cast
 
-from greenroom.abilities.tools.browser.browser_use import Bounds, BrowserUse
-from greenroom.abilities.tools.browser.places import EVERY
+from greenroom.abilities.tools.browser_use import EVERY, Bounds, BrowserUse
 from greenroom.adapters.browser.den import FolderAlbum
 from greenroom.app.hands.browser_mind import ModelMind
 from greenroom.app.settings.schema import BrowserSettings, WebSettings

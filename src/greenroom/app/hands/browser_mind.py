@@ -6,8 +6,7 @@ from typing import Final
 
 from greenroom.abilities.skills.talk import voice
 from greenroom.abilities.skills.talk.reply import Reply, answer
-from greenroom.abilities.tools.browser.mind import Question, Thought
-from greenroom.abilities.tools.browser.wishes import ACTIONS
+from greenroom.abilities.tools.browser_use import ACTIONS, Question, Thought
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.ports.executor import Bench, Live

@@ -13,8 +13,7 @@ from greenroom.app.hands.guarded import principals
 from greenroom.core.base.hosts import Closed, Host
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.policy import Policy
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Policy, Target, ToolCard
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
 

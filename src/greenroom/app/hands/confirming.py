@@ -8,8 +8,7 @@ from typing import Final, TypeAlias
 from greenroom.abilities.permission.judgement import shown
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.policy import Policy, Ruling
-from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard
 
 RULE: Final = "execute_tool_confirm"
 

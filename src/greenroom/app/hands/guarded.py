@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
-from greenroom.abilities.tools.output.long import presented
+from greenroom.abilities.tools.read_output import presented
 from greenroom.app.hands.asked import of_command, wish, with_what
 from greenroom.app.hands.origins import Reach, anywhere, origins_of, outward
 from greenroom.app.hands.redaction import MASK, NOTHING_SECRET, Redaction, stands_in
@@ -21,8 +21,7 @@ from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import Principals
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.policy import Policy, Ruling
-from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard, ToolExecutor
 from greenroom.core.state.origin import merged
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World

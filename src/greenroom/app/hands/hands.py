@@ -9,14 +9,13 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
-from greenroom.abilities.tools.artifacts.toolkit import artifact_tools
-from greenroom.abilities.tools.ask_user import AskUser
-from greenroom.abilities.tools.commands.background import Background
-from greenroom.abilities.tools.commands.toolkit import command_tools
-from greenroom.abilities.tools.files.toolbox import file_tools
-from greenroom.abilities.tools.memory.toolkit import memory_tools
-from greenroom.abilities.tools.output.read_output import FindStep, ReadOutput
-from greenroom.abilities.tools.web.toolkit import web_tools
+from greenroom.abilities.tools.artifacts import artifact_tools
+from greenroom.abilities.tools.commands import Background, command_tools
+from greenroom.abilities.tools.files.tools import file_tools
+from greenroom.abilities.tools.human import AskUser
+from greenroom.abilities.tools.memory import memory_tools
+from greenroom.abilities.tools.read_output import FindStep, ReadOutput
+from greenroom.abilities.tools.web import web_tools
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.adapters.workers import processes
@@ -37,8 +36,7 @@ from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.app.talks.typed.secrets import is_secret
 from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import Models, ToolSpec
-from greenroom.core.ports.policy import Policy
-from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.tool import Policy, ToolExecutor
 
 NOTHING_MORE: Final = Equipment()
 NO_WISHES: Final = WebSettings()

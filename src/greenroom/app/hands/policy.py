@@ -12,7 +12,7 @@ from greenroom.abilities.permission.rulebook import Layer
 from greenroom.abilities.permission.rules import Rule
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.keys import NAME as KEYS
-from greenroom.core.ports.policy import Policy
+from greenroom.core.ports.tool import Policy
 
 
 def policy_for(

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.policy import Ruling
+from greenroom.core.ports.tool import Ruling
 from greenroom.core.state.origin import UNKNOWN, Labels, carried, private, untrusted
 from greenroom.core.state.step import Step
 from greenroom.core.state.thread import Thread

@@ -9,8 +9,8 @@ import msgspec
 
 from greenroom.abilities.checks.compare import describe
 from greenroom.abilities.skills.talk.own import ended
-from greenroom.abilities.tools.carded import CardedTool
-from greenroom.abilities.tools.propose_plan import YES
+from greenroom.abilities.tools.human import YES
+from greenroom.abilities.tools.tool import CardedTool
 from greenroom.app.jobs.checker import ProjectChecks
 from greenroom.app.jobs.verdict import BASELINE, CONFIRM, VERDICT, Finding, Verdict, as_kept, can_judge, why_no_judge
 from greenroom.app.talks.wanted import wanted_in

@@ -8,12 +8,9 @@ from typing import Final
 
 import msgspec
 
-from greenroom.abilities.checks.compare import compare, shorten
-from greenroom.abilities.checks.excerpts import excerpt
-from greenroom.abilities.checks.reading.outcome import outcome
-from greenroom.abilities.tools.commands.hearing import heard
-from greenroom.abilities.tools.commands.kept import Kept
-from greenroom.abilities.tools.commands.live import LiveLines
+from greenroom.abilities.checks.compare import compare, excerpt, shorten
+from greenroom.abilities.checks.output import outcome
+from greenroom.abilities.tools.command_output import Kept, LiveLines, heard
 from greenroom.app.jobs.checkout import Checkout, Opened, imports_yours
 from greenroom.app.jobs.verdict import IMPORTS_YOURS
 from greenroom.core.base.errors import WorldFault

@@ -12,9 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
 from greenroom.abilities.checks.test_files import is_test
-from greenroom.abilities.tools.commands.hearing import heard
-from greenroom.abilities.tools.commands.kept import Kept
-from greenroom.abilities.tools.commands.live import LiveLines
+from greenroom.abilities.tools.command_output import Kept, LiveLines, heard
 from greenroom.app.hands.copied import Copied, Quiet
 from greenroom.app.hands.hands import Hands
 from greenroom.app.jobs.place import Place

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from greenroom.abilities.checks.test_files import is_check_setup, is_compiled, is_test
-from greenroom.abilities.skills.talk.origins import told_meanwhile
 from greenroom.abilities.skills.talk.own import ended
-from greenroom.abilities.tools.carded import CardedTool
+from greenroom.abilities.skills.talk.transcript import told_meanwhile
+from greenroom.abilities.tools.tool import CardedTool
 from greenroom.app.hands.copied import Quiet
 from greenroom.app.jobs.checker import ProjectChecks
 from greenroom.app.jobs.checkout import Checkout, Opened, imports_elsewhere

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from greenroom.abilities.skills.talking import talking
-from greenroom.abilities.tools.checks.run_checks import RunChecks
-from greenroom.abilities.tools.propose_plan import Guess, ProposePlan
+from greenroom.abilities.tools.human import Guess, ProposePlan
+from greenroom.abilities.tools.run_checks import RunChecks
 from greenroom.app.hands.copied import Copied, Quiet
 from greenroom.app.hands.hands import Hands
 from greenroom.app.jobs import setup as preparing

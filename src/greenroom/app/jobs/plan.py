@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.abilities.checks.finding.found import find_checks
-from greenroom.abilities.checks.looking import LONGEST
+from greenroom.abilities.checks.discover import LONGEST, find_checks
 from greenroom.app.jobs.choices import Choice, brought, own_choices
 from greenroom.app.jobs.setup import Setup
 from greenroom.app.settings.layers import Loaded, for_everybody, load

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
-from greenroom.abilities.tools.wrapped import WrappedTool
+from greenroom.abilities.tools.tool import WrappedTool
 from greenroom.app.jobs.verdict import RUN_CHECKS, TREE
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Outcome

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from greenroom.abilities.skills.talk.own import ended
-from greenroom.abilities.tools.carded import CardedTool
-from greenroom.abilities.tools.commands.hearing import heard
-from greenroom.abilities.tools.commands.kept import Kept
-from greenroom.abilities.tools.commands.live import LiveLines
+from greenroom.abilities.tools.command_output import Kept, LiveLines, heard
+from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.checks import Witness

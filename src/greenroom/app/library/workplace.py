@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from greenroom.abilities.permission.rules import parse_all
-from greenroom.abilities.tools.output.read_output import FindStep, ReadOutput
+from greenroom.abilities.tools.read_output import FindStep, ReadOutput
 from greenroom.app.equipping import files_in, meet_servers, servers_in
 from greenroom.app.functions.tools import Tool
 from greenroom.app.hands.confirming import Confirmed, Confirming
@@ -40,8 +40,7 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import Models, ToolSpec
-from greenroom.core.ports.policy import Policy
-from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.tool import Policy, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from pathlib import Path
 
-from greenroom.abilities.skills.planned.twelve import planned
+from greenroom.abilities.skills.planned.skills import planned
 from greenroom.abilities.skills.talking import talking
-from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.hands.hands import Hands
 from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.kit import Kit

@@ -13,7 +13,7 @@ from greenroom.app.settings.layers import for_everybody
 from greenroom.app.trust.brought import Brought
 from greenroom.app.trust.ledger import Trusted
 from greenroom.app.workspace import Note, notes_of, workspace_notes
-from greenroom.core.base.labelled import Labelled
+from greenroom.core.base.text import Labelled
 
 LONG: Final = 120
 """Characters of its first line that has any words."""

@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.headings import has_high, underlines
 from greenroom.core.base.ids import AgentId, looks_like, mixed, sender_of
-from greenroom.core.rules.closing import cancel_steps, settle_mail
+from greenroom.core.base.text import has_high, underlines
 from greenroom.core.rules.draft import Draft, Verdict, is_manager, is_trusted, not_in_group, not_manager, unknown
+from greenroom.core.rules.endings import cancel_steps, settle_mail
 from greenroom.core.rules.intents import (
     AddAgent,
     AddParticipants,
@@ -18,9 +18,9 @@ from greenroom.core.rules.intents import (
     RemoveAgent,
     UpdateWorkingMemory,
 )
+from greenroom.core.rules.origins import tell
 from greenroom.core.rules.people import ABOUT, people_of, welcome
 from greenroom.core.rules.questions import ask_who_is_there
-from greenroom.core.rules.telling import tell
 from greenroom.core.rules.waits import release
 from greenroom.core.state.agent import Agent, AgentAdded, AgentChanged, AgentRemoved, Duty, DutyTaken, Remembered
 from greenroom.core.state.spec import AgentSpec

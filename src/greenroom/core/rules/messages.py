@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.fences import fenced
 from greenroom.core.base.ids import (
     AgentId,
     BudgetId,
@@ -17,12 +16,12 @@ from greenroom.core.base.ids import (
     waiting_id,
 )
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.behalf import given_by_message, given_here
-from greenroom.core.rules.closing import end_step, notice, settle_mail
+from greenroom.core.base.text import fenced
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
+from greenroom.core.rules.endings import end_step, notice, settle_mail
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.rules.limits import stop_at
-from greenroom.core.rules.origins import has_read, said_by
+from greenroom.core.rules.origins import given_by_message, given_here, has_read, said_by
 from greenroom.core.rules.people import in_group
 from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, word_place
 from greenroom.core.rules.stages import follow_subtasks

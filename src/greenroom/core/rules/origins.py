@@ -1,18 +1,35 @@
-"""How labels travel: with every word that goes from one conversation into another, whichever way it takes.
+"""What comes along with words: labels of where they come from, on whose behalf an agent works, and what the house says.
 
 `Draft.read` is what the conversation has read whose step asks for something. What it writes to somebody comes along
 with that; what it writes for all to read is kept in the task, and whoever begins there, or asks, gets it.
+
+Nobody gets done by another what it may not do itself. Whoever brings an agent into a conversation (by a call, a
+handoff, a part of a stage, a first message) binds it there, and so do those who bind that one. A message into a
+conversation that goes on already asks for something, and binds nobody: else a worker's report would bind its manager.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
+from typing import Literal
 
-from greenroom.core.base.ids import AgentId, TaskId, ThreadId
+from greenroom.core.base.ids import (
+    NO_RELATIVE,
+    AgentId,
+    MessageId,
+    Principals,
+    StageId,
+    TaskId,
+    ThreadId,
+    message_id,
+    thread_id,
+)
+from greenroom.core.base.records import Data
 from greenroom.core.rules.draft import Draft
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.events import Event
+from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.note import NotePosted, ValueSet
 from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.stage import MemberCompleted, StageAdded, SubtaskEnded
@@ -72,3 +89,59 @@ def _written_in(draft: Draft, event: Event) -> TaskId | None:
             return stage.task_id if stage is not None else None
         case _:
             return None
+
+
+def given_here(draft: Draft) -> Principals:
+    """Who binds somebody to whom the asking step gives work. A person's wish binds nobody."""
+    cause = draft.cause
+    return () if cause is None else (cause.agent_id, *draft.world.threads[cause.thread_id].on_behalf)
+
+
+def given_by_message(draft: Draft, agent: AgentId, task: TaskId) -> Principals:
+    """Who binds somebody whom a message reaches first: not those who report to it."""
+    principals = given_here(draft)
+    return () if agent in principals or agent == draft.world.tasks[task].manager else principals
+
+
+def given_by_manager(draft: Draft, task: TaskId) -> Principals:
+    """Who binds those who work on a part of a stage, whoever's step it is after which that begins."""
+    manager = draft.world.tasks[task].manager
+    thread = draft.world.threads.get(thread_id(manager, task))
+    return (manager, *(thread.on_behalf if thread is not None else ()))
+
+
+def taken_along(draft: Draft, thread: ThreadId, agent: AgentId) -> Principals:
+    """An agent that takes work from one of its conversations into another is bound there as well."""
+    cause = draft.cause
+    if cause is None or cause.agent_id != agent or cause.thread_id == thread:
+        return ()
+    return draft.world.threads[cause.thread_id].on_behalf
+
+
+def tell(
+    draft: Draft,
+    sender: AgentId,
+    receiver: tuple[AgentId, ...],
+    text: str,
+    *,
+    task: TaskId,
+    data: Data,
+    kind: Literal["instruction", "request"],
+    stage: StageId | None = None,
+) -> MessageId:
+    """Send it. A request needs a reply, and `data` says how that is given; an instruction needs none."""
+    message = Message(
+        message_id=message_id(sender, draft.world.agents[sender].messages_made + 1),
+        task_id=task,
+        sender_id=sender,
+        receiver=receiver,
+        message=text,
+        stage_relative=stage or NO_RELATIVE,
+        need_reply=kind == "request",
+        kind=kind,
+        data=data,
+        sent_at=draft.now,
+        origins=said_by(draft, sender),
+    )
+    draft.emit(MessageSent(at=draft.now, message=message))
+    return message.message_id

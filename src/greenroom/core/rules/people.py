@@ -12,11 +12,11 @@ from typing import Final
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.rules.closing import after_end, emit_end
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
+from greenroom.core.rules.endings import after_end, emit_end
 from greenroom.core.rules.intents import FormGroup, RecordStep, SendMessage
+from greenroom.core.rules.origins import tell
 from greenroom.core.rules.queue import enqueue, open_thread
-from greenroom.core.rules.telling import tell
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.group import Group, GroupFormed
 from greenroom.core.state.task import Task

@@ -16,10 +16,9 @@ from greenroom.core.base.ids import (
     thread_id,
 )
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.behalf import taken_along
 from greenroom.core.rules.draft import Draft
 from greenroom.core.rules.limits import needed, working_time
-from greenroom.core.rules.origins import carried, inherited
+from greenroom.core.rules.origins import carried, inherited, taken_along
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import room
 from greenroom.core.state.origin import Labels

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from greenroom.core.base.errors import Rejected
-from greenroom.core.base.fences import fenced
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, thread_id
 from greenroom.core.base.records import Data
-from greenroom.core.rules.behalf import given_by_manager
-from greenroom.core.rules.closing import cancel_steps, close_if_over, settle_question
+from greenroom.core.base.text import fenced
 from greenroom.core.rules.draft import SYSTEM, Draft, Verdict, is_trusted, not_manager, unknown
+from greenroom.core.rules.endings import cancel_steps, close_if_over, settle_question
 from greenroom.core.rules.intents import (
     AssignSubtask,
     FinishStage,
@@ -18,10 +17,9 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
-from greenroom.core.rules.origins import has_read
+from greenroom.core.rules.origins import given_by_manager, has_read, tell
 from greenroom.core.rules.people import ABOUT, people_of, tell_people
 from greenroom.core.rules.queue import enqueue, open_thread
-from greenroom.core.rules.telling import tell
 from greenroom.core.rules.waits import decider, release_where
 from greenroom.core.state.origin import Labels, untrusted
 from greenroom.core.state.stage import (

@@ -8,13 +8,12 @@ from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import StepId, ThreadId, approval_id, timer_id
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.behalf import given_here
-from greenroom.core.rules.closing import FILLS, drop_step, end_step
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, own_step, unknown
-from greenroom.core.rules.endings import running, stale
-from greenroom.core.rules.expiring import expiry, set_expiry
+from greenroom.core.rules.endings import FILLS, drop_step, end_step, running, stale
 from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
 from greenroom.core.rules.limits import needed, stop_at, working_time
+from greenroom.core.rules.origins import given_here
+from greenroom.core.rules.permits import expiry, set_expiry
 from greenroom.core.rules.questions import ask_person
 from greenroom.core.rules.queue import ahead, enqueue, is_open, next_place, next_step, open_thread, owed_in
 from greenroom.core.state.agent import Agent

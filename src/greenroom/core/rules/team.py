@@ -6,9 +6,8 @@ from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import TEAM_BUDGET, WaitingId
 from greenroom.core.rules import limits
-from greenroom.core.rules.closing import cancel_steps, settle_question
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager
-from greenroom.core.rules.endings import interrupt_all
+from greenroom.core.rules.endings import cancel_steps, interrupt_all, settle_question
 from greenroom.core.rules.intents import CreateTeam, Declare, ForkTeam, PauseTeam, ResumeTeam
 from greenroom.core.rules.waits import set_timeout
 from greenroom.core.state.agent import Declared

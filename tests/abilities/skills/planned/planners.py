@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from greenroom.abilities.skills.planned.skill import Skill
-from greenroom.abilities.skills.planned.twelve import TWELVE, planned
+from greenroom.abilities.skills.planned.skills import TWELVE, planned
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader

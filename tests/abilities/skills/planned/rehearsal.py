@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.reading import TextReader
 from greenroom.core.ports.model import ModelRequest
 from greenroom.core.ports.reading import Misread

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from greenroom.abilities.skills.planned.schemas import strict, without_nulls
+from greenroom.abilities.skills.planned.answer import strict, without_nulls
 from greenroom.abilities.skills.planned.skill import TEXT, Meant, Skill
-from greenroom.abilities.skills.planned.twelve import TWELVE, planned
+from greenroom.abilities.skills.planned.skills import TWELVE, planned
 from greenroom.app.reading import TextReader
-from greenroom.core.base.labelled import Labelled
 from greenroom.core.base.records import Data
+from greenroom.core.base.text import Labelled
 from greenroom.core.ports.model import ModelCard, ModelEvent, ModelRequest, TextDelta, ToolSpec
 from greenroom.core.ports.packs import Pack
 from greenroom.core.rules.intents import CancelTask

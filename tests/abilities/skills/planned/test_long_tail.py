@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.abilities.tools.long_tail import LongTail, long_tail
+from greenroom.abilities.tools.tool import LongTail, long_tail
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault, WorldFault
 from greenroom.core.base.records import Data
@@ -22,8 +22,8 @@ from tests.abilities.skills.planned.planners import (
     step,
     tool,
 )
-from tests.abilities.tools.browser.stage import StagedBrowser, StagedMind
-from tests.abilities.tools.browser.stage import tool as browser_use
+from tests.abilities.tools.test_browser_use import StagedBrowser, StagedMind
+from tests.abilities.tools.test_browser_use import tool as browser_use
 
 
 def decided(decision: str, direction: str = "deeper") -> str:

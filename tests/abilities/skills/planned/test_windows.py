@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from greenroom.abilities.skills.planned.history import told
+from greenroom.abilities.skills.planned.prompt import told
 from greenroom.abilities.skills.planned.skill import Moment
-from greenroom.abilities.skills.planned.twelve import LONGEST
+from greenroom.abilities.skills.planned.skills import LONGEST
 from greenroom.abilities.skills.planned.windows import LONG, PLANS, begun, exchanges, longest, summing_up
-from greenroom.abilities.tools.long_tail import long_tail
+from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.reading import TextReader
 from greenroom.core.base.ids import MessageId, StageId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import Data, evolve

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from greenroom.abilities.tools.files.toolbox import file_tools
+from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import Data, evolve

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from greenroom.abilities.tools.files import hunting, searching
-from greenroom.abilities.tools.files.toolbox import file_tools
+from greenroom.abilities.tools.files import search, tools
+from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files import local
 from tests.abilities.tools.files.desk import Desk
 
@@ -77,8 +77,8 @@ async def test_a_list_is_bounded_and_says_so(desk: Desk) -> None:
         ("search_files", {"pattern": "("}, "is no regular expression"),
         ("search_files", {"pattern": "(" * 900}, "is no regular expression"),
         ("search_files", {"pattern": "a" * 2000}, "1000 are allowed"),
-        ("search_files", {"pattern": "a", "context": -1}, "at least 0"),
-        ("search_files", {"pattern": "a", "literal": "maybe"}, "no true or false"),
+        ("search_files", {"pattern": "a", "context": -1}, "`int` >= 0 - at `$.context`"),
+        ("search_files", {"pattern": "a", "literal": "maybe"}, "Expected `bool`, got `str` - at `$.literal`"),
         ("search_files", {"pattern": "a", "folder": "../x"}, "'..'"),
     ],
 )
@@ -134,7 +134,7 @@ async def test_of_very_long_lines_the_beginning_is_searched(desk: Desk) -> None:
 async def test_a_catastrophic_pattern_ends_in_time_and_holds_up_nobody(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "SECONDS", 0.5)
+    monkeypatch.setattr(tools, "SECONDS", 0.5)
     desk.put("a.txt", "a" * 5000 + "\n")
     ticks = 0
 
@@ -154,7 +154,7 @@ async def test_a_catastrophic_pattern_ends_in_time_and_holds_up_nobody(
 
 
 async def test_what_was_found_before_the_time_was_over_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "SECONDS", 0.5)
+    monkeypatch.setattr(tools, "SECONDS", 0.5)
     desk.put("a.txt", "b\n")
     desk.put("z.txt", "a" * 5000 + "\n")
     said = await desk.works("search_files", pattern="^b|(a|aa)+c")
@@ -162,9 +162,9 @@ async def test_what_was_found_before_the_time_was_over_is_told(desk: Desk, monke
 
 
 def test_a_hunt_knows_when_its_time_is_over() -> None:
-    hunt = hunting.Hunt("a", literal=False, ignore_case=False, seconds=-1)
+    hunt = search.Hunt("a", literal=False, ignore_case=False, seconds=-1)
     assert hunt.over
-    with pytest.raises(hunting.TooSlow):
+    with pytest.raises(search.TooSlow):
         hunt.matches("a", 0, 1)
 
 

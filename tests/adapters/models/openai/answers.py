@@ -7,7 +7,7 @@ from msgspec.json import encode
 
 from greenroom.adapters.models.openai.faults import Faults
 from greenroom.adapters.models.openai.model import Body
-from greenroom.adapters.models.openai.reading import Complaint, Reading, TooMuch
+from greenroom.adapters.models.openai.response import Complaint, Reading, TooMuch
 from greenroom.core.ports.model import (
     Failed,
     Finished,

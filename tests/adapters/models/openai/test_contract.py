@@ -1,11 +1,8 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.group import Group
-from greenroom.adapters.models.openai.endpoint import Endpoint
-from greenroom.adapters.models.openai.model import OpenAICompatible
-from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
+from greenroom.adapters.models.retry import Gate, Group, Patience, Retrying
 from greenroom.core.ports.model import Model
 from greenroom.testing.conformance.models import ModelContract, Plan
 from tests.fake_openai import Answer, Call, FakeOpenAI, Fault, fault

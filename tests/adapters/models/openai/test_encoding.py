@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.adapters.models.openai.encoding import Encoding, words_of
+from greenroom.adapters.models.openai.request import Encoding, words_of
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Media, ModelCard, ModelRequest, Opaque, ToolCall, ToolSpec
 from greenroom.testing.conformance.models import asking
@@ -147,7 +147,7 @@ def test_a_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(one.content)
         return one.content
 
-    monkeypatch.setattr("greenroom.adapters.models.openai.encoding._content", content)
+    monkeypatch.setattr("greenroom.adapters.models.openai.request._content", content)
     messages = tuple(ChatMessage(role="user", content=str(number)) for number in range(5))
     encoding = Encoding("fake", "m", ModelCard())
     for length in range(1, 6):

@@ -8,10 +8,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from greenroom.adapters.models.openai.endpoint import Endpoint
+from greenroom.adapters.models.catalog.catalog import is_local
 from greenroom.adapters.models.openai.faults import Faults, waiting
-from greenroom.adapters.models.openai.locality import is_local
-from greenroom.adapters.models.openai.model import OpenAICompatible
+from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import (
     VERDICTS,

@@ -11,8 +11,7 @@ import pytest
 from msgspec.json import decode
 
 from greenroom.adapters.models.replay import Recorder, ReplayModel
-from greenroom.adapters.models.replay.canonical import canonical, key
-from greenroom.adapters.models.replay.redaction import MASK
+from greenroom.adapters.models.replay.cassette import MASK, canonical, key
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import (
     Failed,

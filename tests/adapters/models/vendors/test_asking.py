@@ -16,9 +16,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 
-from greenroom.adapters.models.vendors.asking import Asking, Beside
-from greenroom.adapters.models.vendors.keepsakes import keepsake, recalled
 from greenroom.adapters.models.vendors.model import Manner, is_open
+from greenroom.adapters.models.vendors.request import Asking, Beside, keepsake, recalled
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Media, ModelCard, Opaque, ToolCall
 from tests.adapters.models.vendors.talk import ASKING, CARD, HI, LOOK, SYSTEM

@@ -24,8 +24,9 @@ from greenroom.adapters.models.vendors.model import VendorModel
 from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.ports.model import Model
 from greenroom.testing.conformance.models import Feature, ModelContract, Plan
-from tests.adapters.models.vendors import claude, gemini
-from tests.adapters.models.vendors.claude import halves
+from tests.adapters.models.vendors import test_anthropic as claude
+from tests.adapters.models.vendors import test_gemini as gemini
+from tests.adapters.models.vendors.test_anthropic import halves
 from tests.adapters.models.vendors.wire import Answer, Wire
 
 FINISHES: Mapping[str, FinishReason] = {

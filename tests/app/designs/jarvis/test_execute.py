@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from greenroom import Agent, Done, Greenroom, WorldFault, tool
-from greenroom.adapters.models.platforms.base import BasePlatform
+from greenroom.adapters.models.platforms import BasePlatform
 from greenroom.app.designs.jarvis import execute_tool_call, handlers_of
 from greenroom.core.ports.model import ModelCard
-from tests.adapters.models.platforms.models import Talker, said
-from tests.adapters.models.platforms.test_base import talking_to
+from tests.adapters.models.test_platforms import Talker, said, talking_to
 
 
 class Says:

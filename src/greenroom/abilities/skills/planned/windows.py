@@ -12,13 +12,10 @@ from typing import Final
 
 from greenroom.abilities.skills.compact import LONG as LINE
 from greenroom.abilities.skills.compact import Manner, size
-from greenroom.abilities.skills.planned.chain import DECISION
-from greenroom.abilities.skills.planned.history import SUMS, line
-from greenroom.abilities.skills.planned.repairs import LETTERS
-from greenroom.abilities.skills.planned.skill import Moment
-from greenroom.abilities.skills.planned.works import FILLS
-from greenroom.abilities.skills.talk.origins import begins
-from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN
+from greenroom.abilities.skills.planned.answer import FILLS
+from greenroom.abilities.skills.planned.prompt import DECISION, SUMS, line
+from greenroom.abilities.skills.planned.skill import LETTERS, Moment
+from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN, begins
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Step, Work
 

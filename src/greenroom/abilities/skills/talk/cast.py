@@ -12,8 +12,8 @@ from greenroom.abilities.skills.prompts.builder import Other, Scene, addon, syst
 from greenroom.abilities.skills.talk import endings, own
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
-from greenroom.core.base.labelled import origins_of
 from greenroom.core.base.records import evolve
+from greenroom.core.base.text import origins_of
 from greenroom.core.ports.model import ChatMessage, ModelCard, ToolSpec
 from greenroom.core.ports.reading import Reader
 from greenroom.core.state.origin import Labels, label, merged

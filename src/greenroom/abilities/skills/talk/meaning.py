@@ -10,8 +10,7 @@ from msgspec import DecodeError, json
 
 from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import endings, own
-from greenroom.abilities.skills.talk.circles import Circle
-from greenroom.abilities.skills.talk.endings import CompletionSignal
+from greenroom.abilities.skills.talk.endings import Circle, CompletionSignal
 from greenroom.abilities.skills.talk.reply import Reply
 from greenroom.core.base.records import Data, encode
 from greenroom.core.ports.model import ToolCall

@@ -1,4 +1,5 @@
-"""The engine of changes: where a change belongs in a text, and the text with all of them done. It knows no files.
+"""The engine of changes: where a change belongs in a text, the text with all of them done, and the diff. It knows no
+files.
 
 All changes of a call are looked for in the text as it was, so that line numbers mean what the model has read; they may
 not overlap. Either all of them fit or nothing is changed.
@@ -6,15 +7,17 @@ not overlap. Either all of them fit or nothing is changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher, unified_diff
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from greenroom.abilities.tools.files.arguments import Arguments
-from greenroom.abilities.tools.files.texts import Flat, flat
+from msgspec import Meta
+
+from greenroom.abilities.tools.arguments import Arguments
+from greenroom.abilities.tools.files.text import Flat, flat
 from greenroom.core.base.errors import ModelFault
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 
 LINES: Final = 50_000
 """Lines of a file in which one looks; in a longer one, in the first ones."""
@@ -112,8 +115,6 @@ NAMED: Final = 10
 COUNTED: Final = 1000
 """Matches that are counted at most."""
 
-FIELDS: Final = ("search", "search_start", "search_end", "replace", "range")
-
 
 class Misfit(ModelFault):
     """A change that does not fit. `reason` is for programs."""
@@ -123,15 +124,33 @@ class Misfit(ModelFault):
         self.reason: Reason = reason
 
 
-@record
-class Edit:
-    """One change: of `search`, or of all from `start` to `end`, both included; `lines` is where to look."""
+class Edit(Arguments, frozen=True, kw_only=True):
+    """One change: of `search`, or of all from `search_start` to `search_end`, both included."""
 
-    replace: str
-    search: str = ""
-    start: str = ""
-    end: str = ""
-    lines: tuple[int, int] | None = None
+    search: Annotated[str, Meta(description="Text copied from the file; it must occur exactly once.")] = ""
+    search_start: Annotated[str, Meta(description="Instead of search: how a long stretch begins.")] = ""
+    search_end: Annotated[str, Meta(description="How that stretch ends. Both marks are replaced too.")] = ""
+    replace: Annotated[str, Meta(description="What takes its place; empty deletes.")]
+    range: (
+        Annotated[
+            list[Annotated[int, Meta(ge=1)]],
+            Meta(min_length=2, max_length=2, description="First and last line in which to look."),
+        ]
+        | None
+    ) = None
+
+    def __post_init__(self) -> None:
+        given = tuple(bool(text.strip()) for text in (self.search, self.search_start, self.search_end))
+        if given not in ((True, False, False), (False, True, True)):
+            raise ValueError("a change has 'search', or 'search_start' and 'search_end', with 'replace'")
+        if self.range is not None and self.range[0] > self.range[1]:
+            raise ValueError("'range' is two line numbers such as [10, 50]")
+
+    @property
+    def flat(self) -> Edit:
+        """The same with plain line ends, as it is looked for."""
+        texts = {name: flat(getattr(self, name)) for name in ("search", "search_start", "search_end", "replace")}
+        return evolve(self, **texts)
 
 
 @record
@@ -144,42 +163,13 @@ class Span:
     number: int = 1
 
 
-def read_edits(given: Arguments) -> list[Edit]:
-    """The changes of one file, as the model has written them."""
-    return [_read(one) for one in given.several("edits")]
-
-
-def _read(given: Arguments) -> Edit:
-    given.only(FIELDS)
-    pair = [name for name in ("search_start", "search_end") if given.given.get(name) is not None]
-    single = given.given.get("search") is not None
-    if single == bool(pair):
-        raise ModelFault(f"{given.where}: a change has 'search', or 'search_start' and 'search_end', with 'replace'.")
-    replace = flat(given.text("replace", blank=True))
-    lines = _lines(given)
-    if single:
-        return Edit(replace=replace, search=flat(given.text("search")), lines=lines)
-    start, end = flat(given.text("search_start")), flat(given.text("search_end"))
-    return Edit(replace=replace, start=start, end=end, lines=lines)
-
-
-def _lines(given: Arguments) -> tuple[int, int] | None:
-    found = given.given.get("range")
-    if found is None:
-        return None
-    match found:
-        case [int(first), int(last)] if 1 <= first <= last:
-            return first, last
-    raise ModelFault(f"{given.where}: 'range' is two line numbers such as [10, 50], not {found!r:.100}")
-
-
 def fitted(text: Flat, edits: Sequence[Edit]) -> list[Span]:
     """Where all changes belong, in order; `Misfit` with a sentence for each that fits nowhere."""
     spans: list[Span] = []
     misfits: list[Misfit] = []
     for number, edit in enumerate(edits, 1):
         try:
-            spans.append(_span(text, edit, number))
+            spans.append(_span(text, edit.flat, number))
         except Misfit as misfit:
             said = f"Change {number}: {misfit}" if len(edits) > 1 else str(misfit)
             misfits.append(Misfit(misfit.reason, said))
@@ -198,13 +188,10 @@ def done(text: Flat, spans: Sequence[Span]) -> str:
     parts: list[str] = []
     at = 0
     for span in spans:
-        parts += [text.original[at : text.original_at(span.start)], _with_endings(text, span)]
+        replace = span.replace.replace("\n", text.ending_at(span.start)) if "\n" in span.replace else span.replace
+        parts += [text.original[at : text.original_at(span.start)], replace]
         at = text.original_at(span.end)
     return "".join((*parts, text.original[at:]))
-
-
-def _with_endings(text: Flat, span: Span) -> str:
-    return span.replace.replace("\n", text.ending_at(span.start)) if "\n" in span.replace else span.replace
 
 
 def _span(text: Flat, edit: Edit, number: int) -> Span:
@@ -216,9 +203,9 @@ def _span(text: Flat, edit: Edit, number: int) -> Span:
 
 
 def _scope(text: Flat, edit: Edit) -> tuple[int, int]:
-    if edit.lines is None:
+    if edit.range is None:
         return 0, len(text.text)
-    first, last = edit.lines
+    first, last = edit.range
     total = text.lines
     if last > total:
         raise Misfit("range_outside", f"RANGE {first}-{last} is outside the file, which has {total} lines.")
@@ -235,7 +222,7 @@ def _single(text: Flat, edit: Edit, low: int, high: int) -> tuple[int, int, str]
         return found[0], found[0] + len(edit.search), edit.replace
     if last := _last_line(text.text, edit, low, high):
         return last
-    within = "" if edit.lines is None else f" in lines {edit.lines[0]}-{edit.lines[1]}"
+    within = "" if edit.range is None else f" in lines {edit.range[0]}-{edit.range[1]}"
     why = f"not found: SEARCH does not occur{within}. It has to be copied character by character."
     raise Misfit("not_found", why + _hint(text, edit.search, low, high))
 
@@ -250,20 +237,20 @@ def _last_line(text: str, edit: Edit, low: int, high: int) -> tuple[int, int, st
 
 
 def _region(text: Flat, edit: Edit, low: int, high: int) -> tuple[int, int, str]:
-    starts = list(_matches(text.text, edit.start, low, high))
+    starts = list(_matches(text.text, edit.search_start, low, high))
     if not starts:
-        why = "start missing: SEARCH_START does not occur." + _hint(text, edit.start, low, high)
+        why = "start missing: SEARCH_START does not occur." + _hint(text, edit.search_start, low, high)
         raise Misfit("start_missing", why)
-    ends = list(_matches(text.text, edit.end, low, high))
+    ends = list(_matches(text.text, edit.search_end, low, high))
     if not ends:
-        why = "end missing: SEARCH_END does not occur." + _hint(text, edit.end, low, high)
+        why = "end missing: SEARCH_END does not occur." + _hint(text, edit.search_end, low, high)
         raise Misfit("end_missing", why)
     for name, found in (("SEARCH_START", starts), ("SEARCH_END", ends)):
         if len(found) > 1:
             why = f"marks not unique: {name} occurs {_where(text, found)}. Make it longer, or give RANGE."
             raise Misfit("marks_not_unique", why)
-    start, end = starts[0], ends[0] + len(edit.end)
-    if ends[0] < start or end < start + len(edit.start):
+    start, end = starts[0], ends[0] + len(edit.search_end)
+    if ends[0] < start or end < start + len(edit.search_start):
         lines = f"SEARCH_END is at line {text.line_of(ends[0])}, SEARCH_START at line {text.line_of(start)}"
         raise Misfit("end_before_start", f"end before start: {lines}.")
     return start, end, edit.replace
@@ -289,3 +276,108 @@ def _where(text: Flat, found: Sequence[int]) -> str:
 def _hint(text: Flat, wanted: str, low: int, high: int) -> str:
     found = nearest(text.text[low:high].split("\n"), wanted.split("\n"), text.line_of(low))
     return f" {found}" if found else ""
+
+
+CONTEXT: Final = 3
+COMPARED: Final = 2000
+"""Lines of one hunk that are compared; longer ones are shown as all gone and all new."""
+
+SHOWN_LINES: Final = 120
+SHOWN_LETTERS: Final = 200
+
+
+@record
+class Summary:
+    """`text` is the diff, cut where it is too long; the numbers are of the whole."""
+
+    text: str
+    added: int
+    removed: int
+
+
+@record
+class _Hunk:
+    first: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def summed_up(text: str, spans: Sequence[Span]) -> Summary:
+    """The diff of these changes of a flat text; they are in order and do not overlap."""
+    return _rendered(_hunks(text, text.split("\n"), spans))
+
+
+def _rendered(hunks: Iterable[_Hunk]) -> Summary:
+    rows: list[str] = []
+    added = removed = shift = 0
+    for hunk in hunks:
+        diff = _diff(hunk, shift)
+        added += sum(row.startswith("+") for row in diff)
+        removed += sum(row.startswith("-") for row in diff)
+        shift += len(hunk.new) - len(hunk.old)
+        rows += diff
+    shown = [row if len(row) <= SHOWN_LETTERS else f"{row[:SHOWN_LETTERS]}…" for row in rows[:SHOWN_LINES]]
+    if len(rows) > SHOWN_LINES:
+        shown.append(f"… {len(rows) - SHOWN_LINES} more lines of the diff are not shown")
+    return Summary(text="\n".join(shown), added=added, removed=removed)
+
+
+def compared(old: str, new: str) -> Summary:
+    """The diff of two whole flat texts: from the first line that differs to the last."""
+    before, after = old.split("\n"), new.split("\n")
+    if before[-1] == after[-1] == "":
+        del before[-1], after[-1]
+    short = min(len(before), len(after))
+    head = next((place for place in range(short) if before[place] != after[place]), short)
+    most = short - head
+    tail = next((place for place in range(most) if before[-1 - place] != after[-1 - place]), most)
+    low, beyond = max(0, head - CONTEXT), max(0, tail - CONTEXT)
+    hunk = _Hunk(first=low, old=tuple(before[low : len(before) - beyond]), new=tuple(after[low : len(after) - beyond]))
+    return _rendered([hunk])
+
+
+def _hunks(text: str, lines: Sequence[str], spans: Sequence[Span]) -> Iterator[_Hunk]:
+    """Changes that stand near each other are shown together, each with the lines around it."""
+    group: list[Span] = []
+    for span in spans:
+        if group and text.count("\n", group[-1].end, span.start) > 2 * CONTEXT:
+            yield _hunk(text, lines, group)
+            group = []
+        group.append(span)
+    if group:
+        yield _hunk(text, lines, group)
+
+
+def _hunk(text: str, lines: Sequence[str], group: Sequence[Span]) -> _Hunk:
+    first = text.count("\n", 0, group[0].start)
+    last = text.count("\n", 0, group[-1].end)
+    low, high = max(0, first - CONTEXT), min(len(lines), last + CONTEXT + 1)
+    begin = text.rfind("\n", 0, group[0].start) + 1
+    stop = text.find("\n", group[-1].end)
+    stop = len(text) if stop < 0 else stop
+    parts, at = [], begin
+    for span in group:
+        parts += [text[at : span.start], span.replace]
+        at = span.end
+    changed = "".join((*parts, text[at:stop])).split("\n")
+    around = tuple(lines[low:first]), tuple(lines[last + 1 : high])
+    return _Hunk(first=low, old=tuple(lines[low:high]), new=(*around[0], *changed, *around[1]))
+
+
+def _diff(hunk: _Hunk, shift: int) -> list[str]:
+    if max(len(hunk.old), len(hunk.new)) > COMPARED:
+        ours = f"@@ -{hunk.first + 1},{len(hunk.old)} +{hunk.first + 1 + shift},{len(hunk.new)} @@"
+        return [ours, *(f"-{line}" for line in hunk.old), *(f"+{line}" for line in hunk.new)]
+    rows = list(unified_diff(hunk.old, hunk.new, lineterm="", n=CONTEXT))[2:]
+    return [_numbered(row, hunk.first, shift) if row.startswith("@@ ") else row for row in rows]
+
+
+def _numbered(head: str, first: int, shift: int) -> str:
+    """The head of a hunk with the file's line numbers in the place of the stretch's."""
+    old, new = head.split(" ")[1:3]
+    return f"@@ -{_moved(old[1:], first)} +{_moved(new[1:], first + shift)} @@"
+
+
+def _moved(place: str, by: int) -> str:
+    line, comma, count = place.partition(",")
+    return f"{int(line) + by}{comma}{count}"

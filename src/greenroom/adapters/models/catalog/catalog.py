@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
@@ -14,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Final, Literal
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import convert
 
@@ -143,3 +145,89 @@ def proposals(model: str) -> Sequence[str]:
     # A tag is Ollama's way to name a size, where others have it in the name.
     at = ("ollama",) if ":" in model and "ollama" in found.at else found.at
     return tuple(f"{place}:{model}" for place in at if place != "openrouter") or (f"openrouter:{model}",)
+
+
+EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Where a server listens on every interface it is reached on the loopback one."""
+
+
+def address(provider: Provider, environ: Mapping[str, str], given: str = "") -> str:
+    """The base address without a slash at its end: what is given, else the provider's variable, else its own."""
+    named = environ.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
+    if given.strip():
+        return completed(provider, given.strip(), "base_url")
+    if named:
+        return completed(provider, named, f"${provider.base_url_env}")
+    if not provider.base_url and provider.wire == "openai":
+        raise WorldFault(
+            f"{provider.name!r} has no address of its own. Set ${provider.base_url_env}, or "
+            f"`base_url` under [providers.{provider.name}] in your config.toml."
+        )
+    return provider.base_url
+
+
+def completed(provider: Provider, text: str, source: str) -> str:
+    """An address as people write it (`0.0.0.0:11434`, `:1234`, `https://host`) as one that can be asked."""
+    usual = urlsplit(provider.base_url)
+    if "://" not in text and provider.local:
+        text = with_port(text, usual)
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, usual
+    if parts.scheme not in {"http", "https"} or not host:
+        raise WorldFault(f"{source} for {provider.name!r} is no address. Write it like https://host/v1.")
+    if parts.username is not None:
+        raise WorldFault(f"{source} for {provider.name!r} holds a password. Give it as a key instead.")
+    host = EVERYWHERE.get(host, host)
+    place = f"[{host}]" if ":" in host else host
+    path = parts.path.rstrip("/") or provider.path or usual.path
+    return urlunsplit((parts.scheme, place if port is None else f"{place}:{port}", path, parts.query, ""))
+
+
+def with_port(text: str, usual: SplitResult) -> str:
+    """A host without a scheme, as OLLAMA_HOST has it: what it leaves out is as usual."""
+    host, slash, path = text.partition("/")
+    if host.count(":") > 1 and not host.startswith("["):
+        host = f"[{host}]"
+    name, _, port = host.rpartition(":") if not host.endswith("]") and ":" in host else (host, "", "")
+    return f"http://{name or '127.0.0.1'}:{port or usual.port}{slash}{path}"
+
+
+@record
+class Found:
+    """There is a key for this provider in this variable."""
+
+    provider: Provider
+    variable: str
+
+
+@record
+class Server:
+    """A model server that answers, and the models that it has."""
+
+    provider: Provider
+    base_url: str
+    models: tuple[str, ...]
+
+
+def found(environ: Mapping[str, str]) -> Sequence[Found]:
+    """The providers that have a key. One that shares its variable with an earlier one needs a variable of its own."""
+    here: dict[str, Found] = {}
+    for one in providers().values():
+        variable = next((name for name in one.keys if environ.get(name, "").strip()), None)
+        if variable is not None and variable not in here:
+            here[variable] = Found(provider=one, variable=variable)
+    return tuple(here.values())
+
+
+def is_local(base_url: str) -> bool:
+    """Whether the address is on this machine."""
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise WorldFault(f"{base_url!r} is no address of a provider. It begins with https:// and often ends in /v1.")
+    try:
+        return ipaddress.ip_address(parts.hostname).is_loopback
+    except ValueError:
+        return parts.hostname == "localhost"

@@ -10,9 +10,7 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from greenroom.adapters.models.catalog.addresses import address
-from greenroom.adapters.models.catalog.catalog import Provider, providers
-from greenroom.adapters.models.catalog.discovery import Server
+from greenroom.adapters.models.catalog.catalog import Provider, Server, address, providers
 from greenroom.core.base.errors import WorldFault
 
 LONGEST: Final = 1_000_000

@@ -3,39 +3,180 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import logging
+import re
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import MsgspecError, convert
-from msgspec.json import Decoder, decode
+from msgspec.json import Decoder, Encoder, decode
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import Data, encode, evolve, record
+from greenroom.core.base.records import Data, as_dict, encode, evolve, record
 from greenroom.core.ports.model import (
+    ChatMessage,
     Failed,
     Finished,
+    Media,
     ModelEvent,
+    ModelRequest,
     Opaque,
     Purpose,
     ReasoningDelta,
     Retried,
     TextDelta,
     ToolCall,
+    ToolSpec,
     Usage,
 )
 
-LOOKED_AT: Final = 1000
-"""So many candidates are looked at, by how many lines they share with the request …"""
+MASK: Final = "[redacted]"
+SHORTEST: Final = 6
+"""A shorter secret is no secret, and taking it out would make holes in ordinary words."""
 
-COMPARED: Final = 8
-"""… and so many are compared line by line: difflib is thorough, not fast."""
+ENDINGS: Final = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+
+OUR_WORDS: Final = (
+    "cassette request events finish error model messages settings schema tools content answers reasoning opaque "
+    "provider arguments unread extra call_id parameters description name sha256 retried attempt response_id "
+    "retry_after status reason filter length calls address overloaded server network timeout malformed cut_off "
+    "too_long too_large truncated assistant system tool_choice max_output temperature effort required "
+    "cached written thought"
+)
+"""What a file is made of. A secret that is one of these is none, and without them nobody could read the file."""
+
+KEYS: Final = (
+    r"\bsk-[A-Za-z0-9_-]{16,}",
+    r"(?<=Bearer )\s*[A-Za-z0-9._~+/=-]{8,}",
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    r"\bAIza[A-Za-z0-9_-]{30,}",
+    r"\b(?:gh[pousr]_|github_pat_|glpat-|hf_|gsk_|xox[abprs]-)[A-Za-z0-9_-]{16,}",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----",
+)
+
+
+def secrets_in(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of all variables whose name says that they are secret."""
+    return tuple(value for name, value in environment.items() if name.upper().endswith(ENDINGS))
+
+
+class Redaction:
+    """Finds these secrets, and whatever looks like a key."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        # The longest first: one secret may begin like another.
+        known = sorted(
+            {one for one in secrets if len(one) >= SHORTEST and one not in OUR_WORDS}, key=lambda one: (-len(one), one)
+        )
+        self._found = re.compile("|".join((*map(re.escape, known), *KEYS)))
+
+    def text(self, text: str) -> str:
+        """The text without them."""
+        return self._found.sub(MASK, text)
+
+    def pieces(self, pieces: Sequence[str]) -> list[str]:
+        """The same for a text in pieces, which keeps its cuts: a key may come in several of them."""
+        masked, starts = list(pieces), _starts(pieces)
+        for found in reversed(list(self._found.finditer("".join(pieces)))):
+            first = True
+            for number in range(len(pieces)):
+                low, high = (min(max(at - starts[number], 0), len(pieces[number])) for at in found.span())
+                if low < high:
+                    masked[number] = masked[number][:low] + MASK * first + masked[number][high:]
+                    first = False
+        return masked
+
+
+def _starts(pieces: Iterable[str]) -> list[int]:
+    starts, at = [], 0
+    for piece in pieces:
+        starts.append(at)
+        at += len(piece)
+    return starts
+
+
+Clean: TypeAlias = Callable[[str], str]
+
+SETTINGS: Final = ("tool_choice", "max_output", "temperature", "stop", "effort")
+
+_sorted: Final = Encoder(enc_hook=as_dict, order="sorted").encode
+
+
+def canonical(request: ModelRequest, model: str, clean: Clean = str) -> bytes:
+    """The request to this model as bytes; `clean` takes out of every string what must not be written down."""
+    ids: dict[str, str] = {}
+    said = [_without_nothing(_message(message, ids)) for message in request.messages]
+    settings = {name: getattr(request, name) for name in SETTINGS}
+    form = {
+        "model": model,
+        "messages": said,
+        "tools": [_tool(tool) for tool in request.tools],
+        "schema": request.schema,
+        "settings": _without_nothing(settings),
+    }
+    return _sorted(cleaned(_without_nothing(form), lambda text: clean(text.replace("\r\n", "\n"))))
+
+
+def key(form: bytes) -> str:
+    """The name of a canonical form."""
+    return hashlib.sha256(form).hexdigest()
+
+
+def cleaned(value: object, clean: Clean) -> object:
+    """The same data with clean strings."""
+    match value:
+        case str():
+            return clean(value)
+        case Mapping():
+            return {clean(str(name)): cleaned(one, clean) for name, one in value.items()}
+        case list() | tuple():
+            return [cleaned(one, clean) for one in value]
+        case _:
+            return value
+
+
+def _message(message: ChatMessage, ids: dict[str, str]) -> Data:
+    return {
+        "role": message.role,
+        "content": message.content,
+        "calls": [_call(call, ids) for call in message.calls],
+        "answers": None if message.call_id is None else _renamed(message.call_id, ids),
+        "reasoning": message.reasoning,
+        "opaque": [{"provider": one.provider, "data": one.data} for one in message.opaque],
+        "media": [_media(one) for one in message.media],
+    }
+
+
+def _call(call: ToolCall, ids: dict[str, str]) -> Data:
+    said = {"name": call.name, "arguments": call.arguments, "unread": call.unread, "extra": call.extra}
+    return {"id": _renamed(call.call_id, ids), **_without_nothing(said)}
+
+
+def _renamed(call_id: str, ids: dict[str, str]) -> str:
+    """Ids are drawn at random by the provider; who answers whom is what counts."""
+    return ids.setdefault(call_id, f"call {len(ids) + 1}")
+
+
+def _media(media: Media) -> Data:
+    digest = hashlib.sha256(media.data).hexdigest()
+    return {"type": media.media_type, "name": media.name, "sha256": digest}
+
+
+def _tool(tool: ToolSpec) -> Data:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+
+
+def _without_nothing(data: Data) -> Data:
+    return {name: value for name, value in data.items() if value not in (None, "", [], ())}
+
 
 LINES: Final = 800
-CHARACTERS: Final = 600
+"""Lines that are compared: difflib is thorough, not fast."""
+
 SHOWN: Final = 120
 WIDTH: Final = 400
 CONTEXT: Final = 2
@@ -44,53 +185,37 @@ CONTEXT: Final = 2
 def nearest(wanted: Data, recorded: Sequence[Data]) -> str:
     """A unified diff from the nearest of the recorded requests to the wanted one; "" when there is none."""
     lines = shown(wanted)
-    # The same number of messages first: a conversation that is as long is the same turn of it.
-    by_length = sorted(recorded, key=lambda one: abs(length(one) - length(wanted)))[:LOOKED_AT]
-    if not by_length:
+
+    def likeness(request: Data) -> tuple[int, float]:
+        # The same number of messages first: a conversation that is as long is the same turn of it.
+        other = shown(request)
+        start, end = _alike(lines, other)
+        apart = "\n".join(lines[start : len(lines) - end]), "\n".join(other[start : len(other) - end])
+        letters = difflib.SequenceMatcher(None, apart[0][:WIDTH], apart[1][:WIDTH], autojunk=False).quick_ratio()
+        common = len(set(lines) & set(other)) / len(set(lines) | set(other))
+        return -abs(_length(request) - _length(wanted)), common + letters / max(len(lines), len(other))
+
+    if not recorded:
         return ""
-    least = abs(length(by_length[0]) - length(wanted))
-    as_long = [shown(one) for one in by_length if abs(length(one) - length(wanted)) == least]
-    likely = sorted(as_long, key=lambda one: shared(lines, one), reverse=True)[:COMPARED]
-    best = max(likely, key=lambda one: likeness(lines, one))
-    theirs, mine, _ = apart(best, lines, around=CONTEXT)
+    best = shown(max(recorded, key=likeness))
+    start, end = _alike(best, lines)
+    low, high = max(start - CONTEXT, 0), max(end - CONTEXT, 0)
+    theirs, mine = (one[low : len(one) - high][:LINES] for one in (best, lines))
     diff = difflib.unified_diff(theirs, mine, "recorded", "asked", lineterm="", n=CONTEXT)
-    return "\n".join(short(line) for line in islice(diff, SHOWN))
+    short = (line if len(line) <= WIDTH else f"{line[:WIDTH]} … ({len(line)} characters)" for line in diff)
+    return "\n".join(islice(short, SHOWN))
 
 
-def length(request: Data) -> int:
-    """How many messages it has."""
+def _length(request: Data) -> int:
     return len(_list(request.get("messages")))
 
 
-def shared(one: Sequence[str], other: Sequence[str]) -> tuple[float, float]:
-    """A cheap likeness: the lines that they have in common, and then the letters of the others, in any order."""
-    mine, theirs = set(one), set(other)
-    by_lines = len(mine & theirs) / len(mine | theirs)
-    return by_lines, matcher(*apart(one, other)[:2]).quick_ratio()
-
-
-def likeness(one: Sequence[str], other: Sequence[str]) -> tuple[float, float]:
-    """How alike they are by lines, and then by the characters of those lines that differ."""
-    mine, theirs, equal = apart(one, other)
-    matches = difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
-    by_lines = 2 * (equal + sum(block.size for block in matches)) / (len(one) + len(other))
-    return by_lines, matcher(mine, theirs).ratio()
-
-
-def matcher(one: Sequence[str], other: Sequence[str]) -> difflib.SequenceMatcher[str]:
-    """Compares their beginnings letter by letter."""
-    mine, theirs = ("\n".join(lines)[:CHARACTERS] for lines in (one, other))
-    return difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
-
-
-def apart(one: Sequence[str], other: Sequence[str], around: int = 0) -> tuple[Sequence[str], Sequence[str], int]:
-    """Where they differ, and how many lines they begin and end with alike: long talks differ in little."""
+def _alike(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+    """How many lines they begin and end with alike: long conversations differ in little."""
     shorter = min(len(one), len(other))
     start = next((n for n in range(shorter) if one[n] != other[n]), shorter)
     end = next((n for n in range(shorter - start) if one[-1 - n] != other[-1 - n]), shorter - start)
-    low, high = max(start - around, 0), max(end - around, 0)
-    mine, theirs = (lines[low : len(lines) - high][:LINES] for lines in (one, other))
-    return mine, theirs, start + end
+    return start, end
 
 
 def shown(request: Data) -> list[str]:
@@ -99,11 +224,11 @@ def shown(request: Data) -> list[str]:
     lines.extend(f"{name}: {_json(request[name])}" for name in ("settings", "schema") if name in request)
     lines.extend(f"tool: {_json(tool)}" for tool in _list(request.get("tools")))
     for message in _list(request.get("messages")):
-        lines.extend(_message(message))
+        lines.extend(_message_lines(message))
     return lines
 
 
-def _message(message: object) -> Iterator[str]:
+def _message_lines(message: object) -> Iterator[str]:
     if not isinstance(message, Mapping):
         yield _json(message)
         return
@@ -114,11 +239,6 @@ def _message(message: object) -> Iterator[str]:
             yield from (f"  {mark}{line}" for line in value.split("\n"))
         elif name != "role":
             yield f"  {name}: {_json(value)}"
-
-
-def short(line: str) -> str:
-    """The line, if it is not too long for a screen."""
-    return line if len(line) <= WIDTH else f"{line[:WIDTH]} … ({len(line)} characters)"
 
 
 def _json(value: object) -> str:

@@ -11,9 +11,9 @@ import httpx2
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
-from greenroom.adapters.models.openai.endpoint import CONNECT, KEEP
-from greenroom.adapters.models.openai.locality import is_local
-from greenroom.adapters.models.vendors.extra import missing
+from greenroom.adapters.models.catalog.catalog import is_local
+from greenroom.adapters.models.openai.model import CONNECT, KEEP
+from greenroom.adapters.models.vendors import missing
 from greenroom.core.base.errors import WorldFault
 
 IDLE: Final = 300.0

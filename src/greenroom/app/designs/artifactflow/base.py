@@ -13,8 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from greenroom.abilities.protocols import Acts, NotRun, Read, prompt, read, routing
-from greenroom.adapters.models.gate import Gate
-from greenroom.adapters.models.retrying import Patience, Retrying
+from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.app.clock import SystemClock
 from greenroom.app.designs.artifactflow.telling import line, minute
 from greenroom.core.base.clock import Clock

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.fences import fenced
 from greenroom.core.base.records import record
+from greenroom.core.base.text import fenced
 from greenroom.core.ports.packs import Pack
 
 PACK: Final = Pack("greenroom.app.talks.prompts")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from greenroom.core.base.records import evolve
 from greenroom.core.state.events import Event
-from greenroom.core.state.fold import knowledge, plan, talk, work
+from greenroom.core.state.fold import plan, talk, work
 from greenroom.core.state.world import World
 
-_STEPS = {**plan.FOLDS, **work.FOLDS, **talk.FOLDS, **knowledge.FOLDS}
+_STEPS = {**plan.FOLDS, **work.FOLDS, **talk.FOLDS}
 
 
 def fold(world: World, event: Event) -> World:

@@ -1,4 +1,4 @@
-"""How message, wait, approval and timer events change the world."""
+"""How message, wait, approval, timer, memory and artifact events change the world."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals
 from greenroom.core.state import message as messages
 from greenroom.core.state import timer as timers
+from greenroom.core.state.artifact import ArtifactWritten, after
 from greenroom.core.state.group import GroupFormed
-from greenroom.core.state.world import World, without
+from greenroom.core.state.memory import MemoriesCleared, MemorySaved
+from greenroom.core.state.world import World, artifact_key, without
 
 
 def _message_sent(world: World, event: messages.MessageSent) -> World:
@@ -92,6 +94,28 @@ def _timer_gone(world: World, event: timers.TimerFired | timers.TimerCancelled) 
     return evolve(world, timers=without(world.timers, event.timer_id))
 
 
+def _memory_saved(world: World, event: MemorySaved) -> World:
+    memory, memories = event.memory, world.memories
+    for one in memory.merged_from:
+        memories = without(memories, one)
+    # Ids are given in the order of time, also when all before them are cleared.
+    team = evolve(world.team, last_memory=max(world.team.last_memory, memory.memory_id))
+    return evolve(world, team=team, memories=memories.set(memory.memory_id, memory))
+
+
+def _memories_cleared(world: World, event: MemoriesCleared) -> World:
+    memories = world.memories
+    for one in event.memory_ids:
+        memories = without(memories, one)
+    return evolve(world, memories=memories)
+
+
+def _artifact_written(world: World, event: ArtifactWritten) -> World:
+    key = artifact_key(event.artifact.task_id, event.artifact.artifact_id)
+    artifact = after(world.artifacts.get(key), event.artifact)
+    return evolve(world, artifacts=world.artifacts.set(key, artifact))
+
+
 FOLDS: Final[dict[type, Callable[[World, Any], World]]] = {
     messages.MessageSent: _message_sent,
     GroupFormed: _group_formed,
@@ -103,4 +127,7 @@ FOLDS: Final[dict[type, Callable[[World, Any], World]]] = {
     timers.TimerSet: _timer_set,
     timers.TimerFired: _timer_gone,
     timers.TimerCancelled: _timer_gone,
+    MemorySaved: _memory_saved,
+    MemoriesCleared: _memories_cleared,
+    ArtifactWritten: _artifact_written,
 }

@@ -13,7 +13,7 @@ from typing import Final, cast, get_args
 import typer
 
 from greenroom.core.base.errors import Bug, GreenroomError, Refused, WorldFault
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 from greenroom.interfaces.cli.asked.setup import FORMAT, Format
 from greenroom.interfaces.cli.display.json_lines import Json, init, result, write
 from greenroom.interfaces.cli.exits import Exit, of_error

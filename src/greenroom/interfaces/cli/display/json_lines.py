@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, TextIO
 
-from greenroom.core.base.unseen import UNSEEN
+from greenroom.core.base.text import UNSEEN
 
 VERSION: Final = 1
 """Of the schema. Fields may be added without a new one; a field at its default is left out, as in the log."""

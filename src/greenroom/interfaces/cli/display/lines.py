@@ -11,7 +11,7 @@ from typing import Final
 from greenroom.app.talks.typed.lines import unfinished
 from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
 from greenroom.core.base.errors import Refused, Rejected
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 from greenroom.interfaces.cli.display.echo import forget_typed
 
 PIECE: Final = 65_536

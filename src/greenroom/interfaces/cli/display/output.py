@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from greenroom.app.runtime import Told
-from greenroom.core.base.unseen import UNSEEN
+from greenroom.core.base.text import UNSEEN
 from greenroom.interfaces.cli.asked.setup import Format
 from greenroom.interfaces.cli.display.errors import Unheard, explain
 from greenroom.interfaces.cli.display.json_lines import Json, init, result, write

@@ -20,7 +20,7 @@ from prompt_toolkit.styles import Style
 from greenroom.app.talks.typed.handlers import COMMANDS
 from greenroom.app.talks.typed.lines import unfinished
 from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 from greenroom.interfaces.cli.display.echo import forget_typed
 from greenroom.interfaces.cli.display.lines import yes_or_no
 

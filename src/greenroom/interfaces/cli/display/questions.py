@@ -15,7 +15,7 @@ from typing import Final
 import typer
 from rich.cells import cell_len
 
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 from greenroom.interfaces.cli.display.echo import forget_typed
 
 QUOTED: Final = "  | "

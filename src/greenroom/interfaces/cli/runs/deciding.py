@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from greenroom.core.base.unseen import seen
+from greenroom.core.base.text import seen
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.world import World

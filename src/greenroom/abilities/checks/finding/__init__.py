@@ -1,1 +1,0 @@
-"""Finding checks: one file for each kind of project, and `found`, which asks them all."""

@@ -1,0 +1,368 @@
+"""What came of a check: its output, a JUnit report if it made one, and how it ended, read together."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+from xml.etree.ElementTree import Element, ParseError, XMLParser
+
+from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.checks import AS_A_WHOLE, Check, Ending, Word
+from greenroom.core.ports.commands import Ended
+
+LONGEST: Final = 2_000
+"""Characters of a line that can be a test's name."""
+
+WORDS: Final[dict[str, Word]] = {
+    **dict.fromkeys(("PASSED", "XPASS", "ok", "PASS", "Passed", "✔", "✓", "√", "passed"), "passed"),
+    **dict.fromkeys(("FAILED", "ERROR", "FAIL", "not ok", "Failed", "✖", "✕", "×", "failed", "Timeout"), "failed"),
+    **dict.fromkeys(("SKIPPED", "XFAIL", "skipped", "SKIP", "ignored", "Not Run", "Skipped", "expected"), "skipped"),
+}
+
+PYTEST: Final = re.compile(r"(?P<word>PASSED|FAILED|ERROR|XPASS) (?P<name>[^\s:]+\.\w+(?:::.+| - .+)?)")
+UNITTEST: Final = re.compile(r"(?P<name>\w+ \([\w.<>]+\)).*? \.\.\. (?P<word>ok|FAIL|ERROR|skipped|expected)\b.*")
+DESCRIBED: Final = re.compile(r"^(\w+ \([\w.<>]+\))\n(?=.* \.\.\. )", re.MULTILINE)
+"""A test of unittest that has words of its own, which stand in the next line."""
+
+GO: Final = re.compile(r"\s*--- (?P<word>PASS|FAIL|SKIP): (?P<name>\S+)(?: \([\d.]+s\))?")
+GO_PACKAGE: Final = re.compile(r"(?P<word>FAIL)\s+(?P<name>[\w./-]+) \[[a-z ]+\]")
+CARGO: Final = re.compile(r"test (?P<name>\S+(?: - .+?)?)(?: - should panic)? \.\.\. (?P<word>ok|FAILED|ignored).*")
+TAP: Final = re.compile(r"\s*(?P<word>not ok|ok) \d+ - (?P<name>.+?)(?P<skip>\s+# (?:SKIP|TODO)\b.*)?")
+SPEC: Final = re.compile(
+    r"\s*(?P<word>[✔✓√✖✕×]) (?!failing tests:|.*\(\d+ tests?\b)(?P<name>.+?)(?: \(?[\d.]+ ?m?s\)?)?(?P<skip> # SKIP)?"
+)
+"""Not what vitest says of a file (`✓ src/a.test.ts (7 tests) 3ms`), nor what node puts above those that fail."""
+
+CTEST: Final = re.compile(
+    r"\s*\d+/\d+ Test\s+#\d+: (?P<name>.+?) \.+\s*(?:\*\*\*)?(?P<word>Passed|Failed|Not Run|Timeout|Skipped)\b.*"
+)
+RSPEC: Final = re.compile(r"(?P<failed>rspec) (?P<name>\./\S+?:\d+|'[^']+') # .+")
+ONLY_FAILED: Final = (
+    re.compile(r"(?P<failed>FAIL|ERROR): (?P<name>\w+ \([\w.<>]+\))"),  # unittest
+    re.compile(r"\s*(?P<failed>●) (?!Console\b)(?:.* › )?(?P<name>.+)"),  # jest
+    re.compile(r" {4,}(?P<failed>\d+)\) (?P<name>\S.*)"),  # mocha
+    re.compile(r"(?P<failed>\d+)\) (?P<name>[\w\\]+::\w+.*)"),  # PHPUnit
+    re.compile(r"\[ERROR\]\s+(?!Tests run)(?P<name>\S+)\s.*(?P<failed><<<) (?:FAILURE|ERROR)!.*"),  # Maven
+    re.compile(r"(?P<name>\S+ > .+) (?P<failed>FAILED)"),  # Gradle
+    re.compile(r"\s+(?P<failed>Failed) (?P<name>.+) \[[^\]]+\]"),  # dotnet
+)
+"""Runners that name what fails, and only count the rest."""
+
+PATTERNS: Final = (PYTEST, UNITTEST, GO, GO_PACKAGE, CARGO, TAP, SPEC, CTEST, RSPEC, *ONLY_FAILED)
+HINTS: Final = re.compile(r"PASSED|FAILED|ERROR|XPASS|\.\.\.|---|FAIL|ok |[✔✓√✖✕×●]|Test +#|rspec |\d\) |Failed ")
+
+COUNTS: Final = (
+    re.compile(r"(?P<n>\d+) (?P<word>passed|failed|errors?|skipped|xfailed|pending|todo)\b"),
+    re.compile(r"[#ℹ] (?P<word>pass|fail|skipped|todo) (?P<n>\d+)"),
+    re.compile(r"(?P<n>\d+) (?P<word>passing|failing|pending)\b"),
+    re.compile(r"(?P<word>Passed|Failed|Skipped|succeeded|failed|skipped): +(?P<n>\d+)"),
+)
+SUMMARY: Final = re.compile(
+    r"(=+ .* in [\d.]+m?s.*=+)|(\s*Tests:? .*)|(test result: .*)|([#ℹ] (?:pass|fail|skipped|todo) \d+)|"
+    r"(\s*\d+ (?:passing|failing|pending).*)|(\d+ passed.* in [\d.]+s.*)|((?:ok|FAILED) \| \d+ passed.*)|"
+    r"((?:Passed|Failed|Skipped)! +- Failed: .*)|(\s*Test summary: total: .*)"
+)
+PASSED: Final = frozenset({"passed", "pass", "passing", "succeeded"})
+FAILED: Final = frozenset({"failed", "fail", "failing", "error", "errors", "failures", "failure"})
+
+TOTALS: Final = re.compile(
+    r"(?:\[\w+\]\s+)?Tests run: (\d+), Failures: \d+, Errors: \d+, Skipped: \d+\s*"  # Maven
+    r"|Tests: (\d+), Assertions: \d+.*|OK \((\d+) tests?, \d+ assertions?\)"  # PHPUnit
+    r"|(\d+) examples?, \d+ failures?.*"  # rspec
+    r"|(\d+) runs, \d+ assertions, .*"  # minitest
+    r"|(?:\d+ (?:doctests?|properties|property), )*(\d+) tests?, \d+ failures?.*"  # ExUnit
+    r"|Ran (\d+) tests? in [\d.]+s|(?:OK|FAILED) \((?:[a-z ]+=\d+(?:, )?)+\)"  # unittest, in two lines
+)
+"""Lines that say how many tests there were, and how many of them did not pass."""
+
+NOT_PASSED: Final = re.compile(
+    r"(?P<word>expected failures|unexpected successes|failures|errors|skipped|incomplete|risky)[:=] ?(?P<n>\d+)"
+    r"|(?P<n2>\d+) (?P<word2>failures?|errors?|failed|skipped|skips|pending|excluded)\b",
+    re.IGNORECASE,
+)
+
+
+@record
+class Counts:
+    """What a runner has counted itself."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """Both together."""
+        return Counts(
+            passed=self.passed + other.passed, failed=self.failed + other.failed, skipped=self.skipped + other.skipped
+        )
+
+
+def named(text: str) -> dict[str, Word]:
+    """The tests that lines name. Of one that is told of twice the worse counts."""
+    found: dict[str, Word] = {}
+    for line in DESCRIBED.sub(r"\1 ", text).splitlines():
+        if len(line) > LONGEST or not HINTS.search(line):
+            continue
+        for name, word in _named(line.rstrip()):
+            if found.get(name) != "failed":
+                found[name] = word
+    return found
+
+
+def _named(line: str) -> Iterator[tuple[str, Word]]:
+    for pattern in PATTERNS:
+        match = pattern.fullmatch(line)
+        if match is None:
+            continue
+        parts = match.groupdict()
+        word: Word = "failed" if "failed" in parts else WORDS[parts["word"]]
+        yield plain(parts["name"]) if pattern is PYTEST else parts["name"], "skipped" if parts.get("skip") else word
+        return
+
+
+def plain(name: str) -> str:
+    """A test's id without what pytest says after it. A parameter may hold what comes between."""
+    begin, bracket, rest = name.partition("[")
+    if not bracket or " - " in begin:
+        return name.partition(" - ")[0]
+    inside, closed, _ = rest.partition("] - ")
+    return f"{begin}[{inside}]" if closed else name
+
+
+def counted(text: str) -> Counts:
+    """What the runners' last words say; of several runs all together."""
+    total = Counts()
+    for line in text.splitlines():
+        if len(line) > LONGEST:
+            continue
+        whole = TOTALS.fullmatch(line)
+        if whole is not None:
+            total = total.plus(_less(next((one for one in whole.groups() if one), "0"), line))
+        elif SUMMARY.fullmatch(line):
+            total = total.plus(_said(line))
+    return evolve(total, passed=max(0, total.passed))
+
+
+def _said(line: str) -> Counts:
+    """What passed, failed and was skipped, each with its number; the first form that is there."""
+    every = ([_count(one["word"], int(one["n"][:9])) for one in pattern.finditer(line)] for pattern in COUNTS)
+    found = Counts()
+    for one in next(filter(None, every), []):
+        found = found.plus(one)
+    return found
+
+
+def _less(whole: str, line: str) -> Counts:
+    """What passed is what is left of all. Where that stands in another line, it is less than nothing here."""
+    found = Counts(passed=int(whole[:9]))
+    for one in NOT_PASSED.finditer(line):
+        less = _count(one["word"] or one["word2"], int((one["n"] or one["n2"])[:9]))
+        found = found.plus(evolve(less, passed=-less.failed - less.skipped))
+    return found
+
+
+def _count(word: str, number: int) -> Counts:
+    small = word.lower()
+    if small in PASSED:
+        return Counts(passed=number)
+    return Counts(failed=number) if small in FAILED else Counts(skipped=number)
+
+
+AT: Final = re.compile(r"(?P<file>[\w./\\@+-]+\.\w+)(?::\d+(?::\d+)?(?:-\d+)?|\(\d+,\d+\)):?\s+(?:-\s+)?(?P<said>\S.*)")
+"""mypy, ruff (concise), flake8, pyright, tsc, gcc, go vet, rubocop."""
+
+ARROW: Final = re.compile(r"\s*--> (?P<file>[\w./\\@+-]+\.\w+):\d+:\d+")
+"""ruff (full), clippy: what is said stands in the line before."""
+
+UNDER: Final = re.compile(r"\s+\d+:\d+\s+(?P<said>(?:error|warning)\s+\S.*)")
+"""eslint: the file stands in a line of its own above."""
+
+FILE: Final = re.compile(r"(?:/|\./)?[\w./\\@+ -]+\.\w{1,5}")
+QUIET: Final = ("note:", "warning:", "warning ")
+
+
+def findings(text: str) -> dict[str, Word]:
+    """All findings; of equal ones in one file each has its number."""
+    every: Counter[str] = Counter()
+    file = before = ""
+    for line in text.splitlines():
+        if len(line) > LONGEST:
+            continue
+        said = _finding(line, file, before)
+        if said:
+            every[said] += 1
+        elif FILE.fullmatch(line.strip()):
+            file = line.strip()
+        before = line.strip() or before
+    return {f"{name} ({n})" if n > 1 else name: "failed" for name in every for n in range(1, every[name] + 1)}
+
+
+def _finding(line: str, file: str, before: str) -> str:
+    at = AT.fullmatch(line)
+    if at is not None:
+        return "" if at["said"].startswith(QUIET) else f"{at['file']}: {' '.join(at['said'].split())}"
+    arrow = ARROW.fullmatch(line)
+    if arrow is not None:
+        return f"{arrow['file']}: {before}"
+    under = UNDER.fullmatch(line)
+    if under is not None and file and under["said"].startswith("error"):
+        return f"{file}: {' '.join(under['said'].split())}"
+    return ""
+
+
+FORBIDDEN: Final = ("<!DOCTYPE", "<!ENTITY")
+"""What no report has, and what would make a parser do much work."""
+
+
+def junit(text: str) -> dict[str, Word]:
+    """Every test by its id; empty when it is no such report. Of a test that is told of twice the worse counts."""
+    found: dict[str, Word] = {}
+    if any(word in text for word in FORBIDDEN):
+        return found
+    cases = list(_cases(text))
+    modules = {_module(file): file for file in (one.get("file", "") for one in cases) if file}
+    for case in cases:
+        name, word = _id(case, modules), _word(case)
+        if found.get(name) != "failed":
+            found[name] = word
+    return found
+
+
+def _cases(text: str) -> Iterator[Element]:
+    parser = XMLParser()
+    try:
+        parser.feed(text)
+        root = parser.close()
+    except (ParseError, ValueError, RecursionError):
+        return
+    yield from root.iter("testcase")
+
+
+def _word(case: Element) -> Word:
+    tags = {child.tag for child in case}
+    if tags & {"failure", "error"}:
+        return "failed"
+    return "skipped" if "skipped" in tags else "passed"
+
+
+def _module(file: str) -> str:
+    return file.removesuffix(".py").replace("\\", "/").replace("/", ".")
+
+
+def _id(case: Element, modules: dict[str, str]) -> str:
+    """As pytest is told to run it. An inherited test stands in another file than its class: then the longest known
+    module is its file, and where none is known the id is only a name."""
+    classes, name = case.get("classname", ""), case.get("name", "")
+    if not classes:  # a file that could not be collected
+        return modules.get(name, name)
+    parts = classes.split(".")
+    for count in range(len(parts), 0, -1):
+        file = modules.get(".".join(parts[:count]))
+        if file is not None:
+            return "::".join((file, *parts[count:], name))
+    return f"{classes}::{name}"
+
+
+NO_PROGRAM: Final = re.compile(
+    r"(?P<said>.*(?:: not found|: command not found|No module named [\w.'\"]+|Missing script:? .+"
+    r"|No rule to make target .+|No such file or directory|executable file not found.*))"
+)
+NO_TESTS: Final = re.compile(
+    r"no tests (?:ran|found|were found)|collected 0 items|Ran 0 tests|No test files found", re.IGNORECASE
+)
+LOW_COVERAGE: Final = re.compile(
+    r"^(?:FAIL Required test coverage of [\d.]+% not reached|ERROR: Coverage failure: total of)", re.MULTILINE
+)
+"""What pytest-cov prints when all tests pass and too little is covered."""
+
+UNCOVERED: Final = "The tests pass; a coverage threshold is not reached, which is not a test."
+
+PYTEST_EMPTY: Final = 5
+MISSING: Final = (126, 127)
+TAIL: Final = 4_000
+"""Characters at the end of an output in which the reason stands."""
+
+
+@record
+class Read:
+    """What a run says. `exact` ones have it from a report that the runner made."""
+
+    outcome: Ending
+    reason: str = ""
+    tests: Mapping[str, Word] = {}
+    passed: int = 0
+    skipped: int = 0
+    exact: bool = False
+
+
+def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
+    """`text` is what it printed, `report` one in JUnit's form if it made one. Whoever ends well has passed."""
+    if ended.how != "exited" or ended.code is None:
+        return Read(outcome="could_not_run", reason=_cut_off(ended, check.seconds))
+    exact = junit(report) if check.kind == "test" else {}
+    tests, passed, skipped = _tests(check, text, exact)
+    failing = any(word == "failed" for word in tests.values())
+    reason = "" if failing or passed else _reason(check, ended.code, text)
+    if reason:
+        return Read(outcome="could_not_run", reason=reason, tests=tests, skipped=skipped, exact=bool(exact))
+    if ended.code == 0 and not (failing and report):
+        # A line that looks like a failure is none where the runner ends well; one in a report is, whatever hides it.
+        tests = {name: word for name, word in tests.items() if word != "failed"}
+        return Read(outcome="passed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
+    if not failing and exact and passed and LOW_COVERAGE.search(text):
+        return Read(outcome="passed", reason=UNCOVERED, tests=tests, passed=passed, skipped=skipped, exact=True)
+    if not failing:
+        tests = {**tests, AS_A_WHOLE: "failed"}
+    return Read(outcome="failed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
+
+
+def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, Word], int, int]:
+    """The tests by id, and how many passed and were skipped, also where they were not named."""
+    if check.kind != "test":
+        return (findings(text) if check.kind in ("lint", "types") else {}), 0, 0
+    known = exact or named(text)
+    passed = sum(word == "passed" for word in known.values())
+    skipped = sum(word == "skipped" for word in known.values())
+    if exact:
+        return known, passed, skipped
+    counts = counted(text)
+    failed = sum(word == "failed" for word in known.values())
+    if counts.failed > failed:
+        known[AS_A_WHOLE] = "failed"  # more failed than have a name
+    return known, max(passed, counts.passed), max(skipped, counts.skipped)
+
+
+def _cut_off(ended: Ended, seconds: int) -> str:
+    match ended.how:
+        case "timed_out":
+            return f"It did not come to an end within {seconds} s."
+        case "signalled":
+            return f"It was killed by signal {ended.signal}."
+        case "cancelled":
+            return "It was stopped before its end."
+        case _:
+            return "Nobody knows how it ended: what looked after it was killed."
+
+
+def _reason(check: Check, code: int, text: str) -> str:
+    """Why a check that names nothing could not really be run; empty when it just failed, or passed."""
+    tail = text[-TAIL:]
+    if check.kind == "test" and (code == PYTEST_EMPTY or NO_TESTS.search(tail)):
+        return "It found no tests."
+    if code == 0:
+        return ""
+    match = next((found for line in reversed(tail.splitlines()) if (found := NO_PROGRAM.search(line[:500]))), None)
+    if code in MISSING:
+        return f"A program is missing: {_last(match['said'] if match else tail)}"
+    if match is not None and ("No module named" in match["said"] or "Missing script" in match["said"]):
+        return f"Something that it needs is missing: {_last(match['said'])}"
+    if match is not None and "No rule to make target" in match["said"]:
+        return f"There is no such target any more: {_last(match['said'])}"
+    return ""
+
+
+def _last(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return (lines[-1] if lines else "it does not say which")[:300]

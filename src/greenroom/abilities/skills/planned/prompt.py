@@ -1,0 +1,345 @@
+"""The prompt of a step: named sections, and one table of which of them a skill is told, in which order.
+
+What is the same in every step stands first. The sections of a row are grouped: the first group is the system prompt,
+each other one a message. A message that somebody sent stands in a group of its own, behind everything else, so that
+headings in it are nobody else's. What was done so far stands there as lines of JSON, as many as have room; what was
+done with a long-tail tool in one go as the chain of its calls and the decisions between them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal
+
+from greenroom.abilities.skills.planned.skill import PACK, Moment, Order, Skill, error_of, is_letter, parts, use_guide
+from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import Data, encode
+from greenroom.core.base.text import fenced
+from greenroom.core.ports.model import ChatMessage
+from greenroom.core.ports.tool import WHOLE
+from greenroom.core.state.step import Step
+
+DECISION: Final = "tool_decision"
+GAPS: Final = frozenset({"instruction_generation", "send_message"})
+
+
+def chain(steps: Sequence[Step], tool: str) -> tuple[Step, ...]:
+    """The newest chain of this tool, oldest first: calls and decisions in turn, a call at either end."""
+    place = _last_call(steps, len(steps), tool)
+    found = [steps[place]] if place is not None else []
+    while place is not None:
+        decided = _decision_before(steps, place, tool)
+        place = _call_before(steps, decided, tool) if decided is not None else None
+        if decided is not None and place is not None:
+            found += (steps[decided], steps[place])
+    return tuple(reversed(found))
+
+
+def _last_call(steps: Sequence[Step], end: int, tool: str) -> int | None:
+    return next((place for place in reversed(range(end)) if _is_call(steps[place], tool)), None)
+
+
+def _decision_before(steps: Sequence[Step], end: int, tool: str) -> int | None:
+    """The decision from which a call comes; None if it comes from something else."""
+    for place in reversed(range(end)):
+        if _is_decision(steps[place], tool):
+            return None if _ends(steps[place]) or steps[place].state != "finished" else place
+        if steps[place].work.executor not in GAPS:
+            return None
+    return None
+
+
+def _call_before(steps: Sequence[Step], end: int, tool: str) -> int | None:
+    """The call about which was decided. A decision that could not be read was made again."""
+    for place in reversed(range(end)):
+        if _is_call(steps[place], tool):
+            return place
+        if steps[place].work.executor not in GAPS and not _is_decision(steps[place], tool):
+            return None
+    return None
+
+
+def _is_call(step: Step, tool: str) -> bool:
+    return step.work.type == "tool" and step.work.executor == tool
+
+
+def _is_decision(step: Step, tool: str) -> bool:
+    return step.work.executor == DECISION and step.work.text_content.strip() == tool
+
+
+def _ends(step: Step) -> bool:
+    made = (step.result or {}).get(DECISION)
+    return isinstance(made, Mapping) and made.get("decision") == "end"
+
+
+GOAL: Final = 8000
+"""Characters of the goal that the first plan was made for: it is never left out."""
+
+SHORT: Final = 400
+"""Characters below which no text of a step is cut: rather the oldest steps are left out."""
+
+SUMS: Final = "compact"
+"""The skill that sums up a conversation."""
+
+_BOOKS: Final = frozenset({"text", "calls", "usage", "by", "reasoning", "opaque", "blob", "bytes", WHOLE})
+"""What the log keeps of a reply or a result, and is not what came of it."""
+
+
+def of_stage(steps: Sequence[Step], current: Step) -> list[Step]:
+    """The steps of the current stage; outside of one, all of the conversation."""
+    return [one for one in steps if current.stage_id is None or one.stage_id == current.stage_id]
+
+
+def told(steps: Sequence[Step], room: int) -> str:
+    """The steps in a fence of at most `room` bytes; empty when there are none.
+
+    What sums up what was before stands first, and is always among them, as is the first plan.
+    """
+    steps = _in_order(steps)
+    if not steps:
+        return ""
+    head = _head(steps)
+    whole = [line(one) for one in steps]
+    if _size(whole) <= room:
+        return fenced("\n".join(whole))
+    most = max(room // len(steps) // 2, SHORT)
+    goal = max(min(GOAL, room // 6), SHORT)
+    lines = [_head_line(one, most, goal, room) if place in head else line(one, most) for place, one in enumerate(steps)]
+    kept = _newest(lines, head, room)
+    missing = len(steps) - len(kept)
+    note = [f"(steps that are left out here: {missing})"] if missing else []
+    shown = (*(lines[place] for place in head), *note, *(lines[place] for place in kept if place not in head))
+    return fenced("\n".join(shown))
+
+
+def _in_order(steps: Sequence[Step]) -> list[Step]:
+    """The steps behind what sums up what was before them; a sum that failed says nothing."""
+    others = [one for one in steps if one.work.executor != SUMS]
+    return [*(one for one in steps if one.work.executor == SUMS and one.state == "finished"), *others]
+
+
+def _head(steps: Sequence[Step]) -> tuple[int, ...]:
+    """The places of those that are never left out."""
+    first = next((place for place, one in enumerate(steps) if one.work.executor == "planning"), None)
+    sums = [place for place, one in enumerate(steps) if one.work.executor == SUMS][-1:]
+    return (*sums, *(() if first is None else (first,)))
+
+
+def _head_line(step: Step, most: int, goal: int, room: int) -> str:
+    """What sums up much is told with much: half of the room at most."""
+    return line(step, max(room // 4, SHORT) if step.work.executor == SUMS else most, goal=goal)
+
+
+def _newest(lines: Sequence[str], head: Sequence[int], room: int) -> list[int]:
+    """The places of the newest that have room, beside those that always have."""
+    left = room - _size([lines[place] for place in head])
+    kept = list(head)
+    for place in reversed(range(len(lines))):
+        if place in head:
+            continue
+        left -= _size([lines[place]])
+        if left < 0:
+            break
+        kept.append(place)
+    return sorted(kept)
+
+
+def line(step: Step, most: int | None = None, goal: int | None = None) -> str:
+    """A step as JSON. Texts are cut to `most` characters, its goal to `goal`."""
+    work = step.work
+    found: dict[str, object] = {
+        "step_id": step.step_id,
+        "type": work.type,
+        "executor": work.executor,
+        "step_intention": cut(work.intention, most),
+        "text_content": cut(work.text_content, goal or most),
+        "execution_state": step.state,
+    }
+    if work.type == "tool" and work.instruction_content is not None:
+        found["instruction_content"] = _short(work.instruction_content, most)
+    if step.result is not None:
+        found["execute_result"] = _short(outcome(step), most)
+    if step.error:
+        found["error"] = cut(step.error, most)
+    return json.dumps(found, ensure_ascii=False)
+
+
+def outcome(step: Step) -> Data:
+    """What came of a step, without what only the books need."""
+    return {key: value for key, value in (step.result or {}).items() if key not in _BOOKS}
+
+
+def tool_use(calls: Sequence[Step], room: int, render: Callable[[dict[str, object]], str]) -> str:
+    """A tool's chain as Markdown: why it was begun, what each call brought, what was decided after it."""
+    most = max(room // max(len(calls), 1) - SHORT, SHORT)
+    rows = [{"decision": one.work.executor == DECISION, "state": one.state, "text": _row(one, most)} for one in calls]
+    first = calls[0].work if calls else None
+    meant = "\n".join(filter(None, (first.intention, first.text_content))) if first is not None else ""
+    return render({"rows": rows, "intention": cut(meant, GOAL)})
+
+
+def _row(step: Step, most: int) -> str:
+    shown = {"instruction_content": step.work.instruction_content, "execute_result": outcome(step), "error": step.error}
+    made = outcome(step) if step.work.executor == DECISION else {key: one for key, one in shown.items() if one}
+    return fenced(json.dumps(_short(made, most), ensure_ascii=False))
+
+
+def cut(text: str, most: int | None) -> str:
+    """The beginning and the end of a text that is too long."""
+    if most is None or len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} […{len(text) - 2 * half:,} characters…] {text[len(text) - half :]}"
+
+
+def _short(value: object, most: int | None) -> object:
+    """A result with its texts cut; one that is long by the number of its parts is told as the text that it is."""
+    if most is None:
+        return value
+    short = _texts(value, most)
+    written = json.dumps(short, ensure_ascii=False, default=str)
+    return short if len(written) <= 2 * most else cut(written, most)
+
+
+def _texts(value: object, most: int) -> object:
+    if isinstance(value, str):
+        return cut(value, most)
+    if isinstance(value, Mapping):
+        return {str(key): _texts(one, most) for key, one in value.items()}
+    return [_texts(one, most) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(one.encode()) + 1 for one in lines)
+
+
+Section = Literal["system", "role", "step", "tool_step", "history", "tool_history", "memory"]
+Groups = tuple[tuple[Section, ...], ...]
+
+ORDERS: Final[dict[Order, Groups]] = {
+    "plain": (("system", "role"), ("step", "memory")),
+    "history": (("system", "role"), ("step", "history", "memory")),
+    "tool": (("system", "role"), ("step", "tool_step", "memory")),
+    "tool_history": (("system", "role"), ("step", "tool_history", "memory")),
+    "message": (("system", "role"), ("history", "memory"), ("step",)),
+}
+
+SHOWN: Final = 30
+"""Members of a group that are named."""
+
+
+class Page:
+    """What one step is told. With `tags` it answers between them; `room` is how many bytes the history may take."""
+
+    def __init__(self, moment: Moment, skill: Skill, *, tags: bool, room: int) -> None:
+        self._moment = moment
+        self._skill = skill
+        self._tags = tags
+        self._room = room
+        self._written: dict[Section, Callable[[], str]] = {
+            "system": self._system,
+            "role": self._role,
+            "step": self._step,
+            "tool_step": self._tool_step,
+            "history": self._history,
+            "tool_history": self._tool_history,
+            "memory": self._memory,
+        }
+
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The sections of its skill, group by group."""
+        texts = ["\n\n".join(self._written[one]() for one in group) for group in ORDERS[self._skill.order]]
+        first, *others = texts
+        told = (ChatMessage(role="user", content=text) for text in others)
+        return (ChatMessage(role="system", content=first), *told)
+
+    def _render(self, name: str, variables: dict[str, object]) -> str:
+        return PACK.render(self._moment.language, name, variables)
+
+    def _system(self) -> str:
+        return self._render("section_system", {"base": self._render("base", {})})
+
+    def _role(self) -> str:
+        here, spec = self._moment, self._moment.spec
+        skills = [(name, use_guide(here.skills[name], here.language)) for name in here.may_plan]
+        tools = [(name, here.tools[name].description) for name in here.may_use if name in here.tools]
+        return self._render(
+            "section_role",
+            {
+                "agent_id": here.agent.agent_id,
+                "name": spec.name,
+                "role": spec.role,
+                "profile": spec.profile or spec.description,
+                "prompt": spec.prompt,
+                "manager": spec.manager,
+                "skills": skills,
+                "tools": tools,
+                "project": here.project,
+            },
+        )
+
+    def _step(self) -> str:
+        here, work = self._moment, self._moment.step.work
+        own = parts(self._skill, here.language, tags=self._tags)
+        return self._render(
+            "section_step",
+            {
+                "executor": work.executor,
+                "intention": work.intention,
+                "text": fenced(work.text_content) if is_letter(here.step) else work.text_content,
+                "letter": is_letter(here.step),
+                "task": here.task,
+                "stage": here.stage,
+                "group": [_member(here, one) for one in here.group[:SHOWN]],
+                "others": max(0, len(here.group) - SHOWN),
+                "notices": here.notices,
+                "error": error_of(here.step),
+                "skill_prompt": own.skill_prompt,
+                "return_format": own.return_format,
+                "tag": self._skill.tag,
+                "tags": self._tags,
+            },
+        )
+
+    def _tool_step(self) -> str:
+        step = self._moment.to_fill
+        tool = self._moment.tools.get(step.work.executor) if step is not None else None
+        return self._render(
+            "section_tool_step",
+            {
+                "tool": step.work.executor if step is not None else "",
+                "intention": step.work.intention if step is not None else "",
+                "text": step.work.text_content if step is not None else "",
+                "description": tool.description if tool is not None else "",
+                "schema": fenced(encode(tool.parameters).decode()) if tool is not None else "",
+            },
+        )
+
+    def _history(self) -> str:
+        steps = of_stage(self._moment.history, self._moment.step)
+        return self._render("section_history", {"steps": told(steps, self._room)})
+
+    def _tool_history(self) -> str:
+        steps = of_stage(self._moment.history, self._moment.step)
+        tool = self._moment.step.work.text_content.strip()
+        found = chain(steps, tool)
+        shown = tool_use(found, self._room, lambda shown: self._render("tool_use", {**shown, "tool": tool}))
+        return self._render("section_tool_history", {"tool": tool, "shown": shown})
+
+    def _memory(self) -> str:
+        memory, rules = self._moment.agent.memory, self._render("persistent_memory", {"tags": self._tags})
+        return self._render("section_memory", {"rules": rules, "memory": fenced(memory) if memory else ""})
+
+
+def _member(here: Moment, name: str) -> dict[str, object]:
+    """Somebody of the group, as the others see them."""
+    found = here.world.agents.get(AgentId(name))
+    spec = found.spec if found is not None else None
+    return {
+        "id": name,
+        "name": spec.name if spec is not None else "",
+        "role": spec.role if spec is not None else "",
+        "human": spec is not None and spec.kind == "human",
+        "you": name == here.agent.agent_id,
+    }

@@ -1,1 +1,0 @@
-"""One file per skill: what is asked for, and what follows from the answer."""

@@ -1,1 +1,0 @@
-"""The tool that runs the project's checks, and what it says of them."""

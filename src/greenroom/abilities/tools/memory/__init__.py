@@ -1,1 +1,0 @@
-"""Tools that remember: memories are saved, found again and cleared by type and by tag."""

@@ -1,1 +1,0 @@
-"""The platform registry: a conversation with any provider, and platforms of one's own."""

@@ -1,0 +1,56 @@
+"""A plan is shown before anything changes; what the person says to it is what happens."""
+
+import pytest
+
+from greenroom.abilities.tools.human import AGREED, ALONE, OTHERWISE, PLAN, SAYS, UNWANTED, ProposePlan
+from greenroom.core.rules.intents import AnswerApproval
+from greenroom.core.state.world import value_key
+from tests.abilities.tools.calling import T1, Caller, caller
+
+STEPS, FILES = ["Add --json to export", "Test it"], ["cli.py", "tests/test_cli.py"]
+SHOWN = "Plan:\n1. Add --json to export\n2. Test it\nTouches: cli.py, tests/test_cli.py"
+
+
+def guessed(_: object, __: object, files: int) -> str:
+    return f"about ${files} (a guess)"
+
+
+async def answered(team: Caller, words: str) -> str:
+    """What is asked; it is answered like this."""
+    await team.begin("propose_plan", steps=STEPS, files=FILES)
+    assert (await team.runtime.wait(team.team, T1)).word == "waiting"
+    (asked,) = (await team.runtime.world(team.team)).approvals.values()
+    answer = AnswerApproval(approval_id=asked.approval_id, answer="approved", reason=words)
+    await team.runtime.ask(team.team, answer)
+    await team.runtime.wait(team.team, T1)
+    return asked.question
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [("yes", AGREED), ("OK.", AGREED), ("好", AGREED), ("keep CSV", f"{SAYS}keep CSV\n{OTHERWISE}")]
+)
+async def test_a_plan_is_shown_with_a_guess_and_the_agent_hears_what_is_said_to_it(words: str, told: str) -> None:
+    async with caller([ProposePlan(guessed)]) as team:
+        assert await answered(team, words) == f"{SHOWN} · about $2 (a guess)"
+        (step,) = await team.steps()
+        assert (step.result or {})["output"] == told
+        world = await team.runtime.world(team.team)
+        assert world.values[value_key(T1, PLAN)].content == SHOWN, "it stays on the board"
+
+
+async def test_who_does_not_want_the_plan_ends_the_work_before_anything_changed() -> None:
+    async with caller([ProposePlan(guessed)]) as team:
+        await answered(team, "no")
+        stands = await team.runtime.stands(team.team, T1)
+    assert (stands.word, stands.why) == ("failed", UNWANTED)
+
+
+async def test_without_anybody_to_ask_it_goes_on() -> None:
+    async with caller([ProposePlan(guessed, alone=True)]) as team:
+        assert await team.output("propose_plan", steps=STEPS, files=[]) == ALONE
+
+
+async def test_what_is_no_plan_is_not_asked_about() -> None:
+    async with caller([ProposePlan(guessed)]) as team:
+        step = await team.call("propose_plan", steps=[], files=FILES)
+    assert (step.state, "steps" in step.error) == ("failed", True)
