@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from greenroom.app.hands.walls import strongest
+from greenroom.app.toolset.sandbox import strongest
 
 
 @cache

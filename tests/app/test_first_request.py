@@ -6,7 +6,7 @@ import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.agents.multi_agent import agents_config
+from greenroom.app.agents.specs import agents_config
 from greenroom.app.first_request import Surroundings, first_request
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime

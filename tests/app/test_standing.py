@@ -1,7 +1,6 @@
 """How a task stands: working, waiting for a person, paused, or idle."""
 
-from greenroom.app.standing import standing
-from greenroom.app.vigil import never, reason
+from greenroom.app.task_status import never, reason, standing
 from greenroom.core.base.ids import TaskId
 from greenroom.core.rules.intents import AddTask, PauseTask, PauseTeam, ResumeTask, SetTimer
 from greenroom.core.state.step import Terms

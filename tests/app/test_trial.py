@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from greenroom.app.trial import WAYS, bound, trials
+from greenroom.app.model_catalog import WAYS, bound, trials
 from greenroom.core.ports.model import (
     Failed,
     FaultKind,

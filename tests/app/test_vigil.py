@@ -11,8 +11,7 @@ import pytest
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app import runtime as runtime_module
 from greenroom.app.runtime import Runtime
-from greenroom.app.standing import Standing, standing
-from greenroom.app.vigil import never, reason
+from greenroom.app.task_status import Standing, never, reason, standing
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.rules.intents import AddTask, AnswerApproval, PauseTeam, QueueSteps, ResumeTeam, SetTimer

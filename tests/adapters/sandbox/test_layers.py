@@ -13,8 +13,8 @@ from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
 from greenroom.adapters.sandbox.layers import SMALL, Links, keeps_upper, readable_parts
 from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.programs import find_programs
-from greenroom.app.hands.walls import Walls
 from greenroom.app.settings.schema import SandboxSettings
+from greenroom.app.toolset.sandbox import Walls
 from greenroom.core.ports.sandbox import Limits, Shown, Wall
 from tests.adapters.sandbox.walls import CACHE, behind, ground_of
 from tests.conformance.running import ran, shell

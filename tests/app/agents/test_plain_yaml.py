@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.app.agents.plain_yaml import NotPlain, dump, read_keys
+from greenroom.app.agents.front_matter import NotPlain, dump, read_keys
 
 
 def test_words_stay_words_and_numbers_are_numbers() -> None:

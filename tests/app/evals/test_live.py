@@ -9,10 +9,8 @@ from greenroom.adapters.models.gate import Gate
 from greenroom.adapters.models.openai.endpoint import Endpoint
 from greenroom.adapters.models.openai.model import OpenAICompatible
 from greenroom.adapters.models.retrying import Patience, Retrying
-from greenroom.app.evals.live import chosen, play
-from greenroom.app.evals.tasks import TASKS
-from greenroom.app.evals.trial import Verdict
-from greenroom.app.provisions import One
+from greenroom.app.evals import TASKS, Verdict, chosen, play
+from greenroom.app.model_registry import One
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import ProviderFault, WorldFault
 from greenroom.core.ports.model import ModelCard, Usage

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.hands.browser import MISSING, LateBrowser
-from greenroom.app.hands.hands import Hands, toolbox_of
-from greenroom.app.hands.policy import policy_for
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.toolset import Hands, toolbox_of
+from greenroom.app.toolset.web import MISSING, LateBrowser
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.browser import BrowserFault
 from greenroom.core.ports.model import ModelEvent, ModelRequest, Models
@@ -184,6 +184,6 @@ async def test_what_is_missing_is_said_with_what_to_do(monkeypatch: pytest.Monke
 
 def test_the_tool_is_known_without_loading_a_browser() -> None:
     loaded = "print([name for name in ('playwright', 'aiohttp') if name in sys.modules])"
-    code = f"import sys, greenroom.app.hands.hands; {loaded}"
+    code = f"import sys, greenroom.app.toolset.toolset; {loaded}"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.strip() == "[]"

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.abilities.tools.browser.browser_use import Bounds, BrowserUse
 from greenroom.abilities.tools.browser.wishes import ACTIONS
-from greenroom.app.hands.browser_mind import ANSWER, ENOUGH, LEAST, ModelMind
+from greenroom.app.toolset.web import ANSWER, ENOUGH, LEAST, ModelMind
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.ports.model import (

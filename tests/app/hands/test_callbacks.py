@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from greenroom.app.custom.equipment import find_callbacks
-from greenroom.app.hands.callbacks import Callbacks
+from greenroom.app.custom import find_callbacks
+from greenroom.app.toolset.callbacks import Callbacks
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Outcome

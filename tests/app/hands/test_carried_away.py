@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from greenroom.app.hands.guarded import Guarded
+from greenroom.app.toolset.pipeline import Guarded
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.policy import Ruling

@@ -10,11 +10,11 @@ import pytest
 
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.making import gate, pages
-from greenroom.app.hands.closed import closed, closed_for
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.walls import Walls
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
+from greenroom.app.toolset.egress import closed, closed_for
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.hosts import Closed, host
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.browser import Gate

@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from greenroom.app.hands.confirming import Confirming
+from greenroom.app.toolset.policy import Confirming
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import record
 from greenroom.core.ports.model import ToolSpec

@@ -10,7 +10,7 @@ import pytest
 from greenroom.abilities.tools.output.long import presented
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.hands.ended import ended_step
+from greenroom.app.toolset.by_hand import ended_step
 from greenroom.core.base.ids import StepId
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.log import Store, StoredEvent

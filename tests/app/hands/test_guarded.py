@@ -12,9 +12,9 @@ import pytest
 
 from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.hands.guarded import Guarded, digest_of, principals
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
+from greenroom.app.toolset.pipeline import Guarded, digest_of, principals
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import Data, evolve

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.tools.commands.toolkit import command_tools
-from greenroom.app.hands.confirming import Confirming
-from greenroom.app.hands.guarded import Guarded
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.unattended import Unattended
+from greenroom.app.toolset.pipeline import Guarded, Unattended
+from greenroom.app.toolset.policy import Confirming, policy_for
 from greenroom.core.base.records import Data
 from greenroom.core.ports.commands import Ended
 from greenroom.core.state.step import Step, Terms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.hands.origins import LONGEST, outward
+from greenroom.app.toolset.exposure import LONGEST, outward
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import BUILT_IN, Target, ToolCard
 from greenroom.core.state.spec import Group

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.hands.policy import policy_for
+from greenroom.app.toolset.policy import policy_for
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.project_rules import project_rules
+from greenroom.app.toolset.policy import policy_for, project_rules
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec

@@ -11,13 +11,13 @@ import pytest
 
 from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.hands.equipment import Equipment
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.redaction import MASK, Redaction, known_secrets, stands_in, without_secrets
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import ProviderSettings
-from greenroom.app.settings.secret import Secret
+from greenroom.app.settings.values import Secret
+from greenroom.app.toolset.redaction import MASK, Redaction, known_secrets, stands_in, without_secrets
+from greenroom.app.toolset.toolbox import Equipment
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Abilities, Bench, Live, Outcome, ToolPrinted

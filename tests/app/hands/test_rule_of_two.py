@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.hands.guarded import Guarded
-from greenroom.app.hands.origins import origins_of
-from greenroom.app.hands.rule_of_two import Exposed, exposed, release, tightened
-from greenroom.app.hands.unattended import Unattended
+from greenroom.app.toolset.exposure import Exposed, exposed, origins_of, release, tightened
+from greenroom.app.toolset.pipeline import Guarded, Unattended
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.policy import Ruling

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.hands.rules_file import HEAD, RulesFile, persons_rules
+from greenroom.app.toolset.policy import HEAD, RulesFile, persons_rules
 from greenroom.core.base.errors import WorldFault
 
 WRITTEN = """# Mine.
@@ -23,7 +23,7 @@ allow command npm test
 ADDING = """
 import sys
 from pathlib import Path
-from greenroom.app.hands.rules_file import RulesFile
+from greenroom.app.toolset.policy import RulesFile
 for number in range(10):
     assert RulesFile(Path(sys.argv[1])).add(f"allow command {sys.argv[2]} {number}", Path("/work"))
 """

@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
-from greenroom.app.designs.jarvis.execute import execute_tool_call
-from greenroom.app.hands.guarded import Guarded
+from greenroom.app.designs.jarvis import execute_tool_call
+from greenroom.app.toolset.pipeline import Guarded
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.state.step import Step
 from tests.app.hands.test_callbacks import STEP
@@ -79,7 +79,7 @@ async def test_a_handlers_callbacks_are_awaited_and_have_copies_of_their_own() -
 
 ENDLESS = """
 import asyncio, threading
-from greenroom.app.hands.telling import Telling
+from greenroom.app.toolset.callbacks import Telling
 asyncio.run(Telling([lambda told: threading.Event().wait()], seconds=0.1).tell({}, "it"))
 print("over")
 """

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.tools.ask_user import AskUser
-from greenroom.app.hands.hands import toolbox_of
-from greenroom.app.hands.rules_file import RulesFile
+from greenroom.app.toolset.policy import RulesFile
+from greenroom.app.toolset.toolset import toolbox_of
 from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.state.spec import AgentSpec
 

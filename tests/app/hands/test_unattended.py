@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.hands.unattended import NOBODY, Unattended
+from greenroom.app.toolset.pipeline import NOBODY, Unattended
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World

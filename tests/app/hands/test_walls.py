@@ -10,11 +10,11 @@ import pytest
 from greenroom.abilities.tools.commands.toolkit import command_tools
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen
-from greenroom.app.hands import walls as found
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.walls import Walls, strongest
 from greenroom.app.settings.schema import SandboxSettings
+from greenroom.app.toolset import sandbox as found
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.sandbox import Walls, strongest
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.policy import Ruling
 from greenroom.core.ports.sandbox import Tier

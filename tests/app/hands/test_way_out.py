@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.web.proxy import Visit
-from greenroom.app.hands.closed import closed
-from greenroom.app.hands.kept_from import KeptFrom
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.way_out import WayOut
 from greenroom.app.settings.schema import WebSettings
+from greenroom.app.toolset.egress import KeptFrom, WayOut, closed
+from greenroom.app.toolset.policy import policy_for
 from greenroom.core.base.errors import WorldFault
 from tests.adapters.web.house import Site, said, site
 

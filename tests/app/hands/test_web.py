@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.hands.hands import toolbox_of
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.redaction import known_secrets
-from greenroom.app.hands.web import LatePages, LateSearch
 from greenroom.app.settings.keys import save_key
 from greenroom.app.settings.schema import WebSettings
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.redaction import known_secrets
+from greenroom.app.toolset.toolset import toolbox_of
+from greenroom.app.toolset.web import LatePages, LateSearch
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.policy import Ruling
@@ -94,6 +94,6 @@ def test_the_key_of_a_search_is_a_secret() -> None:
 
 def test_tools_are_known_without_loading_what_reaches_out() -> None:
     loaded = "print([name for name in ('aiohttp', 'lxml', 'ddgs', 'idna') if name in sys.modules])"
-    code = f"import sys, greenroom.app.hands.hands; {loaded}"
+    code = f"import sys, greenroom.app.toolset.toolset; {loaded}"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.strip() == "[]"

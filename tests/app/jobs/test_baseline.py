@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 from immutables import Map
 
-from greenroom.app.jobs.baseline import GO_ON, JUDGED, STOPPED, Baseline, ConfirmUnverified, found_in
+from greenroom.app.conversation.start import Wanted
+from greenroom.app.jobs.checker import GO_ON, JUDGED, STOPPED, Baseline, ConfirmUnverified, found_in
 from greenroom.app.jobs.verdict import BASELINE, CONFIRM, base_report, verdict_in
-from greenroom.app.talks.wanted import Wanted
 from greenroom.core.base.ids import AgentId, ApprovalId, StepId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check, Ran

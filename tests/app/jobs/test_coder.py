@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.tools.propose_plan import NAME as PLANS
-from greenroom.app.hands.hands import toolbox_of
-from greenroom.app.jobs.coder import PACK, TOOLS, coder, proven
+from greenroom.app.jobs.kit import PACK, TOOLS, coder, proven
 from greenroom.app.jobs.verdict import DELIVER
+from greenroom.app.toolset.toolset import toolbox_of
 
 MOST = 12
 """Tools of a coder: more of them are chosen worse."""

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.jobs.founding import found_job
+from greenroom.app.conversation.names import JOB
+from greenroom.app.conversation.start import Cast, Wanted
+from greenroom.app.jobs.kit import found_job
 from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER
 from greenroom.app.runtime import Runtime
-from greenroom.app.talks.founding import Cast
-from greenroom.app.talks.names import JOB
-from greenroom.app.talks.wanted import Wanted
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId
 from greenroom.core.state.spec import AgentSpec

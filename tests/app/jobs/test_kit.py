@@ -11,14 +11,14 @@ import pytest
 
 from greenroom.abilities.tools.propose_plan import Guess
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.app.hands.copied import Copied
-from greenroom.app.hands.hands import Hands
+from greenroom.app.jobs.checkout import Setup
 from greenroom.app.jobs.kit import Supplies, job_kit
 from greenroom.app.jobs.place import workspace
 from greenroom.app.jobs.plan import Plan, plan_of
-from greenroom.app.jobs.setup import Setup
 from greenroom.app.jobs.verdict import BASELINE
 from greenroom.app.kit import Kit
+from greenroom.app.toolset.toolbox import Copied
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check

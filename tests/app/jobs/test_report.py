@@ -7,8 +7,7 @@ from typing import get_args
 import pytest
 
 from greenroom.app.jobs.report import SHOWN, JobReport
-from greenroom.app.jobs.verdict import Code, Finding, Receipt, Verdict
-from greenroom.app.jobs.words import EN, WHY_LEFT, ZH, sentence, shorten
+from greenroom.app.jobs.verdict import EN, WHY_LEFT, ZH, Code, Finding, Receipt, Verdict, sentence, shorten
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
 
 VERIFIED = Verdict(state="verified")

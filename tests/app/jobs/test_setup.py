@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.app.jobs.setup import Prepare, Setup
+from greenroom.app.jobs.checkout import Prepare, Setup
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Command, CommandEvent, Commands, Ended
 from greenroom.core.ports.executor import Bench, Live, Outcome

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from greenroom import Agent, Asked, Greenroom, WorldFault, tool
-from greenroom.app.servers.here import brought_servers
-from greenroom.app.trust.ledger import own_ledger
-from greenroom.app.trust.listing import brought_by
+from greenroom.app.mcp_servers import brought_servers
+from greenroom.app.trust import brought_by, own_ledger
 from tests.abilities.skills.talks import calls
 from tests.adapters.mcp.running import marked, until
 from tests.app.library.test_hands import reporting

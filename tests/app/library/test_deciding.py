@@ -10,7 +10,7 @@ import pytest
 
 from greenroom import Agent, Asked, Greenroom, ModelRequest, Refused, WorldFault, tool
 from greenroom import Answer as Always
-from greenroom.app.library.deciding import Approve, Deciding
+from greenroom.app.library.approval import Approve, Deciding
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import ApprovalId, TaskId, TeamId

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from greenroom import Agent, AgentSpec, Greenroom, Turn, WorldFault, tool
-from greenroom.app.hands.hands import toolbox_of
-from greenroom.app.hands.toolbox import DEFAULT, Toolbox
+from greenroom.app.toolset.toolbox import DEFAULT, Toolbox
+from greenroom.app.toolset.toolset import toolbox_of
 from tests.abilities.skills.talks import Played, says
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from greenroom import Agent, Greenroom, GreenroomError, ModelFault, Refused, Result, Returned, WorldFault, tool
-from greenroom.app.library.following import EARLY
-from greenroom.app.library.kits import kits_of_programs
+from greenroom.app.library.results import kits_of_programs
+from greenroom.app.library.run import EARLY
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TeamId
 from tests.abilities.skills.talks import Played, calls, in_order, says

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.words import BASE
 from greenroom.core.base.ids import GroupId
 from greenroom.core.rules.intents import AddParticipants, FinishStage, FinishTask
 from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, office

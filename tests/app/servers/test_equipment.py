@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.mcp.tool import McpTool
-from greenroom.app.hands.equipment import Equipment
-from greenroom.app.servers.listings import own_listings
+from greenroom.app.mcp_servers import own_listings
+from greenroom.app.toolset.toolbox import Equipment
 from tests.adapters.mcp.running import ORDINARY, TOKEN, calls, marked, output, ran, until, write_tools
 from tests.app.servers.places import Place, everybody, nobody
 
@@ -63,7 +63,7 @@ async def test_nothing_of_the_sdk_is_loaded_to_know_the_tools(place: Place) -> N
     program = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from greenroom.app.servers.equipment import equipment_of\n"
+        "from greenroom.app.mcp_servers import equipment_of\n"
         "from greenroom.app.settings.layers import load\n"
         "root = Path(sys.argv[1])\n"
         "found = equipment_of(root, os.environ, load({}, os.environ, root).settings, lambda _: False)\n"

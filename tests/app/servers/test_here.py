@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.servers.here import LONGEST, brought_servers, masked, servers_in, surroundings, withheld
+from greenroom.app.mcp_servers import LONGEST_FILE as LONGEST
+from greenroom.app.mcp_servers import brought_servers, masked, servers_in, surroundings, withheld
 from greenroom.core.base.errors import WorldFault
 from tests.app.servers.places import Place
 

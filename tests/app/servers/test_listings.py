@@ -8,9 +8,8 @@ import pytest
 
 from greenroom.adapters.mcp.offers import Listed
 from greenroom.adapters.mcp.pins import changed
-from greenroom.app.servers import listings as module
-from greenroom.app.servers.here import Found
-from greenroom.app.servers.listings import Listings, own_listings
+from greenroom.app import mcp_servers as module
+from greenroom.app.mcp_servers import Found, Listings, own_listings
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from tests.app.servers.places import Place

@@ -9,8 +9,7 @@ import pytest
 from greenroom.adapters.mcp.catalogue import Catalogue
 from greenroom.adapters.mcp.client import Patience
 from greenroom.adapters.mcp.pins import Change
-from greenroom.app.servers.listings import own_listings
-from greenroom.app.servers.looking import meet, told_changes
+from greenroom.app.mcp_servers import meet, own_listings, told_changes
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from tests.adapters.mcp.running import marked, until, write_tools

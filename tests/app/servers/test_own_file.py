@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.servers.own_file import OwnFile, refuse_name, with_server, without_server
+from greenroom.app.mcp_settings import OwnFile, refuse_name, with_server, without_server
 from greenroom.core.base.errors import WorldFault
 
 TABLE = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.servers.wanted import Wanted
+from greenroom.app.mcp_settings import Wanted
 from greenroom.core.base.errors import Refused, WorldFault
 
 

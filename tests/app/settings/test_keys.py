@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from greenroom.app.settings import keys
 from greenroom.app.settings.keys import key_for, keys_file, save_key, saved_keys
 from greenroom.app.settings.schema import ProviderSettings
-from greenroom.app.settings.secret import Secret
+from greenroom.app.settings.values import Secret
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import encode
 from tests.app.settings.places import Place

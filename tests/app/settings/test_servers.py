@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.settings.show import rows
+from greenroom.app.settings.layers import rows
 from greenroom.core.base.errors import WorldFault
 from tests.app.settings.places import Place
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greenroom.app.settings.show import Row, rows
+from greenroom.app.settings.layers import Row, rows
 from tests.app.settings.places import Place
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from greenroom.app.settings import values
+from greenroom.app.settings.layers import rows
 from greenroom.app.settings.schema import WebSettings
-from greenroom.app.settings.show import rows
 from greenroom.app.settings.values import Unfit
 from greenroom.core.base.errors import WorldFault
 from tests.app.settings.places import Place

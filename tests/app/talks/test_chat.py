@@ -2,10 +2,8 @@
 
 import pytest
 
-from greenroom.app.talks.chat import Chat
-from greenroom.app.talks.founding import ASSISTANT, cast_of
-from greenroom.app.talks.history import Exchange, typed_before
-from greenroom.app.talks.outcome import models_of, settle
+from greenroom.app.conversation.chat import Chat, Exchange, models_of, settle, typed_before
+from greenroom.app.conversation.start import ASSISTANT, cast_of
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Bug, Refused
 from greenroom.core.base.ids import TaskId

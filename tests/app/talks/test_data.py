@@ -2,7 +2,8 @@
 
 import pytest
 
-from greenroom.app.talks.typed.data import MOST, Attached, interrupted, message
+from greenroom.app.conversation.typed import LONGEST_MESSAGE as MOST
+from greenroom.app.conversation.typed import Attached, interrupted, message
 from greenroom.core.base.errors import WorldFault
 
 

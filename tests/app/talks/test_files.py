@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.talks.typed.files import MOST, file_context, offered
-from greenroom.app.talks.typed.handlers import Handled
+from greenroom.app.conversation.typed import LONGEST_FILE as MOST
+from greenroom.app.conversation.typed import Handled, file_context, offered
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_file_that_may_not_be_read_is_said(place: Path, monkeypatch: pytest.Mo
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("greenroom.app.talks.typed.files.os.open", refuse)
+    monkeypatch.setattr("greenroom.app.conversation.typed.os.open", refuse)
     assert "'notes.md' cannot be read: Permission denied." in typed(place, "@notes.md").said
 
 

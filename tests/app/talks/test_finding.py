@@ -3,10 +3,10 @@
 import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.conversation.chat import chats, find_chat
+from greenroom.app.conversation.names import ASK
+from greenroom.app.conversation.start import FIRST, found_alone, found_chat
 from greenroom.app.runtime import Runtime
-from greenroom.app.talks.finding import chats, find_chat
-from greenroom.app.talks.founding import FIRST, found_alone, found_chat
-from greenroom.app.talks.names import ASK
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused, StoreFault
 from greenroom.core.base.ids import TeamId

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from greenroom.app.talks.founding import ASSISTANT, cast_of
+from greenroom.app.conversation.start import ASSISTANT, cast_of
 from greenroom.core.state.spec import AgentSpec
 
 

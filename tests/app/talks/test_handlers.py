@@ -2,8 +2,7 @@
 
 import pytest
 
-from greenroom.app.talks.typed.data import Attached
-from greenroom.app.talks.typed.handlers import COMMANDS, Handled, builtin, handle, shell
+from greenroom.app.conversation.typed import COMMANDS, Attached, Handled, builtin, handle, shell
 
 
 @pytest.mark.req("AG-139")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.app.talks.typed.lines import joined, unfinished
+from greenroom.app.conversation.typed import joined, unfinished
 
 
 @pytest.mark.parametrize(

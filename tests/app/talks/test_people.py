@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from greenroom.app.talks.typed.people import (
+from greenroom.app.conversation.people import (
     Callables,
     Gone,
     Nobody,

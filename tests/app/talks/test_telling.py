@@ -6,13 +6,13 @@ import pytest
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.conversation.kits import talk_kits
+from greenroom.app.conversation.names import RUN
+from greenroom.app.conversation.send import tell
+from greenroom.app.conversation.start import found_alone
 from greenroom.app.kit import Kit
 from greenroom.app.lookup import Found
 from greenroom.app.runtime import Runtime
-from greenroom.app.talks.founding import found_alone
-from greenroom.app.talks.kits import talk_kits
-from greenroom.app.talks.names import RUN
-from greenroom.app.talks.telling import tell
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import AgentId, TaskId

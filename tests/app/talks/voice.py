@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.conversation.chat import Chat, Turn
+from greenroom.app.conversation.kits import talk_kits
+from greenroom.app.conversation.start import ASSISTANT, Cast, cast_of
 from greenroom.app.runtime import Runtime
-from greenroom.app.talks.chat import Chat, Turn
-from greenroom.app.talks.founding import ASSISTANT, Cast, cast_of
-from greenroom.app.talks.kits import talk_kits
 from greenroom.core.base.amounts import Limits
 from greenroom.core.ports.model import (
     Failed,

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenroom.app.trust.brought import Brought
-from greenroom.app.trust.ledger import KEPT, NAME, Ledger, own_ledger
+from greenroom.app.trust import KEPT, NAME, Brought, Ledger, own_ledger
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.agents import find_agents
-from greenroom.app.trust.agents import agreed
-from greenroom.app.trust.brought import Brought
-from greenroom.app.trust.ledger import Ledger
-from greenroom.app.trust.listing import brought_by, troubles_in
-from greenroom.app.trust.scripts import MOST, project_scripts
+from greenroom.app.trust import MOST, Brought, Ledger, agreed, brought_by, project_scripts, troubles_in
 from greenroom.core.base.errors import Refused, WorldFault
 
 BOB = "---\ndescription: Knows\n  weather.\ntools: [forecast]\ngroups: [read]\ncalls: [ann]\nmodel: fast\n---\nDo it.\n"

@@ -8,8 +8,7 @@ from typing import Final
 
 from greenroom.abilities.checks.test_files import is_test
 from greenroom.app.jobs.place import Outcome
-from greenroom.app.jobs.verdict import Receipt, Verdict, as_kept, verdict_in
-from greenroom.app.jobs.words import WHY_LEFT, one_line, sentence
+from greenroom.app.jobs.verdict import WHY_LEFT, Receipt, Verdict, as_kept, one_line, sentence, verdict_in
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
 from greenroom.core.state.step import Step

@@ -1,13 +1,17 @@
-"""Where Greenroom keeps its log, and where a person keeps what is theirs."""
+"""Where Greenroom keeps its log, where a person keeps what is theirs, and how files there are changed."""
 
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from platformdirs import user_config_path, user_data_path
 
+from greenroom.app.settings.keys import locked, replace
 from greenroom.core.base.errors import WorldFault
 
 VARIABLE: Final = "GREENROOM_HOME"
@@ -36,3 +40,61 @@ def home_folder(given: Path | None = None) -> Path:
         raise WorldFault(
             f"The current folder is gone, so nobody knows where {str(given)!r} is. Go elsewhere."
         ) from None
+
+
+OTHERS: Final = 0o022
+
+
+def change(path: Path, made: Callable[[], str | None]) -> None:
+    """Put what `made` makes in its place; None leaves it as it is. `made` reads the file itself, when it is its turn.
+
+    `WorldFault` where nothing can be written. A link stays a link. What `made` raises is its own business.
+    """
+    with ExitStack() as turn:
+        with _writing(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            turn.enter_context(locked(path.parent))
+        text = made()
+        with _writing(path):
+            if text is not None:
+                replace(path.resolve(), text)
+            turn.close()
+
+
+def refuse_writable(path: Path, mode: int, what: str) -> None:
+    """`WorldFault` if others can write a file that says `what`."""
+    if mode & OTHERS:
+        told = f"chmod 600 {shlex.quote(str(path))}"
+        raise WorldFault(f"{path} says {what}, and others can write it. Look at it, then type: {told}")
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WorldFault(f"{path} cannot be written: {error.strerror or error}. Nothing was changed.") from None
+
+
+SHARED: Final = """\
+# Only settings, agents, teams, tools, callbacks and rules are shared.
+*
+!.gitignore
+!config.toml
+!agents/
+!agents/*.md
+!teams/
+!teams/*.toml
+!tools/
+!tools/*.py
+!callbacks/
+!callbacks/*.py
+!permissions
+"""
+
+
+def tell_git(folder: Path) -> None:
+    """Say so in the folder, unless somebody has said something there."""
+    told = folder / ".gitignore"
+    if not told.exists() and not told.is_symlink():
+        told.write_text(SHARED, encoding="utf-8")

@@ -15,11 +15,28 @@ from urllib.parse import urlsplit
 import msgspec
 from platformdirs import user_config_path
 
+from greenroom.adapters.mcp.configuration import Server
+from greenroom.adapters.mcp.masking import masked
 from greenroom.adapters.models.catalog.catalog import providers, split, unknown
-from greenroom.app.settings.keys import refuse_open
-from greenroom.app.settings.reading import Key, Raw, as_table, checked, dotted, leaves, read_toml
-from greenroom.app.settings.schema import PROVIDER, ROLES, SCHEMA, Caps, Free, Named, Settings, Table
-from greenroom.app.settings.secret import Secret
+from greenroom.app.settings.keys import keys_file, refuse_open
+from greenroom.app.settings.schema import (
+    PROVIDER,
+    ROLES,
+    SCHEMA,
+    Caps,
+    Free,
+    Key,
+    Named,
+    Raw,
+    Settings,
+    Table,
+    as_table,
+    checked,
+    dotted,
+    leaves,
+    read_toml,
+)
+from greenroom.app.settings.values import Secret
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
@@ -349,3 +366,75 @@ def built(raw: Raw, table: Table, above: Key) -> object:
     if needed:
         raise WorldFault(f"The setting `{dotted(above)}` needs `{needed[0]}` too. Add it beside the others.")
     return table.record(**fields)
+
+
+@record
+class File:
+    """One of them."""
+
+    what: Literal["user", "project", "local", "keys"]
+    path: Path
+
+    @property
+    def there(self) -> bool:
+        """Whether it can be seen."""
+        return there(self.path)
+
+
+def looked_at(environ: Mapping[str, str], cwd: Path) -> Sequence[File]:
+    """All of them, the weakest first, the keys last. A project without settings would have them in this folder."""
+    project = (project_folder(cwd, environ.get("HOME")) or cwd) / FOLDER
+    return (
+        File(what="user", path=user_file(environ)),
+        File(what="project", path=project / "config.toml"),
+        File(what="local", path=project / "config.local.toml"),
+        File(what="keys", path=keys_file()),
+    )
+
+
+@record
+class Row:
+    """One setting."""
+
+    key: str
+    value: str
+    origin: Origin
+
+
+def rows(loaded: Loaded) -> Sequence[Row]:
+    """All settings, also those that nobody has set; of providers, groups, prices and servers what somebody has."""
+    return tuple(
+        Row(key=dotted(key), value=shown(key, value), origin=loaded.origin(".".join(key)))
+        for key, value in flat(loaded.settings, ())
+    )
+
+
+def flat(value: object, key: Key) -> Iterator[tuple[Key, object]]:
+    """All single values below a record."""
+    if isinstance(value, Server):
+        yield key, value
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from flat(getattr(value, name), (*key, name))
+    elif isinstance(value, Mapping) and key[-1] != "headers":
+        for name, one in value.items():
+            yield from flat(one, (*key, name))
+    else:
+        yield key, value
+
+
+def shown(key: Key, value: object) -> str:
+    """A value for people. A header may well be a key."""
+    match value:
+        case Server():
+            return masked(value)
+        case None:
+            return "none" if key[0] == "limits" else ""
+        case Mapping():
+            return ", ".join(f"{name}: ****" for name in value)
+        case tuple():
+            return ", ".join(map(str, value))
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)

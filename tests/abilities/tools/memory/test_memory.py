@@ -11,7 +11,7 @@ from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools.memory import retrieve_memory
 from greenroom.abilities.tools.memory.short_term import ShortTerm
 from greenroom.abilities.tools.memory.toolkit import memory_tools
-from greenroom.app.hands.guarded import Guarded
+from greenroom.app.toolset.pipeline import Guarded
 from greenroom.core.base.ids import AgentId, MemoryId
 from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.recall import Remembered, Wanted

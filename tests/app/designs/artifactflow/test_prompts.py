@@ -17,7 +17,7 @@ from greenroom.app.designs.artifactflow import (
     SearchAgent,
     StreamEvent,
 )
-from greenroom.app.designs.artifactflow.telling import PACK
+from greenroom.app.designs.artifactflow.base import PACK
 from tests.app.designs.artifactflow.house import EVERYTHING, Still, lead, nobody, sections
 
 AGENTS: Final[dict[str, type[LeadAgent | SearchAgent | CrawlAgent]]] = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.app.designs.artifactflow.telling import defused, line, listed
+from greenroom.app.designs.artifactflow.base import defused, line, listed
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.hands.guarded import Guarded
-from greenroom.app.hands.toolbox import Toolbox
 from greenroom.app.host import Host
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
+from greenroom.app.toolset.pipeline import Guarded
+from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.rules.intents import AddTask, AnswerApproval, Intent, ModifyStep, QueueSteps, SendMessage

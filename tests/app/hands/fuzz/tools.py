@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from greenroom.app.hands.hands import toolbox_of
-from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.toolset.toolbox import Toolbox
+from greenroom.app.toolset.toolset import toolbox_of
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
