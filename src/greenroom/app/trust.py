@@ -15,11 +15,10 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from greenroom.app.agents.finding import Agents, Found, Trouble, find_agents
-from greenroom.app.settings.home import change, config_folder, refuse_writable
+from greenroom.app.settings.home import as_json, change, config_folder, read_record
 from greenroom.app.settings.layers import FOLDER, for_everybody
 from greenroom.app.toolset.modules import Broken
 from greenroom.app.workspace import Note, notes_of, workspace_notes
-from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.labelled import Labelled
 from greenroom.core.base.records import evolve, record
 
@@ -38,6 +37,10 @@ NAME: Final = "trust.json"
 VERSION: Final = 1
 KEPT: Final = 20
 """Forms of one thing that stay agreed to: whoever goes from branch to branch is not asked each time."""
+
+UNREADABLE: Final = (
+    "Nobody knows what you have agreed to. Mend it, or move it away and agree anew with `greenroom trust`."
+)
 
 Standing: TypeAlias = Literal["agreed", "changed", "new"]
 Trusted: TypeAlias = Callable[[Brought], bool]
@@ -88,8 +91,10 @@ class Ledger:
         wanted = tuple(map(_agreed, some))
 
         def add(yes: tuple[Agreed, ...]) -> tuple[Agreed, ...]:
-            kept = [one for one in yes if one not in wanted]
-            return tuple(one for name in _kinds_and_names((*kept, *wanted)) for one in _newest((*kept, *wanted), name))
+            every: dict[tuple[str, str], list[Agreed]] = {}
+            for one in (*(one for one in yes if one not in wanted), *wanted):
+                every.setdefault((one.kind, one.name), []).append(one)
+            return tuple(one for forms in every.values() for one in forms[-KEPT:])
 
         self._change(root, add)
 
@@ -109,26 +114,12 @@ class Ledger:
             page = self._read()
             pages = {**page.agreed, _key(root): changes(page.agreed.get(_key(root), ()))}
             page = evolve(page, agreed={name: yes for name, yes in pages.items() if yes})
-            return msgspec.json.format(msgspec.json.encode(page)).decode() + "\n"
+            return as_json(page)
 
         change(self.path, made)
 
     def _read(self) -> Page:
-        try:
-            content = self.path.read_bytes()
-            mode = self.path.stat().st_mode
-        except FileNotFoundError:
-            return Page()
-        except OSError as error:
-            raise _unreadable(self.path, error.strerror or str(error)) from None
-        refuse_writable(self.path, mode, "what you trust")
-        try:
-            page = msgspec.json.decode(content, type=Page)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise _unreadable(self.path, str(error)) from None
-        if page.version != VERSION:
-            raise _unreadable(self.path, f"it has version {page.version}, and this Greenroom knows {VERSION}")
-        return page
+        return read_record(self.path, Page, "what you trust", UNREADABLE)
 
 
 def own_ledger() -> Ledger:
@@ -142,21 +133,6 @@ def _key(root: Path) -> str:
 
 def _agreed(one: Brought) -> Agreed:
     return Agreed(kind=one.kind, name=one.name, digest=one.digest)
-
-
-def _kinds_and_names(some: Iterable[Agreed]) -> Iterable[tuple[str, str]]:
-    return dict.fromkeys((one.kind, one.name) for one in some)
-
-
-def _newest(some: Iterable[Agreed], name: tuple[str, str]) -> list[Agreed]:
-    return [one for one in some if (one.kind, one.name) == name][-KEPT:]
-
-
-def _unreadable(path: Path, why: str) -> WorldFault:
-    return WorldFault(
-        f"{path} cannot be read: {why}. Nobody knows what you have agreed to. Mend it, or move it away and agree anew "
-        "with `greenroom trust`."
-    )
 
 
 Kind = Literal["tool", "callback"]

@@ -63,7 +63,7 @@ def test_a_file_that_cannot_be_used_is_said(place: Place, found: Found, monkeypa
     file.write_text("{")
     with pytest.raises(WorldFault, match="is not as it was written"):
         own_listings().of(found)
-    monkeypatch.setattr(module, "LONGEST", 0)
+    monkeypatch.setattr(module, "LONGEST_LISTINGS", 0)
     with pytest.raises(WorldFault, match=r"is too large. Delete it"):
         own_listings().of(found)
     with pytest.raises(WorldFault, match="cannot be read"):

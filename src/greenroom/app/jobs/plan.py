@@ -13,11 +13,10 @@ import msgspec
 from greenroom.abilities.checks.finding.found import find_checks
 from greenroom.abilities.checks.looking import LONGEST
 from greenroom.app.jobs.checkout import Setup
-from greenroom.app.settings.home import change, config_folder, refuse_writable
+from greenroom.app.settings.home import as_json, change, config_folder, read_record
 from greenroom.app.settings.layers import Loaded, for_everybody, load
 from greenroom.app.settings.schema import CheckSettings
 from greenroom.app.trust import Brought, Ledger, Trusted, own_ledger
-from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.checks import Check
 
@@ -26,6 +25,7 @@ LONG: Final = 160
 
 NAME: Final = "checks.json"
 VERSION: Final = 1
+UNREADABLE: Final = "Nobody knows which checks you want. Mend it, or move it away and choose anew."
 KEPT: Final = 200
 """Checks that were declined and are remembered."""
 
@@ -68,7 +68,7 @@ class Choices:
             old = page.projects.get(key, Choice()).declined
             kept = tuple(one for one in dict.fromkeys((*old, *declined)) if one not in names)[-KEPT:]
             page = evolve(page, projects={**page.projects, key: Choice(checks=tuple(chosen), declined=kept)})
-            return msgspec.json.format(msgspec.json.encode(page)).decode() + "\n"
+            return as_json(page)
 
         self.ledger.agree(root, [brought(one) for one in chosen if not one.own])
         change(self.path, made)
@@ -79,32 +79,12 @@ class Choices:
         def made() -> str:
             page = self._read()
             left = {key: one for key, one in page.projects.items() if key != str(root.resolve())}
-            return msgspec.json.format(msgspec.json.encode(evolve(page, projects=left))).decode() + "\n"
+            return as_json(evolve(page, projects=left))
 
         change(self.path, made)
 
     def _read(self) -> Page:
-        try:
-            content = self.path.read_bytes()
-            mode = self.path.stat().st_mode
-        except FileNotFoundError:
-            return Page()
-        except OSError as error:
-            raise self._unreadable(error.strerror or str(error)) from None
-        refuse_writable(self.path, mode, "which checks you want")
-        try:
-            page = msgspec.json.decode(content, type=Page)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise self._unreadable(str(error)) from None
-        if page.version != VERSION:
-            raise self._unreadable(f"it has version {page.version}, and this Greenroom knows {VERSION}")
-        return page
-
-    def _unreadable(self, why: str) -> WorldFault:
-        return WorldFault(
-            f"{self.path} cannot be read: {why}. Nobody knows which checks you want. Mend it, or move it away and "
-            "choose anew."
-        )
+        return read_record(self.path, Page, "which checks you want", UNREADABLE)
 
 
 def own_choices() -> Choices:

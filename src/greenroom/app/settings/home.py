@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
+import msgspec
 from platformdirs import user_config_path, user_data_path
 
 from greenroom.app.settings.keys import locked, replace
@@ -45,6 +46,18 @@ def home_folder(given: Path | None = None) -> Path:
 OTHERS: Final = 0o022
 
 
+class Versioned(Protocol):
+    """A record that says which version of its file it is."""
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        ...
+
+
+R = TypeVar("R", bound=Versioned)
+
+
 def change(path: Path, made: Callable[[], str | None]) -> None:
     """Put what `made` makes in its place; None leaves it as it is. `made` reads the file itself, when it is its turn.
 
@@ -66,6 +79,37 @@ def refuse_writable(path: Path, mode: int, what: str) -> None:
     if mode & OTHERS:
         told = f"chmod 600 {shlex.quote(str(path))}"
         raise WorldFault(f"{path} says {what}, and others can write it. Look at it, then type: {told}")
+
+
+def read_record(path: Path, kind: type[R], what: str, advice: str) -> R:
+    """The record that a JSON file of the person's holds, the default one if there is no file.
+
+    `WorldFault` for a file that cannot be read, is of another version, or that others can write: it says `what`.
+    """
+
+    def unreadable(why: str) -> WorldFault:
+        return WorldFault(f"{path} cannot be read: {why}. {advice}")
+
+    try:
+        content = path.read_bytes()
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return kind()
+    except OSError as error:
+        raise unreadable(error.strerror or str(error)) from None
+    refuse_writable(path, mode, what)
+    try:
+        found = msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise unreadable(str(error)) from None
+    if found.version != kind().version:
+        raise unreadable(f"it has version {found.version}, and this Greenroom knows {kind().version}")
+    return found
+
+
+def as_json(record: msgspec.Struct) -> str:
+    """A record as such a file has it: indented, for people."""
+    return msgspec.json.format(msgspec.json.encode(record)).decode() + "\n"
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from greenroom.core.state.approval import Approval
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team import Team
-from greenroom.core.state.world import World
 from greenroom.core.sync import replay
 
 BY_HAND: Final = "by-hand"
@@ -50,10 +49,12 @@ async def called_by_hand(runtime: Runtime, team: TeamId) -> Step:
     try:
         await runtime.start(team)
         await runtime.wait(team, CALL)
-        while asked := await _asked(runtime, team):
-            await runtime.ask(team, *(_agreed(one) for one in asked))
+        while asked := [one for one in (await runtime.world(team)).approvals.values() if one.state == "pending"]:
+            await runtime.ask(team, *map(_agreed, asked))
             await runtime.wait(team, CALL)
-        step = await _ended(runtime, team)
+        step = next(iter([step async for step in runtime.archive(team, "step") if isinstance(step, Step)]), None)
+        if step is None:
+            raise Bug(f"The call of {team!r} has not ended, and nothing happens in it any more.")
         done = step.state == "finished"
         await runtime.ask(team, FinishTask(task_id=CALL, state="finished" if done else "failed", summary=step.error))
         return step
@@ -61,33 +62,16 @@ async def called_by_hand(runtime: Runtime, team: TeamId) -> Step:
         await runtime.stop(team)
 
 
-async def _asked(runtime: Runtime, team: TeamId) -> list[Approval]:
-    return [one for one in (await runtime.world(team)).approvals.values() if one.state == "pending"]
-
-
 def _agreed(one: Approval) -> AnswerApproval:
     """A yes; to a question of a tool, which an agent would ask a person, there is nobody else to ask."""
     return AnswerApproval(approval_id=one.approval_id, answer="denied" if one.words else "approved")
 
 
-async def _ended(runtime: Runtime, team: TeamId) -> Step:
-    async for one in runtime.archive(team, "step"):
-        if isinstance(one, Step):
-            return one
-    raise Bug(f"The call of {team!r} has not ended, and nothing happens in it any more.")
-
-
 async def ended_step(runtime: Runtime, team: TeamId, name: StepId) -> Step | None:
     """An ended step of a team; None when it has none of that name. For a name that somebody made up nothing is read."""
-    if not _has_ended(await runtime.world(team), name):
-        return None
-    return await replay.ended_step(runtime.log, team, name)
-
-
-def _has_ended(world: World, name: StepId) -> bool:
-    agent = world.agents.get(agent_of(name))
-    if agent is None or name in world.steps:
-        return False
-    number = name.rpartition("#")[2]
+    world = await runtime.world(team)
+    agent, number = world.agents.get(agent_of(name)), name.rpartition("#")[2]
     made = int(number) if number.isdecimal() and len(number) < 10 else 0
-    return 0 < made <= agent.steps_made and name == step_id(agent.agent_id, made)
+    if agent is None or name in world.steps or not 0 < made <= agent.steps_made:
+        return None
+    return await replay.ended_step(runtime.log, team, name) if name == step_id(agent.agent_id, made) else None

@@ -20,7 +20,7 @@ from greenroom.adapters.sandbox.scratch import OwnFolder
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.proxy import Proxy, Visit, Way, pattern
 from greenroom.app.settings.schema import WebSettings
-from greenroom.app.toolset.pipeline import principals
+from greenroom.app.toolset.pipeline import bound_agents
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.hosts import BadHost, Closed, Host, host, nothing_closed
 from greenroom.core.base.ids import AgentId
@@ -58,8 +58,7 @@ def closed(
 
 def closed_for(policy: Policy, world: World, step: Step, named: Sequence[str]) -> Closed:
     """The same for a step: what binds its agent, and those on whose behalf it works, closes too."""
-    bound = [one for one in (step.agent_id, *principals(world, step)) if one in world.agents]
-    limits = frozenset(rule for one in bound for rule in world.agents[one].spec.rules)
+    limits = frozenset(rule for agent in bound_agents(world, step) for rule in world.agents[agent].spec.rules)
     return closed(policy, named, world.grants, limits)
 
 
@@ -100,13 +99,13 @@ class KeptFrom:
         """All of it, a sentence or two a line."""
         lines = [f"greenroom: {one}" for one in self._said]
         if self._hosts:
-            lines.append(f"greenroom: {_closed(list(self._hosts), (*self._everybody, *self._own))} {self._how()}")
+            may = ", ".join((*self._everybody, *self._own))
+            hosts = f"{'host' if len(self._hosts) == 1 else 'hosts'} {', '.join(map(repr, self._hosts))}"
+            verb = "is" if len(self._hosts) == 1 else "are"
+            wanted = [*self._own, *self._hosts]  # what it was let before it has to name again
+            how = _both(wanted[:AT_ONCE], list(self._hosts))
+            lines.append(f"greenroom: the {hosts} {verb} not open{f', only {may}' if may else ''}. {how}")
         return "\n".join(lines)
-
-    def _how(self) -> str:
-        """What it was let before it has to name again."""
-        wanted = [*self._own, *self._hosts]
-        return _both(wanted[:AT_ONCE], list(self._hosts))
 
 
 def nothing_at_all() -> str:
@@ -120,12 +119,6 @@ def no_way_out(tier: str) -> str:
         f"greenroom: commands reach nobody over the network here, whatever is allowed: these walls ({tier}) have no "
         "way out. Do without it, or say what is missing. (A person gets better walls as `greenroom doctor` says.)"
     )
-
-
-def _closed(hosts: Sequence[str], may: Sequence[str]) -> str:
-    listed = ", ".join(map(repr, hosts))
-    only = f", only {', '.join(may)}" if may else ""
-    return f"the {'host' if len(hosts) == 1 else 'hosts'} {listed} {'is' if len(hosts) == 1 else 'are'} not open{only}."
 
 
 def _both(again: Sequence[str], for_good: Sequence[str]) -> str:
@@ -145,17 +138,13 @@ ClosedTo: TypeAlias = Callable[[Sequence[str]], Closed]
 """What is closed to who was let to hosts by these names."""
 
 
-def _closed_to_nobody(_: Sequence[str]) -> Closed:
-    return nothing_closed
-
-
 class WayOut:
     """To `hosts` for all commands, and to what one of them was let; but for what is `closed` when it is. What is local,
     and which ports there are, is as for the `web`."""
 
     def __init__(self, hosts: Sequence[str], web: WebSettings) -> None:
         self.hosts = tuple(hosts)
-        self.closed: ClosedTo = _closed_to_nobody
+        self.closed: ClosedTo = lambda _: nothing_closed
         self._web = web
         self._folder: OwnFolder | None = None
         self._proxy: Proxy | None = None

@@ -58,14 +58,9 @@ def _labels(card: ToolCard, targets: Sequence[Target]) -> Iterator[str]:
     if card.group in ("web", "browser") and not hosts:
         yield label("web", card.spec.name)
     if card.group == "command" and card.source == BUILT_IN:
-        yield label("command", _program(targets) or card.spec.name)
+        lines = [target.value.split() for target in targets if target.kind == "command"]
+        yield label("command", lines[0][0] if lines and lines[0] else card.spec.name)  # how the line begins
     yield from (label("file", one.value) for one in targets if one.kind == "path")
-
-
-def _program(targets: Sequence[Target]) -> str:
-    """How a command line begins: enough to know it by."""
-    lines = [one.value.split() for one in targets if one.kind == "command"]
-    return lines[0][0] if lines and lines[0] else ""
 
 
 def anywhere() -> None:
@@ -144,7 +139,8 @@ def exposed(world: World, step: Step, outward: Sequence[str], reads: Labels = ()
     thread, since = world.threads.get(step.thread_id), exposed_at(world, step, reads)
     if thread is None or since is None:
         return None
-    places = tuple(one for one in outward if not _released(world, one, since))
+    released = {place for place, agreed in world.releases.items() if agreed.at >= since}
+    places = tuple(place for place in outward if place not in released)
     return Exposed(why=_told(thread, places, reads), places=places) if places else None
 
 
@@ -169,22 +165,15 @@ def release(ruling: Ruling, found: Exposed | None) -> str:
     return "" if found is None or asked_each_time else "\n".join(found.places)
 
 
-def _released(world: World, place: str, since: int) -> bool:
-    agreed = world.releases.get(place)
-    return agreed is not None and agreed.at >= since
-
-
 def _told(thread: Thread, places: Sequence[str], reads: Labels) -> str:
     strange = untrusted(thread.origins)
     read = f"This conversation has read what others may have written ({_listed(strange)})"
-    holds = _held(strange, private(thread.origins), carried(reads))
-    return f"{read}, {holds}; this would go to {', '.join(map(_place, places))}."
-
-
-def _held(strange: Labels, own: Labels, reads: Labels) -> str:
+    own = private(thread.origins)
     if not own:
-        return f"and this call can take along what is private ({_listed(reads)})"
-    return "which is private too" if strange == own else f"and holds what is private ({_listed(own)})"
+        holds = f"and this call can take along what is private ({_listed(carried(reads))})"
+    else:
+        holds = "which is private too" if strange == own else f"and holds what is private ({_listed(own)})"
+    return f"{read}, {holds}; this would go to {', '.join(map(_place, places))}."
 
 
 def _listed(labels: Labels) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from greenroom.abilities.permission.judgement import in_full, plainly
@@ -18,7 +18,7 @@ from greenroom.app.toolset.exposure import Reach, anywhere, exposed, exposed_at,
 from greenroom.app.toolset.redaction import MASK, NOTHING_SECRET, Redaction, stands_in
 from greenroom.app.toolset.toolbox import After
 from greenroom.core.base.errors import ModelFault, WorldFault
-from greenroom.core.base.ids import Principals
+from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.executor import Bench, Executor, Outcome
 from greenroom.core.ports.policy import Policy, Ruling
@@ -49,42 +49,34 @@ def of_command(step: Step, targets: Sequence[Target], question: str) -> str:
     marked as its words."""
     if step.work.executor != COMMAND:
         return ""
-    return "".join((*_unsaid(targets, question), *_reason(step.work.instruction_content or {})))
-
-
-def _unsaid(targets: Sequence[Target], question: str) -> Iterator[str]:
-    for line in (in_full(one.value, question) for one in targets if one.kind == "command"):
-        if line not in question:
-            yield line
-    hosts = [f"`{plainly(one.value)}`" for one in targets if one.kind == "host"]
-    if named := [one for one in hosts if one not in question]:
-        yield f"\nIt would reach {', '.join(named)}."
-
-
-def _reason(given: Data) -> Iterator[str]:
+    lines = [in_full(target.value, question) for target in targets if target.kind == "command"]
+    said = "".join(line for line in lines if line not in question)
+    hosts = [f"`{plainly(target.value)}`" for target in targets if target.kind == "host"]
+    if named := [host for host in hosts if host not in question]:
+        said += f"\nIt would reach {', '.join(named)}."
+    given = step.work.instruction_content or {}
     why = given.get("why")
     if isinstance(why, str) and why.strip():
         told = plainly(" ".join(why.split()))
-        yield f"\nIt says why:\n  | {told[:REASON]}{' […]' if len(told) > REASON else ''}"
+        said += f"\nIt says why:\n  | {told[:REASON]}{' […]' if len(told) > REASON else ''}"
     elif given.get("hosts"):
-        yield "\nIt does not say why."
+        said += "\nIt does not say why."
+    return said
 
 
 def with_what(targets: Sequence[Target], given: Data) -> str:
     """The arguments, one a line; nothing where the question says already what is touched."""
     if not given or any(one.kind != "tool" for one in targets):
         return ""
-    lines = [line for name, value in given.items() for line in f"{name}: {_told(value)}".split("\n")]
+    # A text as it is, everything else as JSON.
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        for name, value in given.items()
+    }
+    lines = [line for name, text in texts.items() for line in f"{name}: {text[: MOST + 1]}".split("\n")]
     told = "\n".join(f"  | {plainly(line)}" for line in lines[:LINES])
     more = len(lines) > LINES or len(told) > MOST
     return f"\n{told[:MOST]}" + ("\n  [… There is more of it than can be shown here …]" if more else "")
-
-
-def _told(value: object) -> str:
-    """A text as it is, everything else as JSON."""
-    return (
-        value[: MOST + 1] if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)[: MOST + 1]
-    )
 
 
 STRICTNESS: Final = ("allow", "notify", "ask", "deny")
@@ -116,26 +108,14 @@ class Guarded:
         redaction: Redaction = NOTHING_SECRET,
         reach: Reach = anywhere,
     ) -> None:
+        self.name = tool.name
+        self.description = tool.description
+        self.card: ToolCard = tool.card
         self._tool = tool
         self._policy = policy
         self._after = after
         self._redaction = redaction
         self._reach = reach
-
-    @property
-    def name(self) -> str:
-        """The tool's."""
-        return self._tool.name
-
-    @property
-    def description(self) -> str:
-        """The tool's."""
-        return self._tool.description
-
-    @property
-    def card(self) -> ToolCard:
-        """The tool's."""
-        return self._tool.card
 
     def terms(self, world: World, step: Step) -> Terms:
         """What the tool says of itself, and what the policy says of this very call."""
@@ -149,12 +129,22 @@ class Guarded:
         digest = digest_of(step.work.executor, given)
         if own.verdict != "allow" and _strictness(own) >= _strictness(ruling):
             # The tool itself asks a person: nobody is asked twice about one call, and the answer is for this very one.
-            more = (_as_well(ruled, targets), found.why if found else "")
+            runs = ruled.verdict == "ask" and any(one.kind == "command" for one in targets)
+            also = f"A yes also lets it run on this machine: {ruled.why}" if runs else ""
+            more = (also, found.why if found else "")
             return evolve(own, digest=digest, question="\n".join(filter(None, (own.question, *more))))
         asked = with_what(targets, given) if ruling.verdict == "ask" else ""
         question = f"{wish(step)} {ruling.why}".strip() + asked
         question += of_command(step, targets, question) if ruling.verdict == "ask" else ""
-        return evolve(own, **_decided(ruling), question=question, digest=digest, release=release(ruled, found))
+        return evolve(
+            own,
+            verdict=ruling.verdict,
+            rule=ruling.why if ruling.verdict == "deny" else ruling.rule,
+            grant=ruling.grant,
+            question=question,
+            digest=digest,
+            release=release(ruled, found),
+        )
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it, if it can be called like this."""
@@ -176,7 +166,12 @@ class Guarded:
         """The call was made: whoever is cancelled while others hear of it loses nothing of what it came to."""
         if not self._after:
             return
-        telling, me = asyncio.ensure_future(self._told(step, outcome)), asyncio.current_task()
+
+        async def tell_all() -> None:
+            for after in self._after:
+                await after(step, outcome)
+
+        telling, me = asyncio.ensure_future(tell_all()), asyncio.current_task()
         try:
             await asyncio.shield(telling)
         except asyncio.CancelledError:
@@ -186,10 +181,6 @@ class Guarded:
             await asyncio.wait({telling}, timeout=AFTERWARDS)
             telling.cancel()
 
-    async def _told(self, step: Step, outcome: Outcome) -> None:
-        for after in self._after:
-            await after(step, outcome)
-
     async def _called(self, bench: Bench) -> Outcome:
         limit = self.card.seconds or None
         try:
@@ -198,7 +189,9 @@ class Guarded:
         except TimeoutError as late:
             if limit is None:
                 raise
-            told = f"{self.name} did not come to an end within {limit} seconds {_given_up(late)}"
+            left = "and cannot be stopped: it may go on, and nobody waits for it any more."
+            how = left if was_left(late) else "and was stopped."
+            told = f"{self.name} did not come to an end within {limit} seconds {how}"
             if self.card.effect == "effectful":
                 return Outcome(state="uncertain", error=f"{told} It is not known what it has done.")
             return _failed(told)
@@ -225,9 +218,9 @@ class Guarded:
     def _ruling(self, world: World, step: Step, targets: tuple[Target, ...]) -> Ruling:
         """The strictest of what is decided for the agent and for all on whose behalf it works."""
         grants = world.grants
-        bound = [one for one in (step.agent_id, *principals(world, step)) if one in world.agents]
         rulings = [
-            self._policy.decide(agent, self.card, targets, grants, world.agents[agent].spec.rules) for agent in bound
+            self._policy.decide(agent, self.card, targets, grants, world.agents[agent].spec.rules)
+            for agent in bound_agents(world, step)
         ]
         return max(rulings, key=_strictness)
 
@@ -236,32 +229,16 @@ def _strictness(said: Ruling | Terms) -> int:
     return STRICTNESS.index(said.verdict)
 
 
-def _as_well(ruling: Ruling, targets: Sequence[Target]) -> str:
-    """What a yes to a tool's own question means besides, where somebody would be asked about its commands anyway."""
-    runs = ruling.verdict == "ask" and any(one.kind == "command" for one in targets)
-    return f"A yes also lets it run on this machine: {ruling.why}" if runs else ""
-
-
-def principals(world: World, step: Step) -> Principals:
-    """On whose behalf the step is done."""
+def bound_agents(world: World, step: Step) -> list[AgentId]:
+    """Whose rules bind a step: its agent, and all on whose behalf it is done."""
     thread = world.threads.get(step.thread_id)
-    return thread.on_behalf if thread is not None else ()
+    behalf = thread.on_behalf if thread is not None else ()
+    return [agent for agent in (step.agent_id, *behalf) if agent in world.agents]
 
 
 def digest_of(name: str, given: Data) -> str:
     """The name of exactly this call: another one needs another answer."""
     return hashlib.sha256(encode([name, dict(given)])).hexdigest()
-
-
-def _decided(ruling: Ruling) -> Mapping[str, object]:
-    rule = ruling.why if ruling.verdict == "deny" else ruling.rule
-    return {"verdict": ruling.verdict, "rule": rule, "grant": ruling.grant}
-
-
-def _given_up(late: TimeoutError) -> str:
-    if was_left(late):
-        return "and cannot be stopped: it may go on, and nobody waits for it any more."
-    return "and was stopped."
 
 
 def _failed(error: str) -> Outcome:
@@ -296,7 +273,11 @@ class Unattended:
         own = self._executor.terms(world, step)
         if own.verdict != "ask" or _agreed(world, step, own):
             return own
-        return evolve(own, verdict="allow", rule=DECIDE) if own.words else evolve(own, verdict="deny", rule=_why(own))
+        if own.words:
+            return evolve(own, verdict="allow", rule=DECIDE)
+        # The call itself, which stands on the lines below the question, is known to who made it.
+        asked = own.question.partition("\n")[0].rstrip(". ")
+        return evolve(own, verdict="deny", rule=f"{asked}, and {NOBODY}" if asked else NOBODY)
 
     async def run(self, bench: Bench) -> Outcome:
         """Do it; a question to a person has only one answer here."""
@@ -327,9 +308,3 @@ def _agreed(world: World, step: Step, terms: Terms) -> bool:
     if approval is None or approval.state != "approved":
         return False
     return covers(approval, terms.digest, terms.exposed_at)
-
-
-def _why(terms: Terms) -> str:
-    """The call itself, which stands on the lines below the question, is known to who made it."""
-    asked = terms.question.partition("\n")[0].rstrip(". ")
-    return f"{asked}, and {NOBODY}" if asked else NOBODY
