@@ -222,7 +222,6 @@ def join(parts):
     return ",".join(parts)
 """
 TWICE: Final = "timeout = 30\nretries = 3\n\n[slow]\ntimeout = 30\n"
-RIGHT: Final = "timeout = 30\nretries = 3\n\n[slow]\ntimeout = 90\n"
 GIVES_UP: Final = (
     "not find",
     "n't find",
@@ -282,11 +281,6 @@ def calls(played: Played, name: str) -> list[Mapping[str, object]]:
 def booked(played: Played) -> Mapping[str, object]:
     """The first meeting."""
     return next(iter(calls(played, "book")), {})
-
-
-def cities(played: Played) -> list[str]:
-    """Which were asked for."""
-    return sorted(str(one["city"]) for one in calls(played, "population"))
 
 
 def digits(played: Played) -> str:

@@ -219,6 +219,4 @@ def _hungry(task_id: TaskId, step_id: StepId, world: World) -> bool:
 
 def _unpaused(task_id: TaskId, world: World) -> bool:
     task = world.tasks.get(task_id)
-    if task is None or task.paused is not None or world.team.paused is not None:
-        return False
-    return all(world.tasks[one].paused is None for one in world.above(task_id))
+    return task is not None and _paused(world, task) is None

@@ -145,6 +145,9 @@ LONGEST: Final = 1_000_000
 """Bytes of one file."""
 
 COMPILED: Final = "is compiled code, which nobody can read and nothing here runs"
+LONG: Final = 120
+"""Characters of a description, or of the first line of a note."""
+
 NAMED: Final = 12
 """Names of a file that are told."""
 
@@ -181,18 +184,14 @@ def own_scripts(folder: Path) -> Scripts:
     tops = _tops(folder)
     try:
         for path in (*tops, *_packages(folder)):
-            _read_into(beside, troubles, path, folder)
+            try:
+                beside[path.relative_to(folder).as_posix()] = _bytes(path)
+            except Broken as broken:
+                troubles.append(str(broken))
     except Broken as broken:
         return Scripts(troubles=(str(broken),))
     found = tuple(Script(path=one, beside=beside) for one in tops if one.name in beside)
     return Scripts(found=found, troubles=tuple(troubles))
-
-
-def _read_into(beside: dict[str, bytes], troubles: list[str], path: Path, folder: Path) -> None:
-    try:
-        beside[path.relative_to(folder).as_posix()] = _bytes(path)
-    except Broken as broken:
-        troubles.append(str(broken))
 
 
 def project_scripts(root: Path, kind: Kind) -> Scripts:
@@ -213,7 +212,7 @@ def project_scripts(root: Path, kind: Kind) -> Scripts:
         whole.update(f"{place}\0{len(text)}\0".encode("utf-8", "surrogateescape") + text)
     beside = {place: text for place, text in every.items() if place.endswith(".py")}
     found = (
-        Script(path=path, beside=beside, digest=_digest(kind, path.name, whole.hexdigest()))
+        Script(path=path, beside=beside, digest=_digest(f"{kind}\0{path.name}\0{whole.hexdigest()}"))
         for path in _tops(folder)
         if path.name in beside
     )
@@ -300,8 +299,8 @@ def _bytes(path: Path) -> bytes:
     return source
 
 
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------------------ names
@@ -329,10 +328,6 @@ def _names(node: ast.stmt) -> Iterator[str]:
             return
 
 
-LONG_NOTE: Final = 120
-"""Characters of its first line that has any words."""
-
-
 def brought_notes(folder: Path) -> tuple[Brought, ...]:
     """The notes that count in a folder; a place like /tmp, where anybody may leave things, brings none."""
     return () if for_everybody(folder) else tuple(of_note(one) for one in reversed(notes_of(folder)) if one.text)
@@ -341,21 +336,16 @@ def brought_notes(folder: Path) -> tuple[Brought, ...]:
 def of_note(note: Note) -> Brought:
     """A note as a person sees it: they agree to all of its words."""
     words = next(filter(None, (line.strip("# ") for line in note.text.splitlines())), "")
-    shown = words if len(words) <= LONG_NOTE else f"{words[: LONG_NOTE - 1]}…"
-    digest = hashlib.sha256(f"{note.name}\0{note.text}".encode("utf-8", "surrogateescape")).hexdigest()
+    shown = words if len(words) <= LONG else f"{words[: LONG - 1]}…"
     count = len(note.text.splitlines())
-    return Brought(
-        kind="notes", name=note.name, shown=f"{shown} · {count} line{'s' if count != 1 else ''}", digest=digest
-    )
+    lines = f"{count} line{'s' if count != 1 else ''}"
+    digest = _digest(f"{note.name}\0{note.text}")
+    return Brought(kind="notes", name=note.name, shown=f"{shown} · {lines}", digest=digest)
 
 
 def agreed_notes(folder: Path, trusted: Trusted) -> Labelled:
     """What models are told of them there."""
     return workspace_notes(folder, lambda note: trusted(of_note(note)))
-
-
-LONG: Final = 120
-"""Characters of a description."""
 
 
 def brought_by(root: Path, more: Iterable[Brought] = (), *, folder: Path | None = None) -> tuple[Brought, ...]:
@@ -375,7 +365,7 @@ def troubles_in(root: Path) -> tuple[str, ...]:
 def of_agent(one: Found, root: Path) -> Brought:
     """An agent of the project. Where its file stands decides how it is understood, so that is agreed to as well."""
     where = one.path.relative_to(root).as_posix() if one.path.is_relative_to(root) else str(one.path)
-    digest = hashlib.sha256(f"{where}\0{one.digest}".encode("utf-8", "surrogateescape")).hexdigest()
+    digest = _digest(f"{where}\0{one.digest}")
     return Brought(kind="agent", name=one.spec.name, shown=" · ".join((where, *_wants(one))), digest=digest)
 
 

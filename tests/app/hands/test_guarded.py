@@ -14,7 +14,7 @@ from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
-from greenroom.app.toolset.pipeline import Guarded, digest_of, principals
+from greenroom.app.toolset.pipeline import Guarded, bound_agents, digest_of
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import Data, evolve
@@ -321,7 +321,7 @@ async def test_what_a_terminal_would_obey_is_taken_out_of_results() -> None:
 async def test_nobody_gets_done_by_another_what_it_may_not_do_itself() -> None:
     house = House.furnished().queue(ANN).run(ANN, *ask("bob"))
     (step,) = house.world.steps_of(BOB)
-    assert principals(house.world, step) == (ANN,)
+    assert bound_agents(house.world, step) == [BOB, ANN]
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
     terms = Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL))
     assert (terms.verdict, policy.asked) == ("deny", [BOB, ANN])
@@ -333,10 +333,7 @@ async def test_nobody_gets_done_by_those_whom_another_calls_what_it_may_not_do_i
     work = Work(type="tool", executor="shell", instruction_content={"agent": "cy"}, call_id="to-cy")
     house.run(BOB, onward, QueueSteps(agent_id=BOB, works=(work, skill("converse", "go on")), place="next"))
     (step,) = house.world.steps_of(CY)
-    assert principals(house.world, step) == (
-        BOB,
-        ANN,
-    )
+    assert bound_agents(house.world, step) == [CY, BOB, ANN]
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
     assert Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL)).verdict == "deny"
 

@@ -16,11 +16,11 @@ from greenroom.app.conversation.names import ALONE, CHAT, TALKS
 from greenroom.app.conversation.start import FIRST, Cast, brought, found_chat, model_of, turn, voiced
 from greenroom.app.conversation.typed import interrupted
 from greenroom.app.host import Host
-from greenroom.app.lookup import LAST, find
+from greenroom.app.lookup import LAST, find, refused
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import Standing
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
-from greenroom.core.base.errors import Bug, Refused, Rejected, StoreFault
+from greenroom.core.base.errors import Bug, StoreFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TaskId, TeamId, ThreadId, thread_id
 from greenroom.core.base.records import encode, evolve, record
 from greenroom.core.ports.executor import Live
@@ -359,10 +359,10 @@ async def find_chat(runtime: Runtime, name: str) -> TeamId | None:
     team = (await find(runtime, name)).team
     world = await runtime.world(team)
     if world.team.kit != CHAT:
-        raise _refused("no_chat", f"{team!r} is no chat.", f"Go on with it: `greenroom resume {team}`.")
+        raise refused("no_chat", f"{team!r} is no chat.", f"Go on with it: `greenroom resume {team}`.")
     if FIRST not in world.tasks:
         hint = f"Begin a new one with `greenroom chat`, or take it up at an earlier moment: `greenroom fork {team}`."
-        raise _refused("chat_over", f"The chat {team!r} is over.", hint)
+        raise refused("chat_over", f"The chat {team!r} is over.", hint)
     return team
 
 
@@ -371,7 +371,3 @@ async def _kit(runtime: Runtime, team: TeamId) -> str:
         return (await runtime.world(team)).team.kit
     except StoreFault:
         return ""  # one that cannot be read does not keep anybody from the others
-
-
-def _refused(code: str, why: str, hint: str) -> Refused:
-    return Refused(Rejected(code=code, why=why, hint=hint))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Literal
 
-from greenroom.app.lookup import Found
+from greenroom.app.lookup import Found, refused
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused, Rejected
+from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import AgentId, TaskId, thread_id
 from greenroom.core.base.records import record
 from greenroom.core.rules.intents import QueueSteps, RemoveStep
@@ -31,7 +31,7 @@ async def tell(runtime: Runtime, found: Found, text: str) -> Delivery:
     task = _task(world, found)
     reader = world.tasks[task].manager
     if world.agents[reader].spec.kind != "llm":
-        raise _refused("a_person", f"{reader!r} manages {task} and is no agent.", "Talk to them yourself.")
+        raise refused("a_person", f"{reader!r} manages {task} and is no agent.", "Talk to them yourself.")
     work = Work(type="skill", executor="converse", text_content=text)
     place: Literal["last", "next"] = "last" if _unread(world, reader, task) else "next"
     await runtime.ask(found.team, QueueSteps(agent_id=reader, works=(work,), task_id=task, place=place))
@@ -78,8 +78,4 @@ def _task(world: World, found: Found) -> TaskId:
         return min(world.tasks, key=lambda name: (len(name), name))
     what = found.task or "all that was worked on"
     hint = f"Begin something new, or take it up at an earlier moment: `greenroom fork {found.team}`."
-    raise _refused("nothing_open", f"Nobody reads this any more: {what} in {found.team} is over.", hint)
-
-
-def _refused(code: str, why: str, hint: str) -> Refused:
-    return Refused(Rejected(code=code, why=why, hint=hint))
+    raise refused("nothing_open", f"Nobody reads this any more: {what} in {found.team} is over.", hint)

@@ -13,9 +13,8 @@ from greenroom.app.conversation.names import JOB
 from greenroom.app.conversation.send import tell
 from greenroom.app.jobs import checkout as preparing
 from greenroom.app.jobs.place import History, opened, outcome
-from greenroom.app.lookup import Found
+from greenroom.app.lookup import Found, refused
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_event
@@ -59,17 +58,17 @@ async def moment(runtime: Runtime, team: TeamId, text: str) -> Moment:
     waiting = {one: step.state for one, step in (await runtime.world(team)).steps.items()}
     wanted = _named([*names, *waiting], text.strip())
     if len(wanted) > 1:
-        raise _refused("ambiguous_step", f"{text!r} may be {', '.join(wanted)}.", "Type all of it.")
+        raise refused("ambiguous_step", f"{text!r} may be {', '.join(wanted)}.", "Type all of it.")
     there = f"The last that have: {', '.join(reversed(names[-NAMED:]))}." if names else "None has ended yet."
     if not wanted:
-        raise _refused("unknown_step", f"{team} has no step {text!r} that has ended.", there)
+        raise refused("unknown_step", f"{team} has no step {text!r} that has ended.", there)
     if wanted[0] not in names:
         why = f"Step {wanted[0]} of {team} has not ended ({waiting[wanted[0]]}), so nobody can go back to its end."
-        raise _refused("open_step", why, there)
+        raise refused("open_step", why, there)
     found = every[names.index(wanted[0])]
     if not (await runtime.world(team, found.version)).tasks:
         why = f"With step {wanted[0]} the work of {team} was over: nothing would go on from there."
-        raise _refused("over_then", why, "Name an earlier step.")
+        raise refused("over_then", why, "Name an earlier step.")
     return found
 
 
@@ -107,7 +106,3 @@ async def told(runtime: Runtime, team: TeamId, text: str) -> None:
     """Say something to whoever goes on, before they do."""
     if text:
         await tell(runtime, Found(team=team), text)
-
-
-def _refused(code: str, why: str, hint: str) -> Refused:
-    return Refused(Rejected(code=code, why=why, hint=hint))

@@ -19,7 +19,7 @@ from greenroom.app.organisation.words import LANGUAGES, MANAGER, ROLES, commands
 from greenroom.app.settings import values
 from greenroom.app.settings.home import tell_git
 from greenroom.app.settings.layers import FOLDER, for_everybody, there
-from greenroom.app.settings.schema import Caps, Named, Raw, Shape, Table, fit, meant, read_toml, short
+from greenroom.app.settings.schema import Caps, Named, Raw, Shape, Table, fit, meant, read_toml, short, table
 from greenroom.app.settings.values import Reader, Unfit
 from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
@@ -73,7 +73,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "managers": names.agents,
     "blueprints": names.agents,
     "model": names.model,
-    "limits": Table(record=Caps, keys={"cost": values.cost, "tokens": values.tokens, "time": values.time}),
+    "limits": table(Caps),
 }
 
 

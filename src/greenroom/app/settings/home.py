@@ -107,7 +107,7 @@ def read_record(path: Path, kind: type[R], what: str, advice: str) -> R:
     return found
 
 
-def as_json(record: msgspec.Struct) -> str:
+def as_json(record: object) -> str:
     """A record as such a file has it: indented, for people."""
     return msgspec.json.format(msgspec.json.encode(record)).decode() + "\n"
 

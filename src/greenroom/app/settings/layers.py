@@ -20,13 +20,13 @@ from greenroom.adapters.mcp.masking import masked
 from greenroom.adapters.models.catalog.catalog import providers, split, unknown
 from greenroom.app.settings.keys import keys_file, refuse_open
 from greenroom.app.settings.schema import (
-    PROVIDER,
     ROLES,
     SCHEMA,
     Caps,
     Free,
     Key,
     Named,
+    ProviderSettings,
     Raw,
     Settings,
     Table,
@@ -361,7 +361,9 @@ def built(raw: Raw, table: Table, above: Key) -> object:
             case Free():
                 fields[name] = value
             case _:
-                fields[name] = Secret(above[-1], str(value)) if table is PROVIDER and name == "key" else value
+                fields[name] = (
+                    Secret(above[-1], str(value)) if table.record is ProviderSettings and name == "key" else value
+                )
     needed = [one.name for one in msgspec.structs.fields(table.record) if one.required and one.name not in fields]
     if needed:
         raise WorldFault(f"The setting `{dotted(above)}` needs `{needed[0]}` too. Add it beside the others.")

@@ -52,12 +52,12 @@ class Telling:
 def _called(callback: Callback, told: Mapping[str, object]) -> None:
     """A coroutine gets a loop of its own: on the house's one it could hold everybody up."""
     said = callback(told)
+
+    async def awaited() -> None:
+        await cast("Awaitable[object]", said)
+
     if inspect.isawaitable(said):
-        asyncio.run(_awaited(cast("Awaitable[object]", said)))
-
-
-async def _awaited(said: Awaitable[object]) -> None:
-    await said
+        asyncio.run(awaited())
 
 
 def _name(callback: Callback) -> str:

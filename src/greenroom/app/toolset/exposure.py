@@ -74,7 +74,7 @@ def outward(card: ToolCard, targets: Sequence[Target], reach: Reach = anywhere) 
     if not found and (card.group in GROUPS or foreign):
         server = card.source.removeprefix(SERVER) if card.source.startswith(SERVER) else ""
         found.append(f"server {server}" if server else f"tool {card.spec.name}")
-    return tuple(dict.fromkeys(_line(place) for place in found))
+    return tuple(dict.fromkeys(map(_line, found)))
 
 
 def _destinations(target: Target, reach: Reach) -> Iterator[str]:
@@ -173,7 +173,9 @@ def _told(thread: Thread, places: Sequence[str], reads: Labels) -> str:
         holds = f"and this call can take along what is private ({_listed(carried(reads))})"
     else:
         holds = "which is private too" if strange == own else f"and holds what is private ({_listed(own)})"
-    return f"{read}, {holds}; this would go to {', '.join(map(_place, places))}."
+    kinds = [place.partition(" ") for place in places]
+    where = ", ".join(PLACES.get(kind, "`{}`").format(name) for kind, _, name in kinds)
+    return f"{read}, {holds}; this would go to {where}."
 
 
 def _listed(labels: Labels) -> str:
@@ -186,9 +188,3 @@ def _known(label: str) -> str:
     kind, _, name = label.partition(":")
     one, many = KINDS.get(kind, KINDS[UNKNOWN])
     return many if name == "*" else one.format(name)
-
-
-def _place(told: str) -> str:
-    """Where it would go, in words."""
-    kind, _, name = told.partition(" ")
-    return PLACES.get(kind, "`{}`").format(name)

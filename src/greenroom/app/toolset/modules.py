@@ -35,26 +35,22 @@ def load_module(path: Path, beside: Mapping[str, bytes]) -> ModuleType:
     It is run once, as long as all of it stays the same.
     """
     text = beside[path.name]
-    name = f"{_package(path.parent, beside)}.{path.stem.replace('.', '_')}_{_short(path.name.encode(errors=ODD))}"
+    short = hashlib.sha256(path.name.encode(errors=ODD)).hexdigest()[:16]
+    name = f"{_package(path.parent, beside)}.{path.stem.replace('.', '_')}_{short}"
     if name in sys.modules:
         return sys.modules[name]
-    module = importlib.util.module_from_spec(_spec(name, path, text))
+    spec, loader = _spec(name, path, text)
+    module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look for their module there
     try:
         with _no_compiled_files():
-            _run(module)
+            loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         line = getattr(error, "lineno", None)
         where = f" in line {line}" if line else ""
         raise Broken(path, f"cannot be run: {type(error).__name__}{where}: {error}") from error
     return module
-
-
-def _run(module: ModuleType) -> None:
-    spec = module.__spec__
-    if spec is not None and spec.loader is not None:
-        spec.loader.exec_module(module)
 
 
 def _package(folder: Path, beside: Mapping[str, bytes]) -> str:
@@ -70,10 +66,6 @@ def _package(folder: Path, beside: Mapping[str, bytes]) -> str:
         if _NEIGHBOURS not in sys.meta_path:
             sys.meta_path.insert(0, _NEIGHBOURS)
     return name
-
-
-def _short(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 # ------------------------------------------------------------------------------------------------------ neighbours
@@ -110,7 +102,7 @@ class _Neighbours(MetaPathFinder):
         place = rest.replace(".", "/")
         for file in (f"{place}/__init__.py", f"{place}.py"):
             if file in files:
-                return _spec(fullname, folder / file, files[file], package=file.endswith("/__init__.py"))
+                return _spec(fullname, folder / file, files[file], package=file.endswith("/__init__.py"))[0]
         if any(file.startswith(f"{place}/") for file in files):
             return ModuleSpec(fullname, None, is_package=True)
         return None
@@ -119,13 +111,13 @@ class _Neighbours(MetaPathFinder):
 _NEIGHBOURS: Final = _Neighbours()
 
 
-def _spec(name: str, path: Path, source: bytes, *, package: bool = False) -> ModuleSpec:
+def _spec(name: str, path: Path, source: bytes, *, package: bool = False) -> tuple[ModuleSpec, _AsRead]:
     places: list[str] | None = [] if package else None
     loader = _AsRead(name, path, source)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader, submodule_search_locations=places)
     if spec is None:
         raise Broken(path, "is no Python file")
-    return spec
+    return spec, loader
 
 
 @contextmanager

@@ -40,7 +40,10 @@ def strongest(wish: Wish = "auto") -> Chosen:
     weaker one."""
     if wish == "off":
         return OFF
-    return _now(user_cache_path("greenroom", appauthor=False) / KNOWN)
+    cache = user_cache_path("greenroom", appauthor=False) / KNOWN
+    # Trying means running commands, and who asks may be in the middle of something: so it has a loop of its own.
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(lambda: asyncio.run(chosen(_opened, Path.home(), cache))).result()
 
 
 def tier_in(root: Path, settings: SandboxSettings | None = None, *, at: Path | None = None) -> Chosen:
@@ -51,12 +54,6 @@ def tier_in(root: Path, settings: SandboxSettings | None = None, *, at: Path | N
         return walls.chosen
     finally:
         walls.take_down()
-
-
-def _now(cache: Path) -> Chosen:
-    """Trying means running commands, and who asks may be in the middle of something: so it has a loop of its own."""
-    with ThreadPoolExecutor(1) as one:
-        return one.submit(lambda: asyncio.run(chosen(_opened, Path.home(), cache))).result()
 
 
 def _opened(root: Path, wall: Wall | None) -> PlainCommands:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -25,6 +25,7 @@ from greenroom.app.conversation.typed import is_secret
 from greenroom.app.settings.home import home_folder
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.app.toolset.egress import closed, closed_for
+from greenroom.app.toolset.exposure import anywhere
 from greenroom.app.toolset.pipeline import Guarded, Unattended
 from greenroom.app.toolset.policy import policy_for
 from greenroom.app.toolset.redaction import Redaction
@@ -72,13 +73,17 @@ class Hands:
         self._commands = _commands(root, policy, walls)
         background = Background(self._commands)
         own = (
-            *file_tools(LocalFiles(root, at=copied.at if copied is not None else None), hides=_hides),
+            *file_tools(
+                LocalFiles(root, at=copied.at if copied is not None else None),
+                hides=lambda path: is_secret(PurePosixPath(path)),
+            ),
             *command_tools(self._commands, background),
             AskUser(),
             ReadOutput(find),
             *memory_tools(),
             *artifact_tools(),
-            *_outside(policy, web, browser, models),
+            *web_tools(LatePages(web, closed(policy)), LateSearch(web, os.environ), SystemClock()),
+            browser_tool(models, browser, web, home_folder(), partial(closed_for, policy)),
         )
         more = copied.more(self._commands, background.quiet) if copied is not None else ()
         self.toolbox = Toolbox((*own, *more, *equipment.tools), equipment.notes)
@@ -97,17 +102,14 @@ class Hands:
         """The tools as agents meet them."""
         redaction = self._redaction
         tools = self.toolbox if self._copied is None else map(self._copied.wrap, self.toolbox)
-        guarded = [Guarded(tool, self._policy, self._after(tool), redaction, self._reach) for tool in tools]
+        reach = self._walls.reach if self._walls is not None else anywhere
+        guarded = [Guarded(tool, self._policy, self._after(tool), redaction, reach) for tool in tools]
         return [Unattended(one) for one in guarded] if self._unattended else guarded
 
     def _after(self, tool: ToolExecutor) -> Sequence[After]:
         """Who hears of its calls. The house's own steps in a copy are no calls of an agent."""
         own = self._copied is not None and tool.name in self._copied.known
         return () if own else self._equipment.after
-
-    def _reach(self) -> tuple[str, ...] | None:
-        """What commands get to over the network."""
-        return self._walls.reach() if self._walls is not None else None
 
     async def close(self) -> None:
         """End what still runs."""
@@ -126,17 +128,6 @@ def _commands(root: Path, policy: Policy, walls: Walls | None) -> PlainCommands:
     return PlainCommands(root, mark=processes.mark, wall=walls.opened, outlet=walls)
 
 
-def _outside(
-    policy: Policy, web: WebSettings, browser: BrowserSettings, models: Models | None
-) -> Iterator[ToolExecutor]:
-    yield from web_tools(LatePages(web, closed(policy)), LateSearch(web, os.environ), SystemClock())
-    yield browser_tool(models, browser, web, home_folder(), partial(closed_for, policy))
-
-
 def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:
     """The tools of a workspace, only to be looked at."""
     return Hands(root, policy_for(root, ()), equipment=equipment).toolbox
-
-
-def _hides(path: str) -> bool:
-    return is_secret(PurePosixPath(path))
