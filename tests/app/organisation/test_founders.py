@@ -9,6 +9,7 @@ import pytest
 from greenroom.abilities.skills.planned.twelve import TWELVE
 from greenroom.adapters.storage.memory import Memory, MemoryLog
 from greenroom.app.clock import team_id_for
+from greenroom.app.messages import LANGUAGES
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.founders import (
     Founders,
@@ -22,7 +23,7 @@ from greenroom.app.organisation.founders import (
     lower,
     organisations,
 )
-from greenroom.app.organisation.words import BASE, KIT, LANGUAGES, ROLES
+from greenroom.app.organisation.words import BASE, KIT, ROLES
 from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.app.toolset.toolbox import Toolbox

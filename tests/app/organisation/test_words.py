@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from greenroom.app.organisation.words import CATALOGUE, Catalogue, commands, nobody, refused
+from greenroom.app.messages import Catalogue
+from greenroom.app.organisation.words import CATALOGUE, commands, nobody, refused
 from greenroom.interfaces.cli.display import phrases
 
 GAP = re.compile(r"\{(\w+)")

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, TypeAlias, cast
 
-from greenroom.app.organisation.words import CATALOGUE, CHINESE, STATES, phrase
+from greenroom.app.messages import CHINESE
+from greenroom.app.organisation.words import CATALOGUE, STATES, phrase
 from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, SubtaskId, WaitingId
 from greenroom.core.base.records import record, whole
 from greenroom.core.rules.people import ABOUT

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping
-from importlib.resources import files
-from typing import Final, TypeAlias
+from collections.abc import Iterable
+from typing import Final
 
+from greenroom.app.messages import Catalogue, Phrases
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import TaskId, looks_like, task_id
 
@@ -20,42 +19,8 @@ MANAGER: Final = "manager"
 ROLES: Final = ("researcher", "writer", "analyst", "engineer", "reviewer")
 """Blueprints that are always there."""
 
-CHINESE: Final = "zh"
-LANGUAGES: Final = ("en", CHINESE)
-"""Those that an organisation speaks."""
-
 STATES: Final = {"finished": "已完成", "failed": "失败", "cancelled": "已取消"}
 """How work ends, in Chinese."""
-
-
-def in_language(words: Mapping[str, str], language: str) -> str:
-    """The words of a language; English where it has none."""
-    return words.get(language.partition("-")[0], words["en"])
-
-
-Phrases: TypeAlias = Mapping[str, str]
-
-
-class Catalogue:
-    """Phrases of a package by table and name: a file `STEM.LANGUAGE.toml` for each language."""
-
-    def __init__(self, package: str, stem: str) -> None:
-        self._package = package
-        self._stem = stem
-        self._tables: dict[str, Mapping[str, Phrases]] = {}
-
-    def table(self, name: str, language: str) -> Phrases:
-        """All phrases of a table in a language; in English where there is no such language."""
-        spoken = language.partition("-")[0]
-        spoken = spoken if spoken in LANGUAGES else LANGUAGES[0]
-        if spoken not in self._tables:
-            file = files(self._package) / f"{self._stem}.{spoken}.toml"
-            self._tables[spoken] = tomllib.loads(file.read_text(encoding="utf-8"))
-        return self._tables[spoken][name]
-
-    def phrase(self, table: str, name: str, language: str, /, **known: object) -> str:
-        """One phrase with what is known put into it."""
-        return self.table(table, language)[name].format(**known)
 
 
 CATALOGUE: Final = Catalogue("greenroom.app.organisation", "words")

@@ -9,7 +9,8 @@ from typing import Final
 
 from immutables import Map
 
-from greenroom.app.organisation.words import CHINESE, STATES, Catalogue, in_language
+from greenroom.app.messages import CHINESE, Catalogue, in_language
+from greenroom.app.organisation.words import STATES
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import record
 
