@@ -105,8 +105,12 @@ def spec_of(raw: Data, *, prompt: str = "", default_name: str = "", trusted: boo
     if not trusted:
         _refuse_raising(found)
     told = complete(design, {to: value for to, (_, value) in found.items()})
-    if NAME not in told:
-        told[NAME] = _called_like(default_name)
+    if NAME not in told:  # it is called like its file
+        try:
+            told[NAME] = values.name(default_name)
+        except Unfit as unfit:
+            what = f", and {default_name!r} cannot be one" if default_name else ""
+            raise BadKey("name", f"is missing{what}. It must be {unfit}.") from None
     return versioned(_built(told))
 
 
@@ -119,15 +123,6 @@ def versioned(spec: AgentSpec) -> AgentSpec:
 def _design(raw: Data) -> Design | None:
     said = next((key for key in raw if keys.plain(key) == DESIGN), None)
     return None if said is None else cast("Design", keys.read(said, raw[said], one_of(*get_args(Design))))
-
-
-def _called_like(file: str) -> str:
-    """What an agent is called that does not say it: like its file."""
-    try:
-        return values.name(file)
-    except Unfit as unfit:
-        what = f", and {file!r} cannot be one" if file else ""
-        raise BadKey("name", f"is missing{what}. It must be {unfit}.") from None
 
 
 def _twice(key: str, other: str) -> BadKey:
@@ -155,17 +150,8 @@ def _built(told: Mapping[To, object]) -> AgentSpec:
         parts.setdefault(to[0] if len(to) > 1 else "", {})[to[-1]] = told[to]
     own = parts.pop("", {})
     made = AgentSpec(name=str(own["name"]))
-    inner: dict[str, object] = {}
-    for name, fields in parts.items():
-        match name:
-            case "turn":
-                inner[name] = evolve(Turn(), **fields)
-            case "history":
-                inner[name] = evolve(History(), **fields)
-            case "cooperation":
-                inner[name] = evolve(Cooperation(), **fields)
-            case _:
-                inner[name] = fields
+    records = {"turn": Turn, "history": History, "cooperation": Cooperation}
+    inner = {name: records[name](**fields) if name in records else fields for name, fields in parts.items()}
     return evolve(made, **own, **inner)
 
 
@@ -182,7 +168,8 @@ def agents_config(
     main = made.pop(main_agent_name, None)
     if main is None:
         raise WorldFault(f"There is no agent {main_agent_name!r} to be the main one. {meant(main_agent_name, made)}")
-    return (main, *(_second(one) for one in made.values()))
+    others = [evolve(one, turn=evolve(one.turn, auto_complete=False)) for one in made.values()]
+    return (main, *map(versioned, others))
 
 
 def _item(item: Data, where: str, common: str) -> AgentSpec:
@@ -193,7 +180,3 @@ def _item(item: Data, where: str, common: str) -> AgentSpec:
     except BadKey as fault:
         raise WorldFault(f"{where}: {fault}") from None
     return versioned(evolve(spec, prompt=f"{common}\n\n{spec.prompt}")) if common.strip() else spec
-
-
-def _second(spec: AgentSpec) -> AgentSpec:
-    return versioned(evolve(spec, turn=evolve(spec.turn, auto_complete=False)))

@@ -27,10 +27,9 @@ from greenroom.core.ports.model import (
     TextDelta,
 )
 from greenroom.core.rules.intents import MoveWindow
-from greenroom.core.state.step import Step, StepType, Terms
+from greenroom.core.state.step import StepType
 from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.thread import WindowMoved
-from greenroom.core.state.world import World
 from greenroom.core.sync.bus import Commit
 
 Callback: TypeAlias = Callable[..., object]
@@ -113,23 +112,12 @@ class ToldModel:
     """A model of whose calls callbacks are told: of each that is made, also of one that fails or is cancelled."""
 
     def __init__(self, model: Model, bus: EventBus, has_addon: HasAddon) -> None:
+        self.name = model.name
+        self.card: ModelCard = model.card
+        self.price = model.price
         self._model = model
         self._bus = bus
         self._has_addon = has_addon
-
-    @property
-    def name(self) -> str:
-        """Its own."""
-        return self._model.name
-
-    @property
-    def card(self) -> ModelCard:
-        """Its own."""
-        return self._model.card
-
-    def price(self, read: int, written: int) -> int | None:
-        """Its own."""
-        return self._model.price(read, written)
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Its answer."""
@@ -146,28 +134,23 @@ class ToldModel:
         try:
             async with Listening(self._model.stream(request)) as answer:
                 async for event in answer:
-                    state = _state(event, state)
-                    _hear(event, said)
+                    match event:
+                        case Finished():
+                            state = "finished"
+                        case Failed():
+                            state = "failed"
+                        case TextDelta():
+                            said.append(event.text)
+                        case Retried():
+                            said.clear()
+                        case _:
+                            pass
                     yield event
         except Exception:
             state = "failed"
             raise
         finally:
             self._bus.emit(AFTER_MODEL_CALL, **who, state=state, response="".join(said))
-
-
-def _state(event: ModelEvent, before: str) -> str:
-    """How the call stands after this."""
-    if isinstance(event, Finished):
-        return "finished"
-    return "failed" if isinstance(event, Failed) else before
-
-
-def _hear(event: ModelEvent, said: list[str]) -> None:
-    if isinstance(event, TextDelta):
-        said.append(event.text)
-    elif isinstance(event, Retried):
-        said.clear()
 
 
 class ToldExecutor:
@@ -179,10 +162,7 @@ class ToldExecutor:
         self.type: StepType = executor.type
         self.name = executor.name
         self.description = executor.description
-
-    def terms(self, world: World, step: Step) -> Terms:
-        """Its own."""
-        return self._executor.terms(world, step)
+        self.terms = executor.terms
 
     async def run(self, bench: Bench) -> Outcome:
         """Do it, and tell of it."""
@@ -216,7 +196,8 @@ class ToldExecutor:
         state, output = "failed", ""
         try:
             outcome = await self._executor.run(bench)
-            state, output = outcome.state, outcome.error or _output(outcome)
+            result = outcome.result or {}
+            state, output = outcome.state, outcome.error or str(result.get("output", result.get("text", "")))
             return outcome
         except asyncio.CancelledError:
             state = "cancelled"
@@ -226,8 +207,3 @@ class ToldExecutor:
             raise
         finally:
             self._bus.emit(after, **who, state=state, output=output)
-
-
-def _output(outcome: Outcome) -> str:
-    result = outcome.result or {}
-    return str(result.get("output", result.get("text", "")))

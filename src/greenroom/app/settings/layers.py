@@ -41,6 +41,15 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
 OWN: Final = ("key", "key_env", "headers")
+PERSONAL: Final[Mapping[str, str]] = {
+    "web": "decides who reads what you search for, and what is reached",
+    "browser": "decides which program is started, and what it reaches",
+    "after_tool_call": "names code that would be run",
+    "sandbox": "decides which walls are around commands, and what those reach",
+    "non_interactive": "decides whether you are asked at all",
+    "approvals_expire": "decides how long you have for an answer",
+}
+"""Settings that only the person's own file may hold, and why."""
 
 
 def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
@@ -50,22 +59,13 @@ def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
             f"{source}: a project may not set `mcp`, because it decides which programs are started. "
             "Put it into .mcp.json, which `greenroom trust` shows to whoever uses the project."
         )
-    if "web" in raw:
-        raise refused(source, ("web",), "decides who reads what you search for, and what is reached", user_file)
-    if "browser" in raw:
-        raise refused(source, ("browser",), "decides which program is started, and what it reaches", user_file)
-    if "after_tool_call" in raw:
-        raise refused(source, ("after_tool_call",), "names code that would be run", user_file)
+    for key, why in PERSONAL.items():
+        if key in raw:
+            raise refused(source, (key,), why, user_file)
     _refuse_spending(raw, source, as_table(yours.get("limits", {})), user_file)
     _refuse_providers(raw, source, as_table(yours.get("providers", {})), user_file)
     if raw.get("execute_tool_confirm") is False:  # it may want more to be asked, never less
         raise refused(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
-    if "sandbox" in raw:
-        raise refused(source, ("sandbox",), "decides which walls are around commands, and what those reach", user_file)
-    if "non_interactive" in raw:
-        raise refused(source, ("non_interactive",), "decides whether you are asked at all", user_file)
-    if "approvals_expire" in raw:
-        raise refused(source, ("approvals_expire",), "decides how long you have for an answer", user_file)
 
 
 def _refuse_spending(raw: Raw, source: str, yours: Raw, user_file: str) -> None:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from greenroom.adapters.models.catalog.catalog import providers
 from greenroom.adapters.web.search.places import TAVILY_KEY
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Live, Outcome, ToolPrinted
-from greenroom.core.state.agent import Agent
-from greenroom.core.state.step import Prepared, Step
-from greenroom.core.state.world import World
 
 MASK: Final = "[secret]"
 SHORTEST: Final = 8
@@ -99,7 +96,7 @@ class Redaction:
 
     def bench(self, bench: Bench) -> Bench:
         """A bench on which a tool shows and leaves nothing of them either."""
-        return _Bench(bench, self) if self._secrets else bench
+        return cast("Bench", _RedactedBench(bench, self)) if self._secrets else bench
 
     def _value(self, value: object) -> object:
         if isinstance(value, str):
@@ -123,40 +120,15 @@ def stands_in(data: object) -> bool:
     return isinstance(data, list | tuple) and any(map(stands_in, data))
 
 
-class _Bench:
-    """Another bench, with what is shown and left passed through the redaction."""
+class _RedactedBench:
+    """Another bench, with what is kept, shown and left passed through the redaction."""
 
     def __init__(self, bench: Bench, redaction: Redaction) -> None:
         self._bench = bench
         self._redaction = redaction
 
-    @property
-    def world(self) -> World:
-        """The newest committed world."""
-        return self._bench.world
-
-    @property
-    def step(self) -> Step:
-        """The running step."""
-        return self._bench.step
-
-    @property
-    def agent(self) -> Agent:
-        """Whose step it is."""
-        return self._bench.agent
-
-    @property
-    def key(self) -> str:
-        """A name for this step."""
-        return self._bench.key
-
-    async def prepare(self, *prepared: Prepared) -> None:
-        """Make known what is about to be done."""
-        await self._bench.prepare(*prepared)
-
-    async def blob(self, digest: str) -> bytes:
-        """A large result of an earlier step."""
-        return await self._bench.blob(digest)
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._bench, name)
 
     async def keep(self, data: bytes) -> str:
         """Keep something large, without secrets."""
@@ -176,7 +148,3 @@ class _Bench:
             return None if outcome is None else self._redaction.outcome(outcome)
 
         self._bench.leave(redacted)
-
-    async def history(self) -> Sequence[Step]:
-        """The ended steps of this thread."""
-        return await self._bench.history()
