@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final
 
 from greenroom.adapters.models.catalog.addresses import address
 from greenroom.adapters.models.catalog.catalog import Provider, card_of, providers, split
@@ -31,13 +30,13 @@ from greenroom.app.toolset.redaction import known_secrets
 from greenroom.app.workspace import current_folder
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
-from greenroom.core.ports.model import Model, ModelCard, Models
+from greenroom.core.ports.model import Model, Models
 
 if TYPE_CHECKING:
     from greenroom.adapters.models.openai.endpoint import Endpoint
+    from greenroom.adapters.models.vendors.model import Vendor
 
 
-OPENAI: Final = "greenroom.adapters.models.openai"
 MILLION: Final = 1_000_000
 ROLES: Final = ("", "strong", "fast")
 """Names of models that mean whatever the settings say, or what is at hand."""
@@ -52,14 +51,6 @@ NO_MODEL: Final = (
     "No model is set, and no key was found in the environment. "
     "`greenroom init` sets one up; `greenroom demo` needs none."
 )
-
-
-class Closable(Protocol):
-    """Something with connections."""
-
-    async def close(self) -> None:
-        """Let them go."""
-        ...
 
 
 class Supply:
@@ -81,7 +72,7 @@ class Supply:
         self._replay = replay
         self._rates = {name: _rates(price) for name, price in settings.prices.items()}
         self._endpoints: dict[str, Endpoint] = {}
-        self._vendors: dict[str, Closable] = {}
+        self._vendors: dict[str, Vendor] = {}
         self._gates: dict[str, Gate] = {}
         self._made: dict[str, Model] = {}
         self._platforms: PlatformRegistry | None = None
@@ -106,7 +97,11 @@ class Supply:
         seen = self.settled(name)
         if seen not in self._settings.groups:
             return (seen,)
-        return tuple(one for member in self._settings.groups[seen].models for one in self._member(member, seen))
+        members = self._settings.groups[seen].models
+        nested = next((member for member in members if member in self._settings.groups), None)
+        if nested is not None:
+            raise WorldFault(f"The group {seen!r} holds the group {nested!r}. Name its models instead.")
+        return tuple(name for member in members for name in self.meaning(member))
 
     def settled(self, name: str) -> str:
         """The model or group that a role, or no name at all, stands for today."""
@@ -128,11 +123,6 @@ class Supply:
             except WorldFault as fault:
                 return str(fault)
         return ""
-
-    def _member(self, member: str, group: str) -> tuple[str, ...]:
-        if member in self._settings.groups:
-            raise WorldFault(f"The group {group!r} holds the group {member!r}. Name its models instead.")
-        return self.meaning(member)
 
     def _role(self, role: str) -> str:
         """What a role, or no name at all, stands for: the settings' word, else what is at hand."""
@@ -185,10 +175,11 @@ class Supply:
         price, card = self.price(name), card_of(model)
 
         def make() -> Model:
-            made: Model = import_module(f"{OPENAI}.model").OpenAICompatible(
+            from greenroom.adapters.models.openai.model import OpenAICompatible
+
+            return OpenAICompatible(
                 self.endpoint(provider), model, card=card, price=price.most, cost=price.of, longest=told.timeout
             )
-            return made
 
         return Late(f"{provider}:{model}", card, price.most, make)
 
@@ -213,7 +204,7 @@ class Supply:
     def _of_vendor(self, known: Provider, model: str, told: ProviderSettings) -> Model:
         """A model that speaks another language. What reads it takes seconds to import, so only whoever asks pays."""
         try:
-            vendors = import_module("greenroom.adapters.models.vendors.model")
+            from greenroom.adapters.models.vendors.model import Vendor, VendorModel
         except ImportError:
             raise missing(f"{known.name}:{model}") from None
         vendor = self._vendors.get(known.name)
@@ -221,17 +212,14 @@ class Supply:
             key = key_for(known.name, self._environ, told)
             if key is None and not known.keyless:
                 raise WorldFault(no_key(known, told))
-            vendor = self._vendors[known.name] = vendors.Vendor(
+            vendor = self._vendors[known.name] = Vendor(
                 known.name,
                 key=key.reveal if key is not None else str,
                 base_url=address(known, self._environ, told.base_url),
                 idle=min(told.timeout, SILENCE),
             )
         price = price_of(known.name, model, local=False, own=self._rates)
-        made: Model = vendors.VendorModel(
-            vendor, model, card=card_of(model), price=price.most, cost=price.of, longest=told.timeout
-        )
-        return made
+        return VendorModel(vendor, model, card=card_of(model), price=price.most, cost=price.of, longest=told.timeout)
 
     def endpoint(self, provider: str) -> Endpoint:
         """The connections to a provider that speaks OpenAI's language."""
@@ -250,7 +238,9 @@ class Supply:
             raise WorldFault(no_key(known, told))
 
         def connect() -> Endpoint:
-            made: Endpoint = import_module(f"{OPENAI}.endpoint").Endpoint(
+            from greenroom.adapters.models.openai.endpoint import Endpoint
+
+            return Endpoint(
                 provider,
                 base_url,
                 key=key.reveal if key is not None else str,
@@ -258,7 +248,6 @@ class Supply:
                 idle=min(told.timeout, SILENCE),
                 connections=told.max_parallel,
             )
-            return made
 
         return connect
 
@@ -294,16 +283,10 @@ def no_key(provider: Provider, told: ProviderSettings) -> str:
 
 def _rates(price: PriceSetting) -> Rates:
     """From dollars to millionths of them."""
+    cached, written = (None if part is None else round(part * MILLION) for part in (price.cached, price.written))
     return Rates(
-        input=_micro(price.input),
-        output=_micro(price.output),
-        cached=None if price.cached is None else _micro(price.cached),
-        written=None if price.written is None else _micro(price.written),
+        input=round(price.input * MILLION), output=round(price.output * MILLION), cached=cached, written=written
     )
-
-
-def _micro(dollars: float) -> int:
-    return round(dollars * MILLION)
 
 
 @record
@@ -359,7 +342,8 @@ class Provisions:
         """Record what models say, or have a recording say it again. Before the first model is asked for."""
         secrets = self._secrets() if record or replay else ()
         if replay is not None:
-            self._replay = Playing(replay, card=_card, secrets=secrets)
+            # What is known of a model, whether or not it can be asked from here.
+            self._replay = Playing(replay, card=lambda name: card_of(name.partition(":")[2]), secrets=secrets)
         if record is not None:
             refuse_old(record)
             self._recorder = Recorder(record, secrets=secrets)
@@ -404,7 +388,9 @@ class Provisions:
         """See which models there are on this machine, if nothing else says which model to ask."""
         known = self._replay or self.loaded.settings.model or found(self._environ) or saved_keys()
         if not known:
-            self._servers = await _local_servers(self._environ)
+            from greenroom.adapters.models.catalog.servers import local_servers
+
+            self._servers = await local_servers(environ=self._environ)
             self._supply = None
 
     @property
@@ -439,11 +425,6 @@ class Provisions:
             forget_empty(recorder.path)
 
 
-def _card(name: str) -> ModelCard:
-    """What is known of a model, whether or not it can be asked from here."""
-    return card_of(name.partition(":")[2])
-
-
 def refuse_old(path: Path) -> None:
     """A recording never takes the place of another file."""
     if path.exists() and (path.is_dir() or path.stat().st_size):
@@ -457,8 +438,3 @@ def forget_empty(path: Path) -> None:
             path.unlink()
     except OSError:
         return  # it is gone, or not ours any more: nothing is lost by leaving it
-
-
-async def _local_servers(environ: Mapping[str, str]) -> Sequence[Server]:
-    look = import_module("greenroom.adapters.models.catalog.servers").local_servers
-    return await cast("Callable[..., Awaitable[Sequence[Server]]]", look)(environ=environ)

@@ -38,13 +38,13 @@ class Tools:
     """Hands with the tools that a job has more than others, and no walls."""
 
     def __init__(self, copied: Copied) -> None:
-        self._commands = PlainCommands(copied.folder)
-        self.executors = tuple(map(copied.wrap, copied.more(self._commands, nothing_runs)))
+        self.commands = PlainCommands(copied.folder)
+        self.executors = tuple(map(copied.wrap, copied.more(self.commands, nothing_runs)))
         self.specs = ()
 
     async def close(self) -> None:
         """End what runs."""
-        self._commands.close()
+        self.commands.close()
 
 
 class Desk:

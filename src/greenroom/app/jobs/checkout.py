@@ -19,15 +19,15 @@ from greenroom.abilities.tools.commands.kept import Kept
 from greenroom.abilities.tools.commands.live import LiveLines
 from greenroom.app.jobs.place import Place
 from greenroom.app.jobs.verdict import Finding
-from greenroom.app.toolset.toolbox import Copied, Quiet
+from greenroom.app.toolset.toolbox import Copied
 from greenroom.app.toolset.toolset import Hands
-from greenroom.core.base.errors import Bug, WorldFault
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.checks import Check, Witness
 from greenroom.core.ports.commands import Command, Commands, Ended
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.ports.workspace import SCRATCH
 
 NAME: Final = "prepare"
@@ -169,10 +169,10 @@ def checkouts(place: Place, setup: Setup, hands: Callable[[Copied], Hands]) -> O
         made: Hands | None = None
         try:
             worktree = await workspace.open(place.run, SCRATCH, commit)
-            tree, beside, caught = await worktree.tree(), await place.beside(worktree), _Caught()
-            made = hands(caught.copied(beside))
-            unable = await _prepare(setup, caught.commands, witness) if setup.runs else ""
-            yield Checkout(beside.folder, tree, caught.commands, unable)
+            tree, beside = await worktree.tree(), await place.beside(worktree)
+            made = hands(Copied(folder=beside.folder, at=beside.at, lent=beside.shown))
+            unable = await _prepare(setup, made.commands, witness) if setup.runs else ""
+            yield Checkout(beside.folder, tree, made.commands, unable)
         finally:
             if made is not None:
                 await made.close()
@@ -187,26 +187,6 @@ async def _prepare(setup: Setup, commands: Commands, witness: Witness) -> str:
         return ""
     printed = f" It printed: {done.printed[-TOLD:].strip()}" if done.printed.strip() else ""
     return f"`{setup.line}` ([workspace] setup) failed: {done.why}.{printed}"
-
-
-class _Caught:
-    """Takes the commands out of a set of tools that nobody else uses."""
-
-    def __init__(self) -> None:
-        self._commands: Commands | None = None
-
-    @property
-    def commands(self) -> Commands:
-        if self._commands is None:
-            raise Bug("These tools have no commands.")
-        return self._commands
-
-    def copied(self, place: Place) -> Copied:
-        return Copied(folder=place.folder, at=place.at, lent=place.shown, wrap=lambda tool: tool, more=self._catch)
-
-    def _catch(self, commands: Commands, _: Quiet) -> Sequence[ToolExecutor]:
-        self._commands = commands
-        return ()
 
 
 # ------------------------------------------------------------------------------- whether checks import what was changed

@@ -130,6 +130,6 @@ class Copied:
     folder: Path
     at: Path
     lent: Sequence[Shown]
-    wrap: Wrap
-    more: More
+    wrap: Wrap = lambda tool: tool
+    more: More = lambda _, __: ()
     known: tuple[str, ...] = ()

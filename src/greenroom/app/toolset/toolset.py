@@ -70,14 +70,14 @@ class Hands:
     ) -> None:
         self._walls = walls
         self._copied = copied
-        self._commands = _commands(root, policy, walls)
-        background = Background(self._commands)
+        self.commands = _commands(root, policy, walls)
+        background = Background(self.commands)
         own = (
             *file_tools(
                 LocalFiles(root, at=copied.at if copied is not None else None),
                 hides=lambda path: is_secret(PurePosixPath(path)),
             ),
-            *command_tools(self._commands, background),
+            *command_tools(self.commands, background),
             AskUser(),
             ReadOutput(find),
             *memory_tools(),
@@ -85,7 +85,7 @@ class Hands:
             *web_tools(LatePages(web, closed(policy)), LateSearch(web, os.environ), SystemClock()),
             browser_tool(models, browser, web, home_folder(), partial(closed_for, policy)),
         )
-        more = copied.more(self._commands, background.quiet) if copied is not None else ()
+        more = copied.more(self.commands, background.quiet) if copied is not None else ()
         self.toolbox = Toolbox((*own, *more, *equipment.tools), equipment.notes)
         self._policy = policy
         self._equipment = equipment
@@ -116,7 +116,7 @@ class Hands:
         async with AsyncExitStack() as last:
             if self._walls is not None:
                 last.push_async_callback(self._walls.close)
-            last.callback(self._commands.close)
+            last.callback(self.commands.close)
             for closing in self._equipment.closing:
                 last.push_async_callback(closing)
 
