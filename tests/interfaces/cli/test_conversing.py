@@ -33,7 +33,7 @@ from greenroom.interfaces.cli.runs.beginning import Begun
 from greenroom.interfaces.cli.runs.conversing import Conversation
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.interfaces.cli.runs.session import Door, Stop
-from tests.app.talks.voice import HELD, Reply, Voice, cast
+from tests.app.conversation.voice import HELD, Reply, Voice, cast
 
 LOOK = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
 
