@@ -29,7 +29,6 @@ class Sum:
     reserved: int = 0
 
     def plus(self, other: Sum) -> Sum:
-        """Both together."""
         return Sum(
             calls=self.calls + other.calls,
             spent=self.spent.plus(other.spent),
@@ -92,7 +91,6 @@ def summed(accounts: Iterable[Account], by: By) -> dict[str, Sum]:
 
 
 def total(rows: Iterable[Sum]) -> Sum:
-    """All rows together."""
     found = Sum()
     for one in rows:
         found = found.plus(one)

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Final, cast, get_args
+from typing import Final, TypeVar, cast, get_args
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.app.functions import Tool, as_text, group_of, refuse_name
@@ -31,6 +31,7 @@ from greenroom.core.ports.tool import SHOWN, Target, ToolCard, ToolExecutor
 from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepType, Terms
 from greenroom.core.state.world import World
 
+G = TypeVar("G")
 FORM: Final = ("name", "description", "parameters", "execute")
 
 
@@ -224,16 +225,20 @@ def find_callbacks(folders: Iterable[Path]) -> tuple[list[Callback], list[str]]:
 
     Files whose name begins with `_` are there for others.
     """
-    found: list[Callback] = []
+    scripts = [own_scripts(folder) for folder in folders]
+    found, troubles = _collect((script for one in scripts for script in one.found), given_callbacks)
+    return found, [*(trouble for one in scripts for trouble in one.troubles), *troubles]
+
+
+def _collect(scripts: Iterable[Script], give: Callable[[Script], Iterable[G]]) -> tuple[list[G], list[str]]:
+    """What all files give, and why some of them cannot be used."""
+    found: list[G] = []
     troubles: list[str] = []
-    for folder in folders:
-        scripts = own_scripts(folder)
-        troubles += scripts.troubles
-        for one in scripts.found:
-            try:
-                found.extend(given_callbacks(one))
-            except Broken as broken:
-                troubles.append(str(broken))
+    for script in scripts:
+        try:
+            found += give(script)
+        except Broken as broken:
+            troubles.append(str(broken))
     return found, troubles
 
 
@@ -274,8 +279,8 @@ def custom_equipment(root: Path, settings: Settings, trusted: Trusted) -> Equipm
     own = own_scripts(folder / FOLDERS["tool"])
     packed, troubles = of_packages()
     brings = _brings(root, "tool", trusted)
-    mine, broken = _tools(own.found, "yours")
-    theirs, spoilt = _tools(brings.usable, "project")
+    mine, broken = _collect(own.found, lambda script: _given(script, f"yours:{script.path.name}"))
+    theirs, spoilt = _collect(brings.usable, lambda script: _given(script, f"project:{script.path.name}"))
     tools, doubles = _first_of_each(root, (*mine, *packed, *theirs))
     callbacks = _callbacks(root, (folder / FOLDERS["callback"], *map(Path, settings.after_tool_call)), trusted)
     notes = (*own.troubles, *broken, *troubles, *brings.troubles, *spoilt, *doubles)
@@ -285,17 +290,6 @@ def custom_equipment(root: Path, settings: Settings, trusted: Trusted) -> Equipm
         notes=(*notes, *callbacks.notes),
         unagreed=(*brings.unagreed, *callbacks.unagreed),
     )
-
-
-def _tools(scripts: Iterable[Script], whose: str) -> tuple[list[ToolExecutor], list[str]]:
-    found: list[ToolExecutor] = []
-    troubles: list[str] = []
-    for one in scripts:
-        try:
-            found += _given(one, f"{whose}:{one.path.name}")
-        except Broken as broken:
-            troubles.append(str(broken))
-    return found, troubles
 
 
 def _given(script: Script, source: str) -> list[ToolExecutor]:
@@ -330,16 +324,13 @@ def _callbacks(root: Path, folders: Iterable[Path], trusted: Trusted) -> Equipme
     """Who hears of every call afterwards: the person's callbacks, then the project's."""
     places = list(dict.fromkeys(folders))
     lost = [f"{one} is no folder, so no callback is found there." for one in places[1:] if not one.is_dir()]
-    found, troubles = find_callbacks(one for one in places if one.is_dir())
+    own, troubles = find_callbacks(one for one in places if one.is_dir())
     brings = _brings(root, "callback", trusted)
-    for one in brings.usable:
-        try:
-            found += given_callbacks(one)
-        except Broken as broken:
-            troubles.append(str(broken))
+    theirs, spoilt = _collect(brings.usable, given_callbacks)
+    found = [*own, *theirs]
     return Equipment(
         after=(Callbacks(found),) if found else (),
-        notes=(*lost, *troubles, *brings.troubles),
+        notes=(*lost, *troubles, *spoilt, *brings.troubles),
         unagreed=brings.unagreed,
     )
 

@@ -108,7 +108,6 @@ def _repository(cwd: Path, home: str | None) -> Path | None:
 
 
 def text(choice: Choice, *, user: bool) -> str:
-    """The file."""
     lines = (
         HEAD.format(where="" if user else " for this project"),
         "version = 1\n",

@@ -57,7 +57,6 @@ class Shape:
         self._read = read
 
     def read(self, data: object) -> object:
-        """The value."""
         try:
             return self._read(data)
         except (ValueError, TypeError) as error:  # of msgspec and pydantic alike
@@ -72,7 +71,8 @@ def shape_of(kind: object) -> Shape:
     try:
         schema = msgspec.json.schema(kind, schema_hook=_schema_of)
     except (TypeError, RecursionError) as error:
-        raise WorldFault(f"{_name(kind)} cannot be told to a model: {_first_line(error)}") from None
+        name, why = getattr(kind, "__qualname__", kind), str(error).partition("\n")[0]
+        raise WorldFault(f"{name} cannot be told to a model: {why}") from None
     known = cast("type[object]", kind)
     return Shape(kind, written_out(schema), lambda data: msgspec.convert(data, known, dec_hook=_value_of))
 
@@ -157,14 +157,6 @@ def _references(node: object) -> list[str]:
         return []
     own = [str(node["$ref"]).removeprefix("#/$defs/")] if "$ref" in node else []
     return own + [name for value in node.values() for name in _references(value)]
-
-
-def _name(kind: object) -> str:
-    return str(getattr(kind, "__qualname__", kind))
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]
 
 
 def _said(error: Exception) -> str:

@@ -62,7 +62,6 @@ class PatientBlobs:
                 return digest
 
     async def get_blob(self, digest: str) -> bytes:
-        """The bytes."""
         return await self._blobs.get_blob(digest)
 
 
@@ -114,7 +113,6 @@ class Host:
 
     @property
     def world(self) -> World:
-        """What is committed."""
         return self.sync.world
 
     def look(self) -> World:

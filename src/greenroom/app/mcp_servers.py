@@ -350,13 +350,12 @@ def equipment_of(
         client = McpClient(found.server, around, agreed=known.agreed, patience=patience, looked=watch)
         clients.append(client)
         tools += stored_kit(client, known.listed)
-    waiting = tuple(_waits(one) for one in here.found if one not in agreed and one.server.enabled)
+    waiting = tuple(
+        f"The MCP server {one.server.name!r} of this project is not used before you agree to it: greenroom trust"
+        for one in here.found
+        if one not in agreed and one.server.enabled
+    )
     return Equipment(tools=tuple(tools), notes=tuple(notes), unagreed=waiting, closing=(Switchboard(clients).close,))
-
-
-def _waits(found: Found) -> str:
-    name = found.server.name
-    return f"The MCP server {name!r} of this project is not used before you agree to it: greenroom trust"
 
 
 def _usable(found: Found, listings: Listings) -> Known | str:

@@ -189,7 +189,6 @@ async def trials(model: Model, *, clock: Callable[[], float] = time.monotonic) -
 
 
 async def tried(model: Model, way: Way, clock: Callable[[], float]) -> Trial:
-    """One call."""
     begun, first, called = clock(), 0.0, False
     usage: Usage | None = None
     end: Failed | None = Failed(kind="cut_off", why=f"{model.name} stopped without an end.")
@@ -218,7 +217,6 @@ def is_content(event: ModelEvent) -> bool:
 
 
 def request(model: Model, way: Way) -> ModelRequest:
-    """A tiny one."""
     asks = "Use the tool: what is 2 + 3?" if way == "tool" else "Answer with one word: what colour is grass?"
     purpose = Purpose(
         agent=AgentId("check"), skill="check", step=StepId("check#1"), thread=ThreadId("check"), turn=1, answering=True

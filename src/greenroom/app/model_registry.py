@@ -305,7 +305,6 @@ class One:
     model: Model
 
     def named(self, _: str) -> Model:
-        """That one."""
         return self.model
 
 

@@ -123,7 +123,6 @@ class Ledger:
 
 
 def own_ledger() -> Ledger:
-    """The person's."""
     return Ledger(config_folder() / NAME)
 
 
@@ -165,7 +164,6 @@ class Script:
 
     @property
     def source(self) -> bytes:
-        """What stood in it."""
         return self.beside[self.path.name]
 
 

@@ -125,7 +125,6 @@ def find_agents(workspace: Path) -> Agents:
 
 
 def load_agent(workspace: Path, name: str) -> AgentSpec:
-    """One agent."""
     return find_agents(workspace).get(name).spec
 
 

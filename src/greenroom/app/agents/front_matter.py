@@ -60,9 +60,9 @@ def read_keys(text: str) -> Keys:
         return Keys(values=cast("Data", _value(node, "", lines)), lines=lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise NotPlain(
-            _said(error.problem or error.context or "it is not YAML"), mark.line + 1 if mark else 1
-        ) from None
+        why = error.problem or error.context or "it is not YAML"
+        why += '. Put a text with ": " in it in quotes' if COLON in why else ""
+        raise NotPlain(why, mark.line + 1 if mark else 1) from None
     except yaml.YAMLError as error:
         raise NotPlain(str(error).partition("\n")[0], 1) from None
 
@@ -72,10 +72,6 @@ def dump(text: str) -> str:
     if re.fullmatch(r"[^\W\d][\w-]*", text) and text not in WORDS:
         return text
     return yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n")
-
-
-def _said(why: str) -> str:
-    return f'{why}. Put a text with ": " in it in quotes' if COLON in why else why
 
 
 def _refuse_what_stands_for_more(text: str) -> None:

@@ -58,7 +58,6 @@ def names(value: object) -> tuple[str, ...]:
 
 
 def agents(value: object) -> tuple[str, ...]:
-    """A list of agents."""
     return tuple(name(one) for one in names(value))
 
 
@@ -81,14 +80,12 @@ def _limit(said: str) -> str:
 
 
 def truth(value: object) -> bool:
-    """Yes or no."""
     if not isinstance(value, bool):
         raise Unfit("true or false")
     return value
 
 
 def whole(least: int, most: int) -> Reader:
-    """A whole number."""
 
     def read(value: object) -> int:
         if type(value) is not int or not least <= value <= most:
@@ -161,7 +158,6 @@ def translated(words: Mapping[str, str]) -> Reader:
 
 
 def schema(value: object) -> Mapping[str, object]:
-    """A JSON Schema."""
     if not isinstance(value, Mapping):
         raise Unfit("a JSON Schema, like {type: object, properties: {…}}")
     try:

@@ -84,7 +84,6 @@ def write_agent(workspace: Path, wish: Wish) -> Path:
 
 
 def text(wish: Wish) -> str:
-    """The file."""
     return TEMPLATE.format(
         name=wish.name,
         description=dump(wish.description or DESCRIPTION),

@@ -275,7 +275,6 @@ class Chat:
         await self._runtime.ask(self.its_team, SetLimits(budget_id=TEAM_BUDGET, limits=limits))
 
     async def complete(self, summary: str = "") -> None:
-        """End it for good."""
         told = summary or "The person said that it is done."
         await self._runtime.ask(self.its_team, FinishTask(task_id=FIRST, summary=told))
 
@@ -284,7 +283,6 @@ class Chat:
         return [one for one in (await self.world()).approvals.values() if one.state == "pending"]
 
     async def answer(self, answer: AnswerApproval) -> None:
-        """Answer one of them."""
         await self._runtime.ask(self.its_team, answer)
 
     # --------------------------------------------------------------------------------------------------- looking

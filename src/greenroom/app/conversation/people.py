@@ -88,11 +88,9 @@ class Callables:
             return Stopped()
 
     async def agrees(self, tip: str, *, default: bool) -> bool:
-        """Ask."""
         return await asyncio.to_thread(confirmed, self._confirm, tip, default=default)
 
     async def replies(self, tip: str) -> str | None:
-        """Ask."""
         read = await self.write(tip, asyncio.Event())
         return read.text if isinstance(read, Written) else None
 

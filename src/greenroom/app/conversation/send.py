@@ -33,20 +33,17 @@ async def tell(runtime: Runtime, found: Found, text: str) -> Delivery:
     if world.agents[reader].spec.kind != "llm":
         raise refused("a_person", f"{reader!r} manages {task} and is no agent.", "Talk to them yourself.")
     work = Work(type="skill", executor="converse", text_content=text)
-    place: Literal["last", "next"] = "last" if _unread(world, reader, task) else "next"
+    # Something that was said before may not have been read yet: the request itself, while its checks still run.
+    unread = any(
+        step.task_id == task and step.work.type == "skill" and step.state == "init" and bool(step.work.text_content)
+        for step in world.steps_of(reader)
+    )
+    place: Literal["last", "next"] = "last" if unread else "next"
     await runtime.ask(found.team, QueueSteps(agent_id=reader, works=(work,), task_id=task, place=place))
     await _one_turn_less(runtime, found, await runtime.world(found.team), reader, task)
     holder = await runtime.log.holder(found.team)
     paused = world.tasks[task].paused or world.team.paused or ""
     return Delivery(reader=reader, task=task, owner=holder.owner if holder else None, paused=paused)
-
-
-def _unread(world: World, reader: AgentId, task: TaskId) -> bool:
-    """Whether something that was said before has not been read yet: the request itself, while its checks still run."""
-    return any(
-        step.task_id == task and step.work.type == "skill" and step.state == "init" and bool(step.work.text_content)
-        for step in world.steps_of(reader)
-    )
 
 
 async def _one_turn_less(runtime: Runtime, found: Found, world: World, reader: AgentId, task: TaskId) -> None:

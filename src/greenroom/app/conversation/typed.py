@@ -153,7 +153,9 @@ def builtin(text: str) -> Handled:
     name = OTHER_NAMES.get(first.lower(), first.lower()) or "help"
     if name in COMMANDS:
         return Handled(content="", need_return=True, command=Command(name=name, argument=rest.strip()))
-    return Handled(content="", need_return=True, said=_unknown(first))
+    near = get_close_matches(first.lower(), [*COMMANDS, *OTHER_NAMES], n=1)
+    told = f"Did you mean /{near[0]}?" if near else "/help lists what there is."
+    return Handled(content="", need_return=True, said=f"There is no /{first}. {told}")
 
 
 def shell(text: str) -> Handled:
@@ -161,12 +163,6 @@ def shell(text: str) -> Handled:
     if not text.startswith("!"):
         return Handled(content=text)
     return Handled(content="", need_return=True, said=SHELL)
-
-
-def _unknown(word: str) -> str:
-    near = get_close_matches(word.lower(), [*COMMANDS, *OTHER_NAMES], n=1)
-    told = f"Did you mean /{near[0]}?" if near else "/help lists what there is."
-    return f"There is no /{word}. {told}"
 
 
 LONGEST_FILE: Final = 64 * 1024
@@ -189,9 +185,9 @@ def file_context(folder: Path, root: Path) -> Handler:
 
     def files(text: str) -> Handled:
         found: dict[str, Attached] = {}
-        for mentioned in _mentioned(text):
+        for quoted, bare in AT.findall(text):
             try:
-                one = _attached(mentioned, folder, root)
+                one = _attached(quoted or bare, folder, root)
             except Unreadable as fault:
                 return Handled(content=text, need_return=True, said=f"{fault} Nothing was sent.")
             if one is not None:
@@ -199,11 +195,6 @@ def file_context(folder: Path, root: Path) -> Handler:
         return Handled(content=text, attached=tuple(found.values()))
 
     return files
-
-
-def _mentioned(text: str) -> Iterator[str]:
-    for quoted, bare in AT.findall(text):
-        yield quoted or bare
 
 
 def _attached(mentioned: str, folder: Path, root: Path) -> Attached | None:
@@ -220,7 +211,7 @@ def _attached(mentioned: str, folder: Path, root: Path) -> Attached | None:
         raise Unreadable(f"{mentioned!r} lies outside of the workspace {root}, and is not read.")
     if is_secret(place) or is_secret(real.relative_to(root.resolve())):
         raise Unreadable(f"{mentioned!r} looks like a place for secrets, and is not read.")
-    return Attached(text=_text(real, mentioned), name=_name(real, root))
+    return Attached(text=_text(real, mentioned), name=str(real.relative_to(root.resolve())))
 
 
 def _place(mentioned: str, folder: Path, root: Path) -> Path | None:
@@ -230,10 +221,6 @@ def _place(mentioned: str, folder: Path, root: Path) -> Path | None:
             if name and there(base / name):
                 return base / name
     return None
-
-
-def _name(real: Path, root: Path) -> str:
-    return str(real.relative_to(root.resolve()))
 
 
 def _text(real: Path, mentioned: str) -> str:

@@ -120,7 +120,6 @@ class Recited:
         self.heard = ""
 
     def price(self, _: int, __: int) -> int:
-        """It costs nothing."""
         return 0
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:

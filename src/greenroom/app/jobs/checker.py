@@ -89,7 +89,8 @@ class ProjectChecks:
     @property
     def runnable(self) -> Sequence[Check]:
         """Those that could run on the base."""
-        return [check for check in self._checks if self._ran_before(check)]
+        unable = {name for name, ran in self.base.items() if ran.outcome == "could_not_run"}
+        return [check for check in self._checks if check.name not in unable]
 
     async def baseline(self, witness: Witness) -> Report:
         """Run all of them: what fails now is old from now on."""
@@ -112,11 +113,6 @@ class ProjectChecks:
     async def run_in(self, checkout: Checkout, checks: Sequence[Check], witness: Witness) -> list[Checked]:
         """Run these in a worktree that is open."""
         return [await self._entry(check, checkout, witness, base=False) for check in checks]
-
-    def _ran_before(self, check: Check) -> bool:
-        """One that could not run on the base would not run now either."""
-        was = self.base.get(check.name)
-        return was is None or was.outcome != "could_not_run"
 
     async def _steady(
         self, checks: Sequence[Check], entries: Sequence[Checked], paths: Sequence[str], witness: Witness
@@ -267,7 +263,6 @@ class Baseline(CardedTool):
         return ()
 
     async def run(self, bench: Bench) -> Outcome:
-        """Run them all."""
         report = await self._checker.baseline(bench)
         lines = (f"Before any change: {describe(report)}.", *report.left)
         result = {"output": "\n".join(lines), REPORT: as_data(report), FOUND: self._found}
@@ -286,7 +281,6 @@ class ConfirmUnverified(CardedTool):
         self._alone = alone
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing is touched."""
         return ()
 
     def terms(self, world: World, step: Step) -> Terms:
@@ -301,8 +295,7 @@ class ConfirmUnverified(CardedTool):
         if can_judge(self._checker.checks, self._checker.base):
             return Outcome(result={"output": JUDGED})
         if self._goes_on(bench.world, bench.step):
-            judged = can_judge(self._checker.checks, self._checker.base)
-            return Outcome(result={"output": JUDGED if judged else GO_ON})
+            return Outcome(result={"output": GO_ON})
         if not self._alone and _answer(bench).strip().rstrip(".!。！").lower() in YES - {""}:
             return Outcome(result={"output": GO_ON})
         verdict = self._verdict()
@@ -343,9 +336,6 @@ def _spec(name: str, description: str) -> ToolSpec:
 
 def found_in(steps: Iterable[Step]) -> tuple[Check, ...] | None:
     """The checks that the project had when the run began; None if that is not written down."""
-    held = [(step.result or {}).get(FOUND) for step in steps if _is_base(step)]
+    base = [step for step in steps if step.work.executor == BASELINE and step.state == "finished"]
+    held = [(step.result or {}).get(FOUND) for step in base]
     return next((msgspec.convert(found, tuple[Check, ...]) for found in held if found is not None), None)
-
-
-def _is_base(step: Step) -> bool:
-    return step.work.executor == BASELINE and step.state == "finished"

@@ -186,14 +186,18 @@ class Deliver(CardedTool):
     ) -> tuple[Verdict, Report, Report | None]:
         """The verdict, what the checks said of this tree, and what the old tests said. What has run on this very tree
         is not run again."""
-        checker, paths = self._checker, _paths(changes)
+        checker = self._checker
+        # All paths of a change; of a renamed file both.
+        paths = list(dict.fromkeys(name for change in changes for name in (change.path, change.before) if name))
         known = known_entries(steps, tree)
         wanted = [check.name for check in checker.checks if check.name not in known]
         fresh = await checker.run(wanted, bench) if wanted else Report(tree=tree, fresh=True)
         entries: dict[str, Checked] = {**known, **{entry.check: entry for entry in fresh.checks}}
         report = Report(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
         found = judge(checker.checks, checker.base, report, Facts())
-        altered = tuple(path for path in _existing(changes) if is_test(path) or is_check_setup(path))
+        # What was there before and is different now. What was only added is left in place.
+        existing = [change.before or change.path for change in changes if change.kind != "added"]
+        altered = tuple(path for path in existing if is_test(path) or is_check_setup(path))
         old: Report | None = None
         elsewhere: tuple[Finding, ...] = ()
         if found.state != "failed":
@@ -226,7 +230,8 @@ class Deliver(CardedTool):
         said = str((step.work.instruction_content or {}).get("said", ""))
         before = [each for each in steps if each.work.executor == DELIVER and each.thread_id == step.thread_id]
         again = verdict.state == "failed" and len(before) + 1 < TRIES
-        again = again or (verdict.has("tests_altered") and not any(_heard_of_tests(each) for each in before))
+        heard = any(verdict_in([each]).has("tests_altered") for each in before)
+        again = again or (verdict.has("tests_altered") and not heard)
         if again:
             work = Work(type="skill", executor="converse", intention="Mend what fails.")
             return QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
@@ -240,20 +245,6 @@ def _claimed(step: Step, paths: Sequence[str]) -> list[Finding]:
     named = [str(name).removeprefix("./") for name in held] if isinstance(held, list) else []
     missing = tuple(name for name in named if not any(path == name or path.endswith(f"/{name}") for path in paths))
     return [Finding(code="not_in_change", paths=missing)] if missing else []
-
-
-def _heard_of_tests(step: Step) -> bool:
-    return verdict_in([step]).has("tests_altered")
-
-
-def _paths(changes: Sequence[Change]) -> list[str]:
-    """All paths of a change; of a renamed file both."""
-    return list(dict.fromkeys(name for change in changes for name in (change.path, change.before) if name))
-
-
-def _existing(changes: Sequence[Change]) -> list[str]:
-    """The paths that were there before and are different now. What was only added is left in place."""
-    return [change.before or change.path for change in changes if change.kind != "added"]
 
 
 def spoken(verdict: Verdict, changed: bool) -> str:

@@ -19,7 +19,6 @@ from greenroom.app.conversation.typed import is_secret
 from greenroom.app.jobs.verdict import COMMIT, WHY_LEFT, one_line
 from greenroom.app.settings.home import home_folder
 from greenroom.app.settings.layers import load
-from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.toolset.redaction import without_secrets
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
@@ -53,16 +52,12 @@ def cache() -> Path:
 
 async def workspace(root: Path) -> GitWorkspace:
     """The person's files, wherever a repository of theirs begins."""
-    own, env = home_folder() / OWN, without_secrets(os.environ, _providers(root))
-    return await GitWorkspace.find(root, cache(), own=own, env=env, secret=lambda path: is_secret(PurePosixPath(path)))
-
-
-def _providers(root: Path) -> tuple[ProviderSettings, ...]:
-    """Whose keys are known: the person's hooks, which git runs, do not get them."""
-    try:
-        return tuple(load({}, os.environ, root).settings.providers.values())
+    try:  # whose keys are known: the person's hooks, which git runs, do not get them
+        providers = tuple(load({}, os.environ, root).settings.providers.values())
     except WorldFault:
-        return ()  # settings that cannot be read have given nobody a key
+        providers = ()  # settings that cannot be read have given nobody a key
+    own, env = home_folder() / OWN, without_secrets(os.environ, providers)
+    return await GitWorkspace.find(root, cache(), own=own, env=env, secret=lambda path: is_secret(PurePosixPath(path)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,17 +84,15 @@ class Place:
         """What a command finds in the worktree that is not in it: what git ignores in the person's folder. What it
         writes there is kept beside the worktree, and goes with it."""
         layers = Path(self.worktree.folder).parent / LAYERS
-        return self._placed((*self.git, *(_layered(lent, layers) for lent in self.lent)))
+        every = (*self.git, *(_layered(lent, layers) for lent in self.lent))
+        # Seen from the repository's own folder; that may be one above the one that is worked in.
+        within = Path(self.snapshot.within).parts
+        top = self.at.parents[len(within) - 1] if within else None
+        return tuple(shown if top is None else replace(shown, at=str(top / shown.at)) for shown in every)
 
     async def beside(self, worktree: Worktree) -> Place:
         """The same with another copy. What was made in this one and is in no commit is not there."""
         return replace(self, worktree=worktree, git=await worktree.view())
-
-    def _placed(self, every: Iterable[Shown]) -> tuple[Shown, ...]:
-        """Seen from the repository's own folder; that may be one above the one that is worked in."""
-        within = Path(self.snapshot.within).parts
-        top = self.at.parents[len(within) - 1] if within else None
-        return tuple(one if top is None else replace(one, at=str(top / one.at)) for one in every)
 
     async def diff(self) -> Diff:
         """All that was changed by now."""
@@ -187,12 +180,10 @@ NO_WAY_BACK: Final = "what was applied cannot be undone any more"
 
 
 def copies() -> Worktrees:
-    """Those of this person."""
     return GitWorktrees(cache())
 
 
 async def of_run(run: str) -> list[Standing]:
-    """Those of one run."""
     return [one for one in await copies().list() if one.run == run]
 
 

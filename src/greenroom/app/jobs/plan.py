@@ -88,7 +88,6 @@ class Choices:
 
 
 def own_choices() -> Choices:
-    """The person's."""
     return Choices(config_folder() / NAME, own_ledger())
 
 

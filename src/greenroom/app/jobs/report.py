@@ -120,10 +120,9 @@ def _noted(what: str, names: Sequence[str]) -> Sequence[str]:
 
 def _leading_out(changes: Sequence[Change], root: str) -> Sequence[str]:
     """Links through which a reader or writer in the repository is elsewhere; they look like any other file."""
-    links = [change for change in changes if change.target and _leaves(change, root)]
-    return [f"{one_line(change.path)} → {one_line(change.target)}" for change in links]
-
-
-def _leaves(change: Change, root: str) -> bool:
-    where = posixpath.normpath(posixpath.join(root, posixpath.dirname(change.path), change.target))
-    return where != root and not where.startswith(f"{root}/")
+    found: list[str] = []
+    for change in (change for change in changes if change.target):
+        where = posixpath.normpath(posixpath.join(root, posixpath.dirname(change.path), change.target))
+        if where != root and not where.startswith(f"{root}/"):
+            found.append(f"{one_line(change.path)} → {one_line(change.target)}")
+    return found

@@ -91,7 +91,6 @@ class Verdict:
 
     @property
     def verified(self) -> bool:
-        """Whether it is."""
         return self.state == "verified"
 
     def has(self, code: Code) -> bool:

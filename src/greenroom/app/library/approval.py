@@ -90,7 +90,6 @@ class Deciding:
         self._failed = asyncio.Event()
 
     def follow(self, commit: Commit) -> None:
-        """Something has become true."""
         self.look(commit.world)
 
     def look(self, world: World) -> None:

@@ -108,7 +108,10 @@ class Blueprint(Generic[T]):
         self.model = _model(model)
         self.gear = gear_of(tools, groups, use_tools, disable_file_edit=disable_file_edit)
         self.tools = self.gear.own
-        self.agents = tuple(_agent(one) for one in several(agents, "agents"))
+        self.agents: tuple[Blueprint[Any], ...] = tuple(several(agents, "agents"))
+        odd = next((one for one in self.agents if not isinstance(one, Blueprint)), None)
+        if odd is not None:
+            raise WorldFault(f"{odd!r} cannot be called: it is no Agent.")
         self.confirms = execute_tool_confirm
         _fits(values.temperature, 0.0 if temperature is None else temperature, "temperature")
         self.shape: Shape | None = shape_of(output_type) if output_type is not None else None
@@ -160,12 +163,6 @@ def _fits(reader: Reader, value: object, what: str) -> None:
         reader(value)
     except Unfit as unfit:
         raise WorldFault(f"{value!r} cannot be {what}. It must be {unfit}.") from None
-
-
-def _agent(given: object) -> Blueprint[Any]:
-    if not isinstance(given, Blueprint):
-        raise WorldFault(f"{given!r} cannot be called: it is no Agent.")
-    return given
 
 
 def _model(given: object) -> str | Model:

@@ -49,7 +49,6 @@ class Result(Generic[T]):
 
     @property
     def cost(self) -> float:
-        """Dollars."""
         return self.spent.money / 1_000_000
 
 

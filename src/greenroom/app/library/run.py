@@ -89,7 +89,6 @@ class Hearing:
                 pass
 
     def follow(self, commit: Commit) -> None:
-        """Something has become true."""
         ended = {row.record.step_id: row.record for row in commit.archived if isinstance(row.record, Step)}
         for event in commit.events:
             if isinstance(event, StepStarted) and event.step_id in commit.world.steps:
@@ -192,7 +191,6 @@ class Run(Generic[T]):
         await self._following.end(self.id)
 
     async def cancel(self) -> None:
-        """End it for good."""
         await self._runtime.ask(self.id, CancelTask(task_id=FIRST))
 
     async def spent(self) -> Amounts:

@@ -23,7 +23,6 @@ OTHERS: Final = 0o077
 
 
 def keys_file(folder: Path | None = None) -> Path:
-    """Where keys are kept."""
     return (folder or user_config_path("greenroom", appauthor=False)) / NAME
 
 

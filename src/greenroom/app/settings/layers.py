@@ -252,7 +252,6 @@ def from_files(environ: Mapping[str, str], cwd: Path) -> Sequence[Part]:
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """The person's own file."""
     named = environ.get(USER_FILE)
     if named is None:
         return user_config_path("greenroom", appauthor=False) / "config.toml"

@@ -154,7 +154,6 @@ def text(value: object) -> str:
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """At least one text."""
     if not isinstance(value, list | tuple) or not value:
         raise Unfit('a list with at least one name, like ["openai:gpt-5.5"]')
     return tuple(text(one) for one in value)
@@ -209,7 +208,6 @@ def ports(value: object) -> tuple[int, ...]:
 
 
 def headers(value: object) -> Mapping[str, str]:
-    """A table of texts."""
     if not isinstance(value, Mapping):
         raise Unfit("a table of texts")
     return {text(name): text(one) for name, one in value.items()}

@@ -71,7 +71,6 @@ class Callbacks:
         self._telling = Telling(callbacks, seconds)
 
     async def __call__(self, step: Step, outcome: Outcome) -> None:
-        """Tell all of them."""
         await self._telling.tell(told_of(step, outcome), step.work.executor)
 
 

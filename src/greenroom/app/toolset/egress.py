@@ -197,7 +197,6 @@ class WayOut:
             self._proxy.cut(callers)
 
     async def close(self) -> None:
-        """No more."""
         proxy, folder = self._proxy, self._folder
         self._proxy = self._folder = None
         if proxy is not None:

@@ -28,7 +28,6 @@ HEAD: Final = "# What agents may do. One rule per line, for instance: allow comm
 
 
 def persons_rules() -> RulesFile:
-    """The person's own."""
     return RulesFile(config_folder() / NAME, own=True)
 
 
@@ -185,7 +184,9 @@ def policy_for(
     walls that hold; it is asked only when it matters. `lies` is where its files are, if that is not where they are
     known to be.
     """
-    known = [*(f"allow tool {name}" for name in brought), *_persons_own(), *_careful(root)]
+    # Where all that a person has lies below one folder, what runs there tomorrow is changed by nobody unasked.
+    careful = ["ask path ** write"] if root in (Path.home(), Path(root.anchor)) else []
+    known = [*(f"allow tool {name}" for name in brought), *_persons_own(), *careful]
     rules: dict[Layer, Sequence[str]] = {"built-in": known, "user": own, "granted": agreed, "project": project}
     return rules_policy(rules, str(root), _links(lies or root), walled=walled or bool)
 
@@ -198,11 +199,6 @@ def _links(root: Path) -> Callable[[str], bool]:
         return not Path(os.path.realpath(top / path)).is_relative_to(top)
 
     return leads_out
-
-
-def _careful(root: Path) -> list[str]:
-    """Where all that a person has lies below one folder, what runs there tomorrow is changed by nobody unasked."""
-    return ["ask path ** write"] if root in (Path.home(), Path(root.anchor)) else []
 
 
 def _persons_own() -> list[str]:
@@ -223,7 +219,6 @@ Confirmed: TypeAlias = Callable[[AgentId], bool]
 
 
 def everybody(_: AgentId) -> bool:
-    """All agents."""
     return True
 
 

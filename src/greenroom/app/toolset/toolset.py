@@ -112,7 +112,6 @@ class Hands:
         return () if own else self._equipment.after
 
     async def close(self) -> None:
-        """End what still runs."""
         async with AsyncExitStack() as last:
             if self._walls is not None:
                 last.push_async_callback(self._walls.close)

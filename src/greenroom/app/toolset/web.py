@@ -43,7 +43,6 @@ class LatePages:
         self._made: Pages | None = None
 
     async def fetch(self, wanted: Address) -> Page | Moved:
-        """The page."""
         if self._made is None:
             self._made = await asyncio.to_thread(self._make)
         return await self._made.fetch(wanted)

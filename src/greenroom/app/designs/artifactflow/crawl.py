@@ -42,5 +42,4 @@ class CrawlAgent(BaseAgent):
         return PACK.render(self.language, "crawl", told)
 
     def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
-        """What the lead reads."""
         return wrapped(TAG, content, tool_history)

@@ -39,5 +39,4 @@ class SearchAgent(BaseAgent):
         return PACK.render(self.language, "search", told)
 
     def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
-        """What the lead reads."""
         return wrapped(TAG, content, tool_history)
