@@ -34,7 +34,7 @@ from greenroom.core.ports.model import Model, Models
 
 if TYPE_CHECKING:
     from greenroom.adapters.models.openai.endpoint import Endpoint
-    from greenroom.adapters.models.vendors.model import Vendor
+    from greenroom.adapters.models.vendors.vendor import Vendor
 
 
 MILLION: Final = 1_000_000
@@ -204,7 +204,8 @@ class Supply:
     def _of_vendor(self, known: Provider, model: str, told: ProviderSettings) -> Model:
         """A model that speaks another language. What reads it takes seconds to import, so only whoever asks pays."""
         try:
-            from greenroom.adapters.models.vendors.model import Vendor, VendorModel
+            from greenroom.adapters.models.vendors.model import VendorModel
+            from greenroom.adapters.models.vendors.vendor import Vendor
         except ImportError:
             raise missing(f"{known.name}:{model}") from None
         vendor = self._vendors.get(known.name)
@@ -267,8 +268,10 @@ class Supply:
 
     async def close(self) -> None:
         """Let all connections go, and end the recording."""
-        for one in (*self._endpoints.values(), *self._vendors.values()):
-            await one.close()
+        for endpoint in self._endpoints.values():
+            await endpoint.close()
+        for vendor in self._vendors.values():
+            await vendor.close()
         if self._recorder is not None:
             self._recorder.close()
 

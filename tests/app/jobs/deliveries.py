@@ -62,12 +62,12 @@ class Bare:
     """Commands in a folder, without a sandbox."""
 
     def __init__(self, copied: Copied) -> None:
-        self._commands = PlainCommands(copied.folder)
-        assert tuple(copied.more(self._commands, nothing_runs)) == ()
+        self.commands = PlainCommands(copied.folder)
+        assert tuple(copied.more(self.commands, nothing_runs)) == ()
 
     async def close(self) -> None:
         """End what runs."""
-        self._commands.close()
+        self.commands.close()
 
 
 def bare(copied: Copied) -> Hands:

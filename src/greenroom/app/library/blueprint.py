@@ -108,9 +108,10 @@ class Blueprint(Generic[T]):
         self.model = _model(model)
         self.gear = gear_of(tools, groups, use_tools, disable_file_edit=disable_file_edit)
         self.tools = self.gear.own
-        self.agents: tuple[Blueprint[Any], ...] = tuple(several(agents, "agents"))
-        odd = next((one for one in self.agents if not isinstance(one, Blueprint)), None)
-        if odd is not None:
+        given: Sequence[object] = several(agents, "agents")
+        self.agents: tuple[Blueprint[Any], ...] = tuple(one for one in given if isinstance(one, Blueprint))
+        if len(self.agents) < len(given):
+            odd = next(one for one in given if not isinstance(one, Blueprint))
             raise WorldFault(f"{odd!r} cannot be called: it is no Agent.")
         self.confirms = execute_tool_confirm
         _fits(values.temperature, 0.0 if temperature is None else temperature, "temperature")
