@@ -31,7 +31,7 @@ from greenroom.app.library.results import (
     telling_of,
 )
 from greenroom.app.library.run import Following, Run, Talk
-from greenroom.app.library.workplace import Asking, HandsOf, Workplace, confirmed_of, everybody, kit_of
+from greenroom.app.library.workplace import HandsOf, Workplace, confirmed_of, everybody, kit_of
 from greenroom.app.lookup import LAST
 from greenroom.app.model_registry import Provisions
 from greenroom.app.runtime import Runtime
@@ -258,16 +258,14 @@ class Greenroom:
         """Makes the tools of a run, under what is set about asking."""
         settings, runtime = self._provisions.loaded.settings, self.runtime
         confirmed = confirmed_of(agents, house=settings.execute_tool_confirm)
-        secrets = tuple(self._provisions.keys())
-        asking = Asking(
+        return lambda own, models: self._place.hands(
+            own,
+            partial(ended_step, runtime),
+            settings,
             confirmed=confirmed,
-            unattended=settings.non_interactive,
-            secrets=secrets,
-            web=settings.web,
-            browser=settings.browser,
-            sandbox=settings.sandbox,
+            secrets=self._provisions.keys(),
+            models=models,
         )
-        return lambda own, models: self._place.hands(own, partial(ended_step, runtime), asking, models)
 
     def _following(self, approve: Approve | None) -> Following:
         unattended = self._provisions.loaded.settings.non_interactive

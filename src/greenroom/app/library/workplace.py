@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeAlias
@@ -25,13 +24,13 @@ from greenroom.app.kit import Kit
 from greenroom.app.library.blueprint import Blueprint, own, several
 from greenroom.app.library.events import EventBus, ToldExecutor, ToldModel
 from greenroom.app.reading import TextReader
-from greenroom.app.settings.schema import BrowserSettings, SandboxSettings, WebSettings, meant
+from greenroom.app.settings.schema import Settings, meant
 from greenroom.app.toolset.pipeline import Guarded, Unattended
 from greenroom.app.toolset.policy import Confirmed, Confirming, persons_rules, policy_for, project_rules
 from greenroom.app.toolset.redaction import Redaction
-from greenroom.app.toolset.sandbox import USUAL, Walls
+from greenroom.app.toolset.sandbox import Walls
 from greenroom.app.toolset.toolbox import ALWAYS, Equipment, Toolbox, together
-from greenroom.app.toolset.toolset import NO_WISHES, USUAL_BROWSER, Hands, toolbox_of
+from greenroom.app.toolset.toolset import Hands, toolbox_of
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, evolve
@@ -119,19 +118,6 @@ class Checked(TextReader):
 OPEN: Final = 'Open it with one: `Greenroom(workspace=".")`.'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """What holds for all calls of a run: whose are confirmed, whether nobody is there, what no tool may say, what is
-    set for the web and for the walls around commands."""
-
-    confirmed: Confirmed
-    unattended: bool = False
-    secrets: tuple[str, ...] = ()
-    web: WebSettings = NO_WISHES
-    browser: BrowserSettings = USUAL_BROWSER
-    sandbox: SandboxSettings = USUAL
-
-
 class Workplace:
     """A folder, or none; `rules` are the program's, and count as those of the person who runs it."""
 
@@ -204,22 +190,33 @@ class Workplace:
         names = self.equipped(agent).tools
         return [tool.card.spec for tool in self._every(agent.gear.own) if tool.name in names]
 
-    def hands(self, own: Sequence[Tool[..., Any]], find: FindStep, asking: Asking, models: Models) -> AnyHands:
-        """All tools of a run, under the policy that holds here. What leads a browser is one of the models."""
-        walls = Walls(self.root, asking.sandbox, web=asking.web) if self.root is not None else None
-        policy = Confirming(self._policy(own, walls), asking.confirmed)
+    def hands(
+        self,
+        own: Sequence[Tool[..., Any]],
+        find: FindStep,
+        settings: Settings,
+        *,
+        confirmed: Confirmed,
+        secrets: Sequence[str],
+        models: Models,
+    ) -> AnyHands:
+        """All tools of a run, under the policy and the settings that hold here; `secrets` are left out of what they
+        say. What leads a browser is one of the models."""
+        walls = Walls(self.root, settings.sandbox, web=settings.web) if self.root is not None else None
+        policy = Confirming(self._policy(own, walls), confirmed)
         if self.root is None:
-            return _Own((*own, ReadOutput(find)), policy, asking)
+            tools = (*own, ReadOutput(find))
+            return _Own(tools, policy, Redaction(secrets), unattended=settings.non_interactive)
         more = together((Equipment(tools=tuple(own)), _others(self._brought, own)))
         return Hands(
             self.root,
             policy,
             find=find,
             equipment=more,
-            unattended=asking.unattended,
-            secrets=asking.secrets,
-            web=asking.web,
-            browser=asking.browser,
+            unattended=settings.non_interactive,
+            secrets=secrets,
+            web=settings.web,
+            browser=settings.browser,
             models=models,
             walls=walls,
         )
@@ -245,11 +242,12 @@ def _others(brought: Equipment, own: Sequence[Tool[..., Any]]) -> Equipment:
 class _Own:
     """The functions of a program alone."""
 
-    def __init__(self, tools: Sequence[ToolExecutor], policy: Policy, asking: Asking) -> None:
-        redaction = Redaction(asking.secrets)
+    def __init__(
+        self, tools: Sequence[ToolExecutor], policy: Policy, redaction: Redaction, *, unattended: bool
+    ) -> None:
         guarded = [Guarded(tool, policy, redaction=redaction) for tool in tools]
         self.specs: Sequence[ToolSpec] = [tool.card.spec for tool in tools]
-        self.executors: Sequence[Executor] = [Unattended(one) for one in guarded] if asking.unattended else guarded
+        self.executors: Sequence[Executor] = [Unattended(one) for one in guarded] if unattended else guarded
 
     async def close(self) -> None:
         """Nothing runs that does not end with its step."""
