@@ -134,23 +134,29 @@ class ToldModel:
         try:
             async with Listening(self._model.stream(request)) as answer:
                 async for event in answer:
-                    match event:
-                        case Finished():
-                            state = "finished"
-                        case Failed():
-                            state = "failed"
-                        case TextDelta():
-                            said.append(event.text)
-                        case Retried():
-                            said.clear()
-                        case _:
-                            pass
+                    state = _hear(event, state, said)
                     yield event
         except Exception:
             state = "failed"
             raise
         finally:
             self._bus.emit(AFTER_MODEL_CALL, **who, state=state, response="".join(said))
+
+
+def _hear(event: ModelEvent, state: str, said: list[str]) -> str:
+    """How the call stands after this; its words go to `said`."""
+    match event:
+        case Finished():
+            return "finished"
+        case Failed():
+            return "failed"
+        case TextDelta():
+            said.append(event.text)
+        case Retried():
+            said.clear()
+        case _:
+            pass
+    return state
 
 
 class ToldExecutor:
