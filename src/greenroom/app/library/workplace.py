@@ -205,7 +205,7 @@ class Workplace:
         walls = Walls(self.root, settings.sandbox, web=settings.web) if self.root is not None else None
         policy = Confirming(self._policy(own, walls), confirmed)
         if self.root is None:
-            tools = (*own, ReadOutput(find))
+            tools: tuple[ToolExecutor, ...] = (*own, ReadOutput(find))
             return _Own(tools, policy, Redaction(secrets), unattended=settings.non_interactive)
         more = together((Equipment(tools=tuple(own)), _others(self._brought, own)))
         return Hands(
