@@ -6,7 +6,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from greenroom.app.hands.walls import KNOWN, strongest
+from greenroom.app.toolset.sandbox import KNOWN, strongest
 
 HERE = user_cache_path("greenroom", appauthor=False) / KNOWN
 """Where it is kept which sandbox holds on this machine."""

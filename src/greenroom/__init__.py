@@ -10,33 +10,33 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from greenroom.abilities.skills.converse import Converse as Converse
-    from greenroom.app.functions.shapes import Misfit as Misfit
-    from greenroom.app.functions.tools import Context as Context
-    from greenroom.app.functions.tools import Done as Done
-    from greenroom.app.functions.tools import Tool as Tool
-    from greenroom.app.functions.tools import tool as tool
+    from greenroom.app.conversation.chat import Exchange as Exchange
+    from greenroom.app.functions import Context as Context
+    from greenroom.app.functions import Done as Done
+    from greenroom.app.functions import Misfit as Misfit
+    from greenroom.app.functions import Tool as Tool
+    from greenroom.app.functions import tool as tool
     from greenroom.app.kit import Kit as Kit
     from greenroom.app.library.agent import Agent as Agent
-    from greenroom.app.library.at_once import SyncTalk as SyncTalk
-    from greenroom.app.library.deciding import Answer as Answer
-    from greenroom.app.library.deciding import Asked as Asked
+    from greenroom.app.library.agent import SyncTalk as SyncTalk
+    from greenroom.app.library.approval import Answer as Answer
+    from greenroom.app.library.approval import Asked as Asked
     from greenroom.app.library.events import EventBus as EventBus
-    from greenroom.app.library.executed import Executed as Executed
-    from greenroom.app.library.house import Greenroom as Greenroom
-    from greenroom.app.library.listing import RunInfo as RunInfo
+    from greenroom.app.library.greenroom import Greenroom as Greenroom
     from greenroom.app.library.results import Again as Again
     from greenroom.app.library.results import Called as Called
+    from greenroom.app.library.results import Executed as Executed
     from greenroom.app.library.results import Heard as Heard
     from greenroom.app.library.results import Result as Result
     from greenroom.app.library.results import Returned as Returned
+    from greenroom.app.library.results import RunInfo as RunInfo
     from greenroom.app.library.results import Said as Said
     from greenroom.app.library.results import Thought as Thought
-    from greenroom.app.library.runs import Run as Run
-    from greenroom.app.library.talk import Talk as Talk
+    from greenroom.app.library.run import Run as Run
+    from greenroom.app.library.run import Talk as Talk
+    from greenroom.app.model_registry import Supply as Supply
     from greenroom.app.runtime import Runtime as Runtime
-    from greenroom.app.standing import Standing as Standing
-    from greenroom.app.supply import Supply as Supply
-    from greenroom.app.talks.history import Exchange as Exchange
+    from greenroom.app.task_status import Standing as Standing
     from greenroom.core.base.amounts import Amounts as Amounts
     from greenroom.core.base.amounts import Limits as Limits
     from greenroom.core.base.errors import Bug as Bug
@@ -88,37 +88,19 @@ if TYPE_CHECKING:
 
 _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "abilities.skills.converse": ("Converse",),
+    "app.conversation.chat": ("Exchange",),
+    "app.functions": ("Context", "Done", "Misfit", "Tool", "tool"),
     "app.kit": ("Kit",),
-    "app.library.agent": ("Agent",),
-    "app.library.at_once": ("SyncTalk",),
-    "app.library.deciding": ("Answer", "Asked"),
+    "app.library.agent": ("Agent", "SyncTalk"),
+    "app.library.approval": ("Answer", "Asked"),
     "app.library.events": ("EventBus",),
-    "app.library.executed": ("Executed",),
-    "app.library.house": ("Greenroom",),
-    "app.library.listing": ("RunInfo",),
-    "app.library.results": (
-        "Again",
-        "Called",
-        "Heard",
-        "Result",
-        "Returned",
-        "Said",
-        "Thought",
-    ),
-    "app.library.runs": ("Run",),
-    "app.functions.shapes": ("Misfit",),
-    "app.library.talk": ("Talk",),
-    "app.functions.tools": (
-        "Context",
-        "Done",
-        "Tool",
-        "tool",
-    ),
-    "core.state.approval": ("Approval",),
+    "app.library.greenroom": ("Greenroom",),
+    "app.library.results": ("Again", "Called", "Executed", "Heard", "Result", "Returned", "RunInfo", "Said", "Thought"),
+    "app.library.run": ("Run", "Talk"),
+    "app.model_registry": ("Supply",),
     "app.runtime": ("Runtime",),
-    "app.standing": ("Standing",),
-    "app.supply": ("Supply",),
-    "app.talks.history": ("Exchange",),
+    "app.task_status": ("Standing",),
+    "core.state.approval": ("Approval",),
     "core.base.amounts": ("Amounts", "Limits"),
     "core.base.errors": ("Bug", "GreenroomError", "ModelFault", "ProviderFault", "Refused", "Rejected", "WorldFault"),
     "core.ports.executor": ("Abilities", "Bench", "Executor", "Outcome"),

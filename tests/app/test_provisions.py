@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.provisions import Provisions
+from greenroom.app.conversation.chat import models_of, settle
+from greenroom.app.conversation.kits import talk_kits
+from greenroom.app.conversation.names import ASK
+from greenroom.app.conversation.start import ASSISTANT, cast_of, found_alone
+from greenroom.app.model_registry import Provisions
 from greenroom.app.runtime import Runtime
-from greenroom.app.talks.founding import ASSISTANT, cast_of, found_alone
-from greenroom.app.talks.kits import talk_kits
-from greenroom.app.talks.names import ASK
-from greenroom.app.talks.outcome import models_of, settle
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TaskId

@@ -13,9 +13,9 @@ from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.adapters.models.pricing import FREE
 from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.functions.tools import Tool, tool
+from greenroom.app.functions import Tool, tool
 from greenroom.app.kit import Kit
-from greenroom.app.provisions import One
+from greenroom.app.model_registry import One
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities

@@ -64,7 +64,7 @@ def test_who_only_looks_does_not_wait_for_what_works(home: Path, words: tuple[st
         "import sys\n"
         "from greenroom.interfaces.cli.entry.line import run\n"
         f"run({list(words)!r})\n"
-        "heavy = {'pydantic', 'aiohttp', 'greenroom.app.hands.hands', 'greenroom.app.jobs.delivery'}\n"
+        "heavy = {'pydantic', 'aiohttp', 'greenroom.app.toolset.toolset', 'greenroom.app.jobs.delivery'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     clean = {name: value for name, value in environment(home).items() if not name.startswith("COV")}

@@ -16,15 +16,15 @@ from greenroom.adapters.mcp.client import McpClient, Surroundings
 from greenroom.adapters.mcp.tool import McpTool
 from greenroom.adapters.mcp.tool import kit as mcp_kit
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.hands.ended import ended_step
-from greenroom.app.hands.equipment import Equipment
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.walls import Walls
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import WebSettings
-from greenroom.app.trust.notes import agreed_notes
+from greenroom.app.toolset.by_hand import ended_step
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.toolbox import Equipment
+from greenroom.app.toolset.toolset import Hands
+from greenroom.app.trust import agreed_notes
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.hands.walls import Walls
+from greenroom.app.toolset.sandbox import Walls
 from tests.gullible.benign import JOBS, Job
 from tests.gullible.gullible import Gullible
 from tests.gullible.outside import Web

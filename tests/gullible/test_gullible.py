@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.hands import guarded
-from greenroom.app.hands.walls import Walls
+from greenroom.app.toolset import pipeline as guarded
+from greenroom.app.toolset.sandbox import Walls
 from tests.gullible.benign import BY_NAME, Job
 from tests.gullible.cases import CHANNELS, EFFECTS, READ, Channel, Effect, Language, hostile
 from tests.gullible.gullible import Gullible

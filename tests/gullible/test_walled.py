@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.hands.walls import Walls
+from greenroom.app.toolset.sandbox import Walls
 from tests.gullible.benign import BY_NAME, JOBS, Job
 from tests.gullible.cases import EFFECTS, Channel, Effect
 from tests.gullible.outside import Web

@@ -13,11 +13,11 @@ from typing import Final, Literal
 import pytest
 
 from greenroom.adapters.sandbox.choice import Chosen
-from greenroom.app.hands import walls as found
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.walls import Walls
 from greenroom.app.settings.schema import WebSettings
+from greenroom.app.toolset import sandbox as found
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.records import Data
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.step import Step

@@ -11,10 +11,10 @@ from typing import Final
 
 import pytest
 
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.walls import Walls
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.toolset import Hands
 from tests.abilities.tools.calling import caller
 from tests.adapters.web.house import said, site
 from tests.e2e.terminal import greenroom

@@ -20,7 +20,6 @@ class SystemClock:
     """Milliseconds since 1970, from the machine."""
 
     def now(self) -> Millis:
-        """The time."""
         return Millis(time.time_ns() // 1_000_000)
 
 

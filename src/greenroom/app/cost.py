@@ -29,7 +29,6 @@ class Sum:
     reserved: int = 0
 
     def plus(self, other: Sum) -> Sum:
-        """Both together."""
         return Sum(
             calls=self.calls + other.calls,
             spent=self.spent.plus(other.spent),
@@ -68,23 +67,17 @@ class Account:
     def _settle(self, begun: StepStarted, end: StepEnded | StepInterrupted) -> None:
         result = (end.result or {}) if isinstance(end, StepEnded) else {}
         key = (agent_of(end.step_id), str(result.get("by") or begun.terms.model))
+        spent, reserved, usage = end.spent, begun.reserved, result.get("usage")
+        # Whether somebody knows what it cost: the bill if there is one, else the terms it ran under.
+        priced = usage.get("money") is not None if isinstance(usage, dict) else begun.terms.priced
+        whole = (spent.tokens, spent.money) == (reserved.tokens, reserved.money)
         one = Sum(
             calls=1,
-            spent=evolve(end.spent, hops=0),
-            unpriced=int(end.spent.tokens > 0 and not _priced(begun, result.get("usage"))),
-            reserved=int("usage" not in result and _whole(begun.reserved, end.spent)),
+            spent=evolve(spent, hops=0),
+            unpriced=int(spent.tokens > 0 and not priced),
+            reserved=int("usage" not in result and spent.tokens > 0 and whole),
         )
         self.sums[key] = self.sums.get(key, Sum()).plus(one)
-
-
-def _priced(begun: StepStarted, usage: object) -> bool:
-    """Whether somebody knows what it cost: the bill if there is one, else the terms it ran under."""
-    return usage.get("money") is not None if isinstance(usage, dict) else begun.terms.priced
-
-
-def _whole(reserved: Amounts, spent: Amounts) -> bool:
-    """Whether all that was set aside counts as spent."""
-    return spent.tokens > 0 and (spent.tokens, spent.money) == (reserved.tokens, reserved.money)
 
 
 def summed(accounts: Iterable[Account], by: By) -> dict[str, Sum]:
@@ -98,7 +91,6 @@ def summed(accounts: Iterable[Account], by: By) -> dict[str, Sum]:
 
 
 def total(rows: Iterable[Sum]) -> Sum:
-    """All rows together."""
     found = Sum()
     for one in rows:
         found = found.plus(one)

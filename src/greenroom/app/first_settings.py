@@ -9,10 +9,10 @@ from typing import Final
 
 from greenroom.adapters.models.catalog.catalog import found, provider, providers, split
 from greenroom.adapters.models.catalog.servers import local_servers
+from greenroom.app.settings.home import tell_git
 from greenroom.app.settings.keys import quoted, saved_keys
 from greenroom.app.settings.layers import FOLDER, project_folder, there, user_file
 from greenroom.app.settings.schema import Settings
-from greenroom.app.settings.sharing import tell_git
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
@@ -107,7 +107,6 @@ def _repository(cwd: Path, home: str | None) -> Path | None:
 
 
 def text(choice: Choice, *, user: bool) -> str:
-    """The file."""
     lines = (
         HEAD.format(where="" if user else " for this project"),
         "version = 1\n",

@@ -12,21 +12,58 @@ from greenroom.actors.agents.crew import Crew
 from greenroom.actors.agents.windows import Windows
 from greenroom.actors.teamwork.schedule import changed, schedule
 from greenroom.adapters.workers.processes import end_left_over
-from greenroom.app.keeping import PatientBlobs
 from greenroom.app.kit import Closing, Kit
 from greenroom.app.timekeeper import Timekeeper
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import Bug, Rejected, WorldFault
+from greenroom.core.base.errors import Bug, Rejected, StoreFull, WorldFault
 from greenroom.core.base.ids import TaskId, ThreadId
 from greenroom.core.ports.codec import decode_intent
 from greenroom.core.ports.log import Blobs, InboxRow, Lease, Store
 from greenroom.core.rules.draft import DOOR, SYSTEM
 from greenroom.core.rules.intents import Declare, Intent, Recover
-from greenroom.core.state.step import Step
+from greenroom.core.state.step import Step, StepStarted
 from greenroom.core.state.world import World
 from greenroom.core.sync.bus import Commit, Listener, LiveListener, TroubleListener
 from greenroom.core.sync.replay import ended_steps, replay, snapshot_of
 from greenroom.core.sync.synchroniser import Synchroniser
+
+SHORTEST: Final = 0.05
+LONGEST: Final = 2.0
+"""Seconds between two tries."""
+
+
+class PatientBlobs:
+    """The blobs of a team at work. A result was paid for, or stands for something done: it is not given up."""
+
+    def __init__(
+        self,
+        blobs: Blobs,
+        worry: Callable[[str | None], None],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._blobs = blobs
+        self._worry = worry
+        self._sleep = sleep
+
+    async def put_blob(self, data: bytes) -> str:
+        """Keep the bytes, as soon as there is room for them."""
+        delay, waited = SHORTEST, False
+        while True:
+            try:
+                digest = await self._blobs.put_blob(data)
+            except StoreFull as full:
+                waited = True
+                self._worry(str(full))
+                await self._sleep(delay)
+                delay = min(2 * delay, LONGEST)
+            else:
+                if waited:
+                    self._worry(None)
+                return digest
+
+    async def get_blob(self, digest: str) -> bytes:
+        return await self._blobs.get_blob(digest)
+
 
 SNAPSHOT_EVERY: Final = 20_000
 """Events between two snapshots: folding that many takes about half a second at the next start."""
@@ -76,7 +113,6 @@ class Host:
 
     @property
     def world(self) -> World:
-        """What is committed."""
         return self.sync.world
 
     def look(self) -> World:
@@ -254,3 +290,17 @@ def _heard(task: asyncio.Task[None]) -> None:
         logging.getLogger(__name__).log(
             logging.WARNING if known else logging.ERROR, "%s ended: %s", task.get_name(), error, exc_info=not known
         )
+
+
+def watch_steps(host: Host, began: Callable[[Step], None], ended: Callable[[Step], None]) -> Callable[[], None]:
+    """Be told of each step that begins or ends; call what is returned to stop."""
+
+    def follow(commit: Commit) -> None:
+        for row in commit.archived:
+            if isinstance(row.record, Step):
+                ended(row.record)
+        for event in commit.events:
+            if isinstance(event, StepStarted) and event.step_id in commit.world.steps:
+                began(commit.world.steps[event.step_id])
+
+    return host.listen(follow)

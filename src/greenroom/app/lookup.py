@@ -50,18 +50,22 @@ def possible(home: Path, beginning: str) -> list[str]:
 
 async def find(runtime: Runtime, text: str) -> Found:
     """The team (and task) that `text` names; `Refused` says what there is instead."""
-    head, slash, tail = text.strip().partition("/")
+    head, slash, task = text.strip().partition("/")
     # A stream without events is a team that a crash kept from being made.
     team = pick([TeamId(info.stream) for info in await runtime.log.streams() if info.head.version], head)
     if not slash:
         return Found(team=team)
-    return Found(team=team, task=await _task(runtime, team, tail))
+    known = [*(await runtime.world(team)).tasks, *(ended.task_id for ended in await runtime.ended_tasks(team))]
+    if task not in known:
+        there = ", ".join(sorted(known, key=lambda name: (len(name), name))) or "none"
+        raise refused("unknown_task", f"Team {team!r} has no task {task!r}.", f"Its tasks: {there}.")
+    return Found(team=team, task=TaskId(task))
 
 
 def pick(teams: Sequence[TeamId], text: str) -> TeamId:
     """The one team of these (oldest first) that `text` names."""
     if not teams:
-        raise _refused("no_teams", f"There is no team {text!r}: nothing has run here yet.", "Try `greenroom demo`.")
+        raise refused("no_teams", f"There is no team {text!r}: nothing has run here yet.", "Try `greenroom demo`.")
     if text == LAST:
         return teams[-1]
     if text in teams:
@@ -70,20 +74,8 @@ def pick(teams: Sequence[TeamId], text: str) -> TeamId:
     if len(found) == 1:
         return found[0]
     if found:
-        raise _refused("ambiguous_id", f"{text!r} may be {_listed(found)}.", "Type more of it.")
-    raise _refused("unknown_id", f"There is no team {text!r}.", f"The newest: {_listed(teams)}. `last` is the newest.")
-
-
-async def _task(runtime: Runtime, team: TeamId, text: str) -> TaskId:
-    known = [*(await runtime.world(team)).tasks, *(task.task_id for task in await runtime.ended_tasks(team))]
-    if text in known:
-        return TaskId(text)
-    there = ", ".join(sorted(known, key=_ordinal)) or "none"
-    raise _refused("unknown_task", f"Team {team!r} has no task {text!r}.", f"Its tasks: {there}.")
-
-
-def _ordinal(task: str) -> tuple[int, str]:
-    return (len(task), task)
+        raise refused("ambiguous_id", f"{text!r} may be {_listed(found)}.", "Type more of it.")
+    raise refused("unknown_id", f"There is no team {text!r}.", f"The newest: {_listed(teams)}. `last` is the newest.")
 
 
 def _listed(teams: Sequence[TeamId]) -> str:
@@ -92,7 +84,8 @@ def _listed(teams: Sequence[TeamId]) -> str:
     return ", ".join(newest) + (f" and {more} more" if more else "")
 
 
-def _refused(code: str, why: str, hint: str) -> Refused:
+def refused(code: str, why: str, hint: str = "") -> Refused:
+    """A refusal to be raised: its code, what is wrong, and what to do."""
     return Refused(Rejected(code=code, why=why, hint=hint))
 
 

@@ -17,8 +17,7 @@ from greenroom.app.clock import SystemClock, new_team_id
 from greenroom.app.host import Host
 from greenroom.app.kit import KitMaker, find_kit
 from greenroom.app.settings import home_folder
-from greenroom.app.standing import Standing, standing
-from greenroom.app.vigil import Vigil
+from greenroom.app.task_status import Standing, Vigil, standing
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
@@ -207,7 +206,6 @@ class Runtime:
                 yield Told(version=stored.version, event=decode_event(stored))
 
     async def stands(self, team: TeamId, task: TaskId) -> Standing:
-        """How a task stands."""
         found = standing(await self.world(team), task)
         if found is not None:
             return found

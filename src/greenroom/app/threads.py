@@ -1,13 +1,16 @@
-"""A function in a thread of its own, which keeps nobody from ending: not a run, and not the process either."""
+"""A function in a thread of its own, which keeps nothing from ending: not a run, and not the process either."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Literal, Self
+from functools import partial
+from typing import Final, Literal, Self
+
+from greenroom.actors.agents.crew import GRACE
 
 
 class LeftBehind(Exception):
@@ -63,3 +66,22 @@ def was_left(error: BaseException | None) -> bool:
 def _settle(over: asyncio.Future[Ended], ended: Ended) -> None:
     if not over.done():
         over.set_result(ended)
+
+
+PATIENCE: Final = 0.9 * GRACE
+"""Seconds that a thread has to end when its call was cancelled: before the house loses its patience."""
+
+
+async def in_thread(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
+    """Nobody can end a thread: who cancels this waits for its end, as long as the house is ready to wait.
+
+    One that has not ended by then is left behind, which the cancellation says as its cause.
+    """
+    thread = aside(partial(function, **arguments))
+    try:
+        return (await asyncio.shield(thread)).result()
+    except asyncio.CancelledError:
+        await asyncio.wait({thread}, timeout=PATIENCE)
+        if thread.done():
+            raise
+        raise asyncio.CancelledError from LeftBehind()

@@ -10,7 +10,7 @@ from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
-from greenroom.app.standing import Standing
+from greenroom.app.task_status import Standing
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.ports.log import Store

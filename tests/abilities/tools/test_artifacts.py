@@ -12,8 +12,8 @@ from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools.artifacts import CreateArtifact, UpdateArtifact, artifact_tools
 from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files.local import LocalFiles
-from greenroom.app.designs.artifactflow.lead import lead_config
-from greenroom.app.hands.guarded import Guarded
+from greenroom.app.designs.artifactflow import LeadAgent
+from greenroom.app.toolset.pipeline import Guarded
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.rules.intents import AddAgent, AddParticipants, QueueSteps
@@ -249,7 +249,7 @@ async def test_nobody_is_asked_and_nothing_outside_is_touched() -> None:
 @pytest.mark.req("AF-54")
 def test_the_tools_that_a_lead_requires_are_there() -> None:
     ours = {tool.name for tool in artifact_tools()}
-    assert ours == {name for name in lead_config().required_tools if name.endswith("_artifact")}
+    assert ours == {name for name in LeadAgent.usual().required_tools if name.endswith("_artifact")}
 
 
 @pytest.mark.req("AF-65")

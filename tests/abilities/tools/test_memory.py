@@ -10,7 +10,7 @@ import pytest
 from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools import memory
 from greenroom.abilities.tools.memory import ShortTerm, memory_tools
-from greenroom.app.hands.guarded import Guarded
+from greenroom.app.toolset.pipeline import Guarded
 from greenroom.core.base.ids import AgentId, MemoryId
 from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.recall import Remembered, Wanted

@@ -12,8 +12,8 @@ import pytest
 from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools.run_checks import LINES, RunChecks, told
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.hands.guarded import Guarded
 from greenroom.app.jobs.verdict import report_in
+from greenroom.app.toolset.pipeline import Guarded
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check, Checked, Compared, Report, Witness

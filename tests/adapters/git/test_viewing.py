@@ -8,8 +8,8 @@ import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.app.hands.walls import Walls
 from greenroom.app.settings.schema import SandboxSettings
+from greenroom.app.toolset.sandbox import Walls
 from greenroom.core.ports.commands import Command, Ended, Printed
 from tests.adapters.git.person import Person
 from tests.tiers import has_bubblewrap

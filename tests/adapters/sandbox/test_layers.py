@@ -13,8 +13,8 @@ from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
 from greenroom.adapters.sandbox.layers import SMALL, Links, keeps_upper, readable_parts
 from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.programs import find_programs
-from greenroom.app.hands.walls import Walls
 from greenroom.app.settings.schema import SandboxSettings
+from greenroom.app.toolset.sandbox import Walls
 from greenroom.core.ports.sandbox import Limits, Shown, Wall
 from tests.adapters.sandbox.walls import CACHE, behind, ground_of
 from tests.conformance.running import ran, shell
@@ -71,7 +71,8 @@ async def test_it_is_read_and_run_and_nothing_reaches_the_source(build: Build, s
     text = await said(
         build(root, shown),
         root,
-        "cat env/lib/package.py; env/tool; ls env/lib; echo x >env/new; echo y >env/lib/package.py; rm -f env/tool; sleep 0.6; echo whole",
+        "cat env/lib/package.py; env/tool; ls env/lib; echo x >env/new; echo y >env/lib/package.py; rm -f env/tool; "
+        "sleep 0.6; echo whole",
     )
     assert text.endswith("whole\n"), "it is looked at several times while it runs"
     assert "text = 'theirs'\ntool\n" in text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.agents.multi_agent import agents_config
+from greenroom.app.agents.specs import agents_config
 from greenroom.app.designs.artifactflow import AgentConfig
-from greenroom.app.hands.toolbox import DEFAULT
 from greenroom.app.settings.schema import Retry
+from greenroom.app.toolset.toolbox import DEFAULT
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.state.spec import AgentSpec, Cooperation

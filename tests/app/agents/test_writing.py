@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from greenroom.app.agents.remarks import remarks
+from greenroom.app.agents.finding import remarks
 from greenroom.app.agents.writing import Wish, text, write_agent
-from greenroom.app.settings.sharing import SHARED
+from greenroom.app.settings.home import SHARED
 from greenroom.core.base.errors import Refused, WorldFault
 from tests.app.agents.folders import Folders, written
 

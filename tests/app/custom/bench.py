@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.custom.equipment import custom_equipment
-from greenroom.app.hands.equipment import Equipment
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.policy import policy_for
+from greenroom.app.custom import custom_equipment
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Settings
-from greenroom.app.trust.brought import Brought
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.toolbox import Equipment
+from greenroom.app.toolset.toolset import Hands
+from greenroom.app.trust import Brought
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps

@@ -8,8 +8,8 @@ from py_compile import PycInvalidationMode
 
 import pytest
 
-from greenroom.app.functions.tools import Tool
-from greenroom.app.trust.scripts import MOST
+from greenroom.app.functions import Tool
+from greenroom.app.trust import MOST
 from tests.app.custom.bench import Place
 
 LATE = '''

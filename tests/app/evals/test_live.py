@@ -7,10 +7,8 @@ import pytest
 
 from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.adapters.models.retry import Gate, Patience, Retrying
-from greenroom.app.evals.live import chosen, play
-from greenroom.app.evals.tasks import TASKS
-from greenroom.app.evals.trial import Verdict
-from greenroom.app.provisions import One
+from greenroom.app.evals import TASKS, Verdict, chosen, play
+from greenroom.app.model_registry import One
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import ProviderFault, WorldFault
 from greenroom.core.ports.model import ModelCard, Usage

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 import pytest
 from pydantic import BaseModel
 
-from greenroom.app.functions.shapes import Misfit, as_text, plain, shape_of
+from greenroom.app.functions import Misfit, as_text, plain, shape_of
 from greenroom.core.base.errors import WorldFault
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta
 
 from greenroom import Agent, Bench, Greenroom, ModelFault, ModelRequest, Refused, Step, Tool, WorldFault, tool
-from greenroom.app.functions import threads
+from greenroom.app import threads
 from greenroom.core.ports.executor import Outcome
 from tests.abilities.skills.talks import Answer, Played, calls, says
 

@@ -11,16 +11,14 @@ from immutables import Map
 
 from greenroom.abilities.tools.run_checks import RunChecks
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.app.hands.copied import Copied
-from greenroom.app.hands.hands import Hands
+from greenroom.app.conversation.start import Wanted
 from greenroom.app.jobs.checker import ProjectChecks
-from greenroom.app.jobs.checkout import checkouts
-from greenroom.app.jobs.delivery import Deliver
+from greenroom.app.jobs.checkout import Setup, checkouts
+from greenroom.app.jobs.delivery import Deliver, facts, mark
 from greenroom.app.jobs.place import Place, opened
-from greenroom.app.jobs.record import facts, mark
-from greenroom.app.jobs.setup import Setup
 from greenroom.app.jobs.verdict import BASELINE, DELIVER, RUN_CHECKS, VERDICT, Verdict, from_kept
-from greenroom.app.talks.wanted import Wanted
+from greenroom.app.toolset.toolbox import Copied
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.checks import REPORT, Check, as_data
@@ -64,12 +62,12 @@ class Bare:
     """Commands in a folder, without a sandbox."""
 
     def __init__(self, copied: Copied) -> None:
-        self._commands = PlainCommands(copied.folder)
-        assert tuple(copied.more(self._commands, nothing_runs)) == ()
+        self.commands = PlainCommands(copied.folder)
+        assert tuple(copied.more(self.commands, nothing_runs)) == ()
 
     async def close(self) -> None:
         """End what runs."""
-        self._commands.close()
+        self.commands.close()
 
 
 def bare(copied: Copied) -> Hands:

@@ -7,10 +7,10 @@ from typing import cast
 
 import pytest
 
+from greenroom.app.conversation.start import Wanted
+from greenroom.app.jobs.checkout import Setup
 from greenroom.app.jobs.delivery import TRIES
-from greenroom.app.jobs.setup import Setup
 from greenroom.app.jobs.verdict import Finding
-from greenroom.app.talks.wanted import Wanted
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check

@@ -1,4 +1,4 @@
-"""The kit of a job: what is lent to its copy, and what it knows of the beginning, whatever has happened since."""
+"""The kit of runs: the coder, starting a run, and what judges it to its end."""
 
 from __future__ import annotations
 
@@ -9,22 +9,28 @@ from typing import cast
 
 import pytest
 
+from greenroom.abilities.tools.human import PROPOSE_PLAN as PLANS
 from greenroom.abilities.tools.human import Guess
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.app.hands.copied import Copied
-from greenroom.app.hands.hands import Hands
-from greenroom.app.jobs.kit import Supplies, job_kit
+from greenroom.app.conversation.names import JOB
+from greenroom.app.conversation.start import Cast, Wanted
+from greenroom.app.jobs.checkout import Setup
+from greenroom.app.jobs.kit import PACK, TOOLS, Supplies, coder, found_job, job_kit, proven
 from greenroom.app.jobs.place import workspace
 from greenroom.app.jobs.plan import Plan, plan_of
-from greenroom.app.jobs.setup import Setup
-from greenroom.app.jobs.verdict import BASELINE
+from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER
 from greenroom.app.kit import Kit
-from greenroom.core.base.ids import TeamId
+from greenroom.app.runtime import Runtime
+from greenroom.app.toolset.toolbox import Copied
+from greenroom.app.toolset.toolset import Hands, toolbox_of
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
 from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.model import Models
 from greenroom.core.ports.workspace import SCRATCH
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
 from tests.adapters.git.person import Person
@@ -38,13 +44,13 @@ class Tools:
     """Hands with the tools that a job has more than others, and no walls."""
 
     def __init__(self, copied: Copied) -> None:
-        self._commands = PlainCommands(copied.folder)
-        self.executors = tuple(map(copied.wrap, copied.more(self._commands, nothing_runs)))
+        self.commands = PlainCommands(copied.folder)
+        self.executors = tuple(map(copied.wrap, copied.more(self.commands, nothing_runs)))
         self.specs = ()
 
     async def close(self) -> None:
         """End what runs."""
-        self._commands.close()
+        self.commands.close()
 
 
 class Desk:
@@ -140,3 +146,93 @@ async def test_a_fresh_copy_that_a_killed_life_has_left_is_taken_away(desk: Desk
     assert is_there(left.folder)
     await desk.goes_on()
     assert not is_there(left.folder)
+
+
+MOST = 12
+"""Tools of a coder: more of them are chosen worse."""
+
+TOKENS = 1_000
+"""What its prompt may cost in every request, by a rough count."""
+
+IN_A_JOB = {"run_checks", PLANS}
+"""Tools that only a job has."""
+
+
+def test_it_has_few_tools_and_each_of_them_is_there(tmp_path: Path) -> None:
+    known = {tool.name for tool in toolbox_of(tmp_path)} | IN_A_JOB
+    assert len(TOOLS) == len(set(TOOLS)) <= MOST
+    assert set(TOOLS) <= known
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_its_prompt_names_only_tools_that_it_has_and_is_worth_its_tokens(language: str) -> None:
+    prompt = coder(language).prompt
+    named = {word.strip("`") for word in prompt.split("`")[1::2]}
+    assert named - {"rg", "head", "finish"} <= set(TOOLS)
+    assert {"propose_plan", "run_checks", "ask_user", "patch", "rewrite"} <= named
+    signs = sum(1 if ord(sign) > 0x2E80 else 0.25 for sign in prompt)
+    assert signs < TOKENS
+
+
+def test_both_languages_say_the_same_things_in_the_same_order() -> None:
+    english, chinese = (PACK.render(one, "coder", {}) for one in ("en", "zh"))
+    for mark in ("\n# ", "\n1. ", "\n6. ", "\n- "):
+        assert english.count(mark) == chinese.count(mark)
+    assert english.split("`")[1::2] == chinese.split("`")[1::2]
+
+
+def test_it_speaks_the_language_of_the_settings_and_english_where_there_is_no_other() -> None:
+    assert coder("zh").prompt.startswith("你修改一个代码仓库")
+    assert coder("zh").language == "zh"
+    assert coder("fr").prompt == coder("en").prompt
+
+
+def test_it_is_told_to_answer_in_the_language_of_the_request_whatever_the_settings_say() -> None:
+    assert "answers are in the language in which you were asked" in coder("en").prompt
+    assert "回答用对方提出要求时所用的语言" in coder("zh").prompt
+
+
+def test_the_house_has_the_last_word_on_whoever_is_proven() -> None:
+    assert coder("en").proof == ""
+    assert coder("en").turn.ends == "finish"
+    assert proven(coder("en")).proof == DELIVER
+
+
+ANN, BOB = AgentId("ann"), AgentId("bob")
+CAST = Cast(
+    members=(
+        (ANN, AgentSpec(name="ann", tools=("patch",), calls=("bob",))),
+        (BOB, AgentSpec(name="bob", tools=("patch",))),
+    ),
+    workspace="/somewhere",
+)
+
+
+@pytest.mark.parametrize(
+    ("setup", "question", "first"),
+    [
+        (False, False, [BASELINE, CONFIRM, "converse"]),
+        (True, False, ["prepare", BASELINE, CONFIRM, "converse"]),
+        (True, True, ["prepare", "converse"]),
+    ],
+)
+async def test_a_worktree_is_prepared_then_checked_then_worked_in(
+    tmp_path: Path, setup: bool, question: bool, first: list[str]
+) -> None:
+    runtime = await Runtime.open(tmp_path)
+    wanted = Wanted(question=question)
+    team = await found_job(runtime, CAST, "log\n\nDo it.", typed="Do it.", limits=Limits(), setup=setup, wanted=wanted)
+    world = await runtime.world(team)
+    await runtime.close()
+    assert [one.work.executor for one in world.steps_of(ANN)] == first
+    assert (world.team.kit, world.team.workspace) == (JOB, "/somewhere")
+    (task,) = world.tasks.values()
+    assert (task.intention, task.manager) == ("Do it.", ANN)
+
+
+async def test_only_who_is_talked_to_is_judged_because_those_it_calls_answer_it(tmp_path: Path) -> None:
+    runtime = await Runtime.open(tmp_path)
+    team = await found_job(runtime, CAST, "Do it.", limits=Limits())
+    agents = (await runtime.world(team)).agents
+    await runtime.close()
+    assert {name: agents[name].spec.proof for name in (ANN, BOB)} == {ANN: DELIVER, BOB: ""}

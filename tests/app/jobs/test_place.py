@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.commands.plain import PlainCommands
-from greenroom.app.hands.walls import Walls
 from greenroom.app.jobs.place import Place, opened
 from greenroom.app.settings.schema import SandboxSettings
+from greenroom.app.toolset.sandbox import Walls
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.commands import Command, Ended, Printed
 from greenroom.core.ports.workspace import SCRATCH

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.checks.discover import found
-from greenroom.app.jobs.choices import Choices, brought
+from greenroom.app.jobs.checkout import Setup
 from greenroom.app.jobs.plan import (
+    Choices,
     FolderLook,
     Plan,
+    brought,
     brought_checks,
     own_check,
     plan_of,
@@ -19,9 +21,8 @@ from greenroom.app.jobs.plan import (
     setup_of,
     together,
 )
-from greenroom.app.jobs.setup import Setup
 from greenroom.app.settings.layers import load
-from greenroom.app.trust.ledger import Ledger
+from greenroom.app.trust import Ledger
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.checks import Check
 from tests.app.jobs.projects import written

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, cast
 
 from greenroom.abilities.tools.run_checks import NAME as RUN_CHECKS
 from greenroom.abilities.tools.tool import CardedTool
-from greenroom.app.jobs.record import COMMIT, recorded
-from greenroom.app.jobs.verdict import TREE
+from greenroom.app.jobs.delivery import recorded
+from greenroom.app.jobs.verdict import COMMIT, TREE
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome

@@ -7,8 +7,7 @@ from typing import get_args
 import pytest
 
 from greenroom.app.jobs.report import SHOWN, JobReport
-from greenroom.app.jobs.verdict import Code, Finding, Receipt, Verdict
-from greenroom.app.jobs.words import EN, WHY_LEFT, ZH, sentence, shorten
+from greenroom.app.jobs.verdict import CATALOGUE, WHY_LEFT, Code, Finding, Receipt, Verdict, sentence, shorten
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
 
 VERIFIED = Verdict(state="verified")
@@ -114,7 +113,7 @@ def test_every_code_has_a_sentence_in_both_languages(code: Code) -> None:
 
 
 def test_no_sentence_is_left_over() -> None:
-    assert set(EN) == set(ZH) == set(CODES)
+    assert set(CATALOGUE.table("findings", "en")) == set(CATALOGUE.table("findings", "zh")) == set(CODES)
 
 
 def test_why_a_file_is_not_delivered_is_in_words() -> None:

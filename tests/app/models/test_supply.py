@@ -10,10 +10,10 @@ from greenroom.adapters.models.catalog.catalog import Server, provider
 from greenroom.adapters.models.platforms import get_global_platform_registry
 from greenroom.adapters.models.replay.model import Playing, Recorder, RecordingModel
 from greenroom.adapters.models.retry import Group
+from greenroom.app.model_registry import Supply
 from greenroom.app.settings.keys import keys_file, save_key
 from greenroom.app.settings.schema import Group as GroupSetting
 from greenroom.app.settings.schema import Price, ProviderSettings, Settings
-from greenroom.app.supply import Supply
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Failed, Finished
 from greenroom.testing.conformance.models import answered, asking, text_of

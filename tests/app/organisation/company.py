@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.policy import policy_for
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.founders import all_staff, found, founders_of
 from greenroom.app.organisation.kit import Supplies, organisation_kit
-from greenroom.app.organisation.names import KIT
 from greenroom.app.organisation.people import HumanAgent
 from greenroom.app.organisation.states import at_rest
+from greenroom.app.organisation.words import KIT
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Caps
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.world import World

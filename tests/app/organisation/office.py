@@ -10,8 +10,8 @@ from typing import Literal
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.founders import Founders, found
-from greenroom.app.organisation.names import BASE, KIT
 from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.organisation.words import BASE, KIT
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, TeamId

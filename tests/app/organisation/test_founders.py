@@ -9,8 +9,7 @@ import pytest
 from greenroom.abilities.skills.planned.skills import TWELVE
 from greenroom.adapters.storage.memory import Memory, MemoryLog
 from greenroom.app.clock import team_id_for
-from greenroom.app.hands.hands import toolbox_of
-from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.messages import LANGUAGES
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.founders import (
     Founders,
@@ -24,9 +23,11 @@ from greenroom.app.organisation.founders import (
     lower,
     organisations,
 )
-from greenroom.app.organisation.names import BASE, KIT, LANGUAGES, ROLES
+from greenroom.app.organisation.words import BASE, KIT, ROLES
 from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
+from greenroom.app.toolset.toolbox import Toolbox
+from greenroom.app.toolset.toolset import toolbox_of
 from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve

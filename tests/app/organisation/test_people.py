@@ -6,9 +6,9 @@ import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.organisation import people
-from greenroom.app.organisation.letters import approval_of
-from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.inbox import approval_of
 from greenroom.app.organisation.people import HOPS, HumanAgent, meeting_place, person_of
+from greenroom.app.organisation.words import BASE
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused

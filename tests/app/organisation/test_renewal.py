@@ -3,7 +3,7 @@
 import pytest
 
 from greenroom.app.organisation.founders import barred, renew, renewed
-from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.words import BASE
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId

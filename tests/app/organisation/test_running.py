@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.tools.tool import LongTail
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.policy import policy_for
 from greenroom.app.organisation.kit import tools_of
-from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.states import TYPES, serialised, states
+from greenroom.app.organisation.words import BASE
+from greenroom.app.toolset.policy import policy_for
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import AgentId, StageId
 from greenroom.core.rules.intents import SendMessage

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.adapters.mcp.client import Patience
-from greenroom.app.hands.equipment import Equipment
-from greenroom.app.servers.equipment import equipment_of
-from greenroom.app.servers.here import Found, servers_in, surroundings
-from greenroom.app.servers.looking import Seen, look
-from greenroom.app.servers.own_file import OwnFile
+from greenroom.app.mcp_servers import Found, Seen, equipment_of, look, servers_in, surroundings
+from greenroom.app.mcp_settings import OwnFile
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import Settings
-from greenroom.app.trust.brought import Brought
+from greenroom.app.toolset.toolbox import Equipment
+from greenroom.app.trust import Brought
 from tests.adapters.mcp.running import RAW, TOKEN
 
 QUICK = Patience(start=20.0, alive=0.5, restarts=2, window=300.0, backoff=0.01)

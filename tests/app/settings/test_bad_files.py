@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenroom.app.settings.reading import checked, read_toml
+from greenroom.app.settings.schema import checked, read_toml
 from greenroom.core.base.errors import WorldFault
 from tests.app.settings.places import Place
 

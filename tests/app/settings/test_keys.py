@@ -1,4 +1,4 @@
-"""Keys: found, kept for their owner only, never shown."""
+"""Keys: found, kept for their owner only, never shown; and where the log is kept."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.app.settings import keys
+from greenroom.app.settings import home_folder, keys
 from greenroom.app.settings.keys import key_for, keys_file, save_key, saved_keys
 from greenroom.app.settings.schema import ProviderSettings
-from greenroom.app.settings.secret import Secret
+from greenroom.app.settings.values import Secret
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import encode
 from tests.app.settings.places import Place
@@ -140,3 +140,23 @@ def test_any_printable_name_can_be_kept(tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.getbasetemp() / "names"
     save_key(name, KEY, folder)
     assert saved_keys(folder)[name] == KEY
+
+
+def test_what_is_given_wins_over_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "named"))
+    assert home_folder() == tmp_path / "named"
+    assert home_folder(tmp_path / "given") == tmp_path / "given"
+    monkeypatch.setenv("GREENROOM_HOME", " ")
+    with pytest.raises(WorldFault, match="set but empty"):
+        home_folder()
+
+
+def test_a_folder_that_nobody_can_find_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(WorldFault, match="names a person whose folder is not known here"):
+        home_folder(Path("~nobody-of-this-name/x"))
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(WorldFault, match="The current folder is gone"):
+        home_folder(Path("here"))

@@ -1,4 +1,4 @@
-"""Settings from all sides: which one holds, and where it comes from."""
+"""Settings from all sides: which one holds, where it comes from, and what a person sets for the web and commands."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.app.settings.layers import DEFAULT, Origin, Part, merged, project_folder
-from greenroom.app.settings.schema import Caps, Retry, Settings
+from greenroom.app.settings import values
+from greenroom.app.settings.layers import DEFAULT, Origin, Part, Row, merged, project_folder, rows
+from greenroom.app.settings.schema import BrowserSettings, Caps, Retry, SandboxSettings, Settings, WebSettings
+from greenroom.app.settings.values import Unfit
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from tests.app.settings.places import Place, written
@@ -258,3 +260,197 @@ def test_a_folder_of_callbacks_that_is_seen_from_somewhere_is_refused(place: Pla
     place.user(f"after_tool_call = {value}")
     with pytest.raises(WorldFault, match=r"`after_tool_call` must be a list of folders, each written from / or from ~"):
         place.load()
+
+
+def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
+    table = {row.key: row for row in rows(place.load(environ={"GREENROOM_MAX_COST": "2.5"}))}
+    assert list(table) == [
+        "version",
+        "model",
+        "strong",
+        "fast",
+        "retry.attempts",
+        "retry.delay",
+        "retry.total",
+        "limits.cost",
+        "limits.tokens",
+        "limits.time",
+        "web.search",
+        "web.searxng_url",
+        "web.local",
+        "web.ports",
+        "browser.program",
+        "browser.headless",
+        "browser.steps",
+        "browser.seconds",
+        "browser.tokens",
+        "browser.hosts",
+        "language",
+        "after_tool_call",
+        "execute_tool_confirm",
+        "non_interactive",
+        "approvals_expire",
+        "sandbox.walls",
+        "sandbox.hosts",
+        "workspace.setup",
+        "workspace.seconds",
+        "workspace.lend",
+    ]
+    assert (table["limits.cost"].value, str(table["limits.cost"].origin)) == ("2.5", "environment: $GREENROOM_MAX_COST")
+    assert (table["limits.tokens"].value, table["model"].value, table["retry.total"].value) == ("none", "", "300")
+    assert table["language"].origin.layer == "default"
+
+
+def test_secrets_are_masked(place: Place) -> None:
+    path = place.user(
+        '[providers.openai]\nkey = "sk-proj-1234567890abcd"\nheaders = { Authorization = "Bearer 1234567890" }\n'
+        '[groups.main]\nmodels = ["openai:a", "openai:b"]\n[prices."openai:gpt-4.1"]\ninput = 2\noutput = 8\n'
+    )
+    told: tuple[Row, ...] = tuple(rows(place.load()))
+    table = {row.key: row.value for row in told}
+    assert table["providers.openai.key"] == "openai:****abcd"
+    assert table["providers.openai.headers"] == "Authorization: ****"
+    assert table["groups.main.models"] == "openai:a, openai:b"
+    assert table['prices."openai:gpt-4.1".output'] == "8"
+    assert table["providers.openai.requests_per_minute"] == ""
+    assert "1234567890" not in repr(told)
+    assert next(row for row in told if row.key == "providers.openai.key").origin.source == str(path)
+
+
+OWN_BROWSER = """[browser]
+program = "/usr/bin/chromium"
+headless = true
+steps = 20
+seconds = "5m"
+tokens = 100000
+hosts = ["*.CDN.example"]
+"""
+
+
+def test_a_person_says_which_browser_and_what_it_may(place: Place) -> None:
+    assert place.load().settings.browser == BrowserSettings()
+    place.user(OWN_BROWSER)
+    assert place.load().settings.browser == BrowserSettings(
+        program="/usr/bin/chromium", headless=True, steps=20, seconds=300, tokens=100_000, hosts=("*.cdn.example",)
+    )
+
+
+@pytest.mark.parametrize("layer", ["shared", "local"])
+def test_a_project_says_nothing_of_the_browser(place: Place, layer: str) -> None:
+    path = getattr(place, layer)('[browser]\nprogram = "./chromium"\n')
+    with pytest.raises(WorldFault, match="a project may not set `browser`, because it decides which program") as raised:
+        place.load()
+    assert str(raised.value).startswith(str(path))
+
+
+OWN_WEB = (
+    '[web]\nsearch = "searxng"\nsearxng_url = "http://localhost:8888/"\nlocal = ["LocalHost:8000"]\nports = [8443]\n'
+)
+
+
+def test_a_person_says_who_is_asked_and_what_is_reached(place: Place) -> None:
+    assert place.load().settings.web == WebSettings()
+    place.user(OWN_WEB)
+    loaded = place.load()
+    assert loaded.settings.web == WebSettings(
+        search="searxng", searxng_url="http://localhost:8888", local=("localhost:8000",), ports=(8443,)
+    )
+    shown = {row.key: row.value for row in rows(loaded)}
+    assert (shown["web.search"], shown["web.local"], shown["web.ports"]) == ("searxng", "localhost:8000", "8443")
+
+
+@pytest.mark.parametrize("layer", ["shared", "local"])
+def test_a_project_says_nothing_of_the_web(place: Place, layer: str) -> None:
+    path = getattr(place, layer)('[web]\nlocal = ["169.254.169.254:80"]\n')
+    with pytest.raises(WorldFault, match=r"a project may not set `web`, because it decides who reads") as raised:
+        place.load()
+    assert str(raised.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("bad", [None, "localhost:80", ["localhost"], ["127.1:80"], [5], ["a b:80"], [""]])
+def test_what_is_no_host_with_its_port_is_unfit(bad: object) -> None:
+    with pytest.raises(Unfit, match="localhost:8000"):
+        values.places(bad)
+
+
+@pytest.mark.parametrize("bad", [None, 80, [0], [70000], ["80"], [True]])
+def test_what_is_no_port_is_unfit(bad: object) -> None:
+    with pytest.raises(Unfit, match="8443"):
+        values.ports(bad)
+
+
+def test_hosts_are_read_as_they_are_meant(place: Place) -> None:
+    place.user('[sandbox]\nhosts = ["PyPI.org", "*.pythonhosted.org", "git.example.org:8443"]\n')
+    loaded = place.load(environ={"GREENROOM_SANDBOX": "off"})
+    hosts = ("pypi.org", "*.pythonhosted.org", "git.example.org:8443")
+    assert loaded.settings.sandbox == SandboxSettings(walls="off", hosts=hosts)
+    shown = {row.key: row.value for row in rows(loaded)}
+    assert shown["sandbox.hosts"] == "pypi.org, *.pythonhosted.org, git.example.org:8443"
+
+
+@pytest.mark.parametrize("bad", [None, "pypi.org", ["https://pypi.org"], ["*.org"], [5], ["a b"], [""], ["127.1"]])
+def test_what_is_no_host_is_unfit(bad: object) -> None:
+    with pytest.raises(Unfit, match=r"pypi\.org"):
+        values.hosts(bad)
+
+
+def test_who_writes_it_as_a_word_is_told_how(place: Place) -> None:
+    place.user('sandbox = "off"\n')
+    with pytest.raises(WorldFault, match=r"`sandbox` is a table. Write \[sandbox\] and its keys below"):
+        place.load()
+
+
+SERVER = """
+[mcp.github]
+command = "npx"
+args = ["-y", "server-github", "--api-key", "sk-in-args", "TOKEN=also"]
+env = { GITHUB_TOKEN = "ghp-secret" }
+read_only = ["search"]
+
+[mcp.far]
+url = "https://host.example/mcp?key=in-the-address"
+headers = { Authorization = "Bearer secret" }
+timeout = 5
+"""
+
+
+def test_servers_are_read_and_shown_without_their_secrets(place: Place) -> None:
+    path = place.user(SERVER)
+    loaded = place.load()
+    github = loaded.settings.mcp["github"]
+    assert (github.command, github.read_only, github.env["GITHUB_TOKEN"].reveal()) == ("npx", ("search",), "ghp-secret")
+    assert loaded.settings.mcp["far"].seconds == 5
+    told = {row.key: row for row in rows(loaded)}
+    assert told["mcp.github"].value == "npx -y server-github --api-key **** TOKEN=**** (env GITHUB_TOKEN)"
+    assert told["mcp.far"].value == "https://host.example/mcp?key=**** (headers Authorization)"
+    assert told["mcp.far"].origin.source == str(path)
+    assert "secret" not in repr(loaded)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("mcp = 3", "`mcp` is a table. Write [mcp.NAME] and its keys below."),
+        ("[mcp.x]\nargs = []", "[mcp]: `x.command` is missing"),
+        ("[mcp.x]\ncomand = 'x'", "[mcp]: `x.comand` is not known. Did you mean `command`?"),
+        ("[mcp.x]\ncommand = 'x'\nurl = 'https://a'", "stands beside `url`"),
+        ("[mcp]\nx = 'npx'", "[mcp]: `x` must be a table"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(place: Place, text: str, why: str) -> None:
+    path = place.user(text)
+    with pytest.raises(WorldFault) as fault:
+        place.load()
+    assert str(fault.value).startswith(str(path))
+    assert why in str(fault.value)
+
+
+@pytest.mark.parametrize("layer", ["shared", "local"])
+def test_a_project_may_not_start_programs(place: Place, layer: str) -> None:
+    path = getattr(place, layer)('[mcp.evil]\ncommand = "evil"\n')
+    with pytest.raises(WorldFault) as fault:
+        place.load()
+    assert str(fault.value) == (
+        f"{path}: a project may not set `mcp`, because it decides which programs are started. "
+        "Put it into .mcp.json, which `greenroom trust` shows to whoever uses the project."
+    )

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from greenroom.app.trust.ledger import NAME, Ledger
-from greenroom.app.trust.listing import brought_by
+from greenroom.app.trust import NAME, Ledger, brought_by
 
 
 def agree(config: Path, root: Path) -> None:

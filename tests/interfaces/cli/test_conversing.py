@@ -12,13 +12,13 @@ import pytest
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.conversation.chat import Chat
+from greenroom.app.conversation.names import CHAT
+from greenroom.app.conversation.people import Callables, Person, Read, Stopped, Written
+from greenroom.app.conversation.typed import builtin, shell
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Caps
-from greenroom.app.talks.chat import Chat
-from greenroom.app.talks.names import CHAT
-from greenroom.app.talks.typed.handlers import builtin, shell
-from greenroom.app.talks.typed.people import Callables, Person, Read, Stopped, Written
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.state.spec import AgentSpec
@@ -33,7 +33,7 @@ from greenroom.interfaces.cli.runs.beginning import Begun
 from greenroom.interfaces.cli.runs.conversing import Conversation
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.interfaces.cli.runs.session import Door, Stop
-from tests.app.talks.voice import HELD, Reply, Voice, cast
+from tests.app.conversation.voice import HELD, Reply, Voice, cast
 
 LOOK = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from greenroom.app.talks.typed.people import Woken, Written
+from greenroom.app.conversation.people import Woken, Written
 from greenroom.interfaces.cli.display.lines import PlainLines
 
 

@@ -3,7 +3,7 @@
 import pytest
 from immutables import Map
 
-from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.words import BASE
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.events import Event

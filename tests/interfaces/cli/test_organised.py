@@ -11,15 +11,15 @@ from typing import ClassVar, cast
 import pytest
 
 from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.app.conversation.people import Gone, Nobody
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.charter import Wish, write_charter
 from greenroom.app.organisation.founders import found
 from greenroom.app.organisation.input import Looks
-from greenroom.app.organisation.names import BASE, KIT
 from greenroom.app.organisation.people import HumanAgent
+from greenroom.app.organisation.words import BASE, KIT
 from greenroom.app.runtime import Runtime
-from greenroom.app.standing import Standing
-from greenroom.app.talks.typed.people import Gone, Nobody
+from greenroom.app.task_status import Standing
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Abilities

@@ -7,7 +7,7 @@ from immutables import Map
 from rich.console import Console
 from rich.text import Text
 
-from greenroom.app.organisation.letters import Letter
+from greenroom.app.organisation.inbox import Letter
 from greenroom.app.organisation.words import commands
 from greenroom.core.base.ids import AgentId, ApprovalId, MessageId, StageId, StepId, SubtaskId, TaskId, WaitingId
 from greenroom.core.base.records import evolve

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias, cast
 
 import pytest
 
+from greenroom.app.conversation.names import JOB
 from greenroom.app.jobs.report import JobReport
 from greenroom.app.jobs.verdict import Verdict
-from greenroom.app.talks.names import JOB
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Applied, Branched, Diff
 from greenroom.interfaces.cli.asked.taking import Apply, Branch

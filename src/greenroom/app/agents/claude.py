@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from greenroom.abilities.skills.talk.endings import CAP
-from greenroom.app.agents import values
+from greenroom.app.agents import keys as values
 from greenroom.app.agents.front_matter import Sheet, Unusable
 from greenroom.app.agents.specs import versioned
-from greenroom.app.settings.reading import short
+from greenroom.app.settings.schema import short
 from greenroom.app.settings.values import Unfit
 from greenroom.core.base.records import Data, record
 from greenroom.core.base.text import seen
@@ -154,7 +154,7 @@ class _Reading:
 
     def _called(self, tool: str, inside: str) -> Iterator[str]:
         for one in _listed(inside):
-            if values.NAME.fullmatch(one):
+            if values.NAME_PATTERN.fullmatch(one):
                 yield one
         if not inside.strip():
             self.note("tools", f"names `{tool}`, which may call any agent; here they are named one by one, in `calls`.")

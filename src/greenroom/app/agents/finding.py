@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -125,7 +125,6 @@ def find_agents(workspace: Path) -> Agents:
 
 
 def load_agent(workspace: Path, name: str) -> AgentSpec:
-    """One agent."""
     return find_agents(workspace).get(name).spec
 
 
@@ -233,3 +232,36 @@ def _doubles(same: Sequence[Found]) -> Iterator[Trouble]:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+UNREAD: Final = "is kept, but nothing here reads it yet; it comes with planning."
+
+IN_JOBS: Final = frozenset({"run_checks", "propose_plan"})
+"""Tools that there are where a job is done, and nowhere else."""
+
+
+def remarks(one: Found, agents: Agents, tools: Collection[str] = ()) -> tuple[Note, ...]:
+    """All of them: of its file, of its tools, of whom it calls. `tools` are the names of those that there are."""
+    return (*one.report, *missing_tools(one.spec, tools), *_missing_agents(one.spec, agents), *_unread(one.spec))
+
+
+def missing_tools(spec: AgentSpec, tools: Collection[str]) -> Iterator[Note]:
+    """Tools that it names and nobody has."""
+    missing = [name for name in spec.tools if name not in tools and name not in IN_JOBS]
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        yield Note(key="tools", text=f"names {names}, which this Greenroom does not have: its requests leave that out.")
+
+
+def _missing_agents(spec: AgentSpec, agents: Agents) -> Iterator[Note]:
+    missing = [name for name in spec.calls if name not in agents.found]
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        yield Note(key="calls", text=f"names {names}, whom there is not here. `greenroom agents new NAME` makes one.")
+
+
+def _unread(spec: AgentSpec) -> Iterator[Note]:
+    if spec.capabilities:
+        yield Note(key="capabilities", text=UNREAD)
+    if spec.cooperation is not None:
+        yield Note(key="cooperation", text=UNREAD)

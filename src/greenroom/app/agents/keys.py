@@ -11,13 +11,161 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias, get_args
 
+from greenroom.abilities.permission.rules import BadRule, parse
 from greenroom.abilities.protocols.outcome import ProtocolName
-from greenroom.app.agents import values
-from greenroom.app.settings.reading import short
-from greenroom.app.settings.values import Reader, Unfit, count, one_of, text
+from greenroom.abilities.protocols.schemas import BadSchema, faults
+from greenroom.app.settings.schema import short
+from greenroom.app.settings.values import Reader, Unfit, count, delay, number, one_of, text
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
+from greenroom.core.base.text import UNSEEN
 from greenroom.core.state.spec import Group
+
+NAME_PATTERN: Final = re.compile(r"\w[\w.-]{0,63}")
+RESERVED: Final = ("system", "door")
+NAMED: Final = "a name of up to 64 letters, digits, - _ and ., like code-reviewer"
+LISTED: Final = 'a list of names, like ["one", "two"]'
+HOTTEST: Final = 2.0
+SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "agent_manager")
+"""Skills that not every agent that plans has."""
+
+
+def name(value: object) -> str:
+    """What an agent is called, and called by."""
+    if not isinstance(value, str) or not NAME_PATTERN.fullmatch(value) or value in RESERVED:
+        raise Unfit(NAMED if value not in RESERVED else "another name: the house is called so itself")
+    return value
+
+
+def prose(value: object) -> str:
+    """A text of any number of lines."""
+    if not isinstance(value, str) or not value.strip():
+        raise Unfit("a text that is not empty")
+    if UNSEEN.search(value):
+        raise Unfit("a text without characters that cannot be seen")
+    return value.strip()
+
+
+def names(value: object) -> tuple[str, ...]:
+    """A list of names; `a, b` is one too. Each counts once."""
+    listed = value.split(",") if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple):
+        raise Unfit(LISTED)
+    try:
+        return tuple(dict.fromkeys(text(one) for one in listed))
+    except Unfit:
+        raise Unfit(LISTED) from None
+
+
+def agents(value: object) -> tuple[str, ...]:
+    return tuple(name(one) for one in names(value))
+
+
+def limits(value: object) -> tuple[str, ...]:
+    """Rules that tighten what an agent may do."""
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple):
+        raise Unfit("a list of rules, like [deny command git push]")
+    return tuple(dict.fromkeys(_limit(text(one)) for one in listed))
+
+
+def _limit(said: str) -> str:
+    try:
+        rule = parse(said)
+    except BadRule as bad:
+        raise Unfit(f"a list of rules. {bad}") from None
+    if rule.level not in ("ask", "deny"):
+        raise Unfit("a list of rules that ask or deny: what an agent may do is not for its file to say")
+    return str(rule)
+
+
+def truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit("true or false")
+    return value
+
+
+def whole(least: int, most: int) -> Reader:
+
+    def read(value: object) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise Unfit(f"a whole number from {least} to {most}")
+        return value
+
+    return read
+
+
+def temperature(value: object) -> float:
+    """How freely a model speaks."""
+    what = "a number from 0 to 2"
+    if number(value, what) > HOTTEST:
+        raise Unfit(what)
+    return number(value, what)
+
+
+def rate(value: object) -> int:
+    """A part of one, as percent."""
+    what = "a number from 0 to 1, like 0.92"
+    if number(value, what) > 1:
+        raise Unfit(what)
+    return round(number(value, what) * 100)
+
+
+def seconds(value: object) -> int:
+    """A time in whole seconds."""
+    return round(delay(value))
+
+
+def model(value: object) -> str:
+    """A role, a group or `provider:model`. What it means is found out when it is asked."""
+    named = text(value)
+    if "://" in named or " " in named:
+        raise Unfit("a role, a group of yours or provider:model, like openai:gpt-5.5; an address is none")
+    return named
+
+
+def several_of(*words: str) -> Reader:
+    """A list of some of a few words."""
+
+    def read(value: object) -> tuple[str, ...]:
+        found = names(value)
+        for one in found:
+            if one not in words:
+                near = get_close_matches(one, words, n=1)
+                hint = f" (did you mean `{near[0]}`?)" if near else ""
+                raise Unfit(f"a list of some of {', '.join(words)}{hint}")
+        return found
+
+    return read
+
+
+def skills(value: object) -> tuple[str, ...]:
+    """Skills of an agent that plans."""
+    try:
+        return names(several_of(*SKILLS)(value))
+    except Unfit as unfit:
+        raise Unfit(f"{unfit}; what an agent is good at is said with `capabilities`") from None
+
+
+def translated(words: Mapping[str, str]) -> Reader:
+    """The same in the words of another design."""
+    known = several_of(*words)
+
+    def read(value: object) -> tuple[str, ...]:
+        return tuple(words[one] for one in names(known(value)))
+
+    return read
+
+
+def schema(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise Unfit("a JSON Schema, like {type: object, properties: {…}}")
+    try:
+        faults(value, {})
+    except BadSchema as bad:
+        raise Unfit(f"a JSON Schema ({bad})") from None
+    return value
+
 
 To: TypeAlias = tuple[str, ...]
 Design = Literal["jarvis", "artifactflow", "roo"]
@@ -77,40 +225,40 @@ _PLANNED: Final = _later("planning")
 _ROO: Final = Not(why="is known in Roo-Code's profiles only. If this is one, say `design: roo`; if not, leave it out.")
 
 OURS: Final[Mapping[str, Goes]] = {
-    "name": Goes(to=NAME, read=values.name),
+    "name": Goes(to=NAME, read=name),
     "role": Goes(to=("role",), read=text),
-    "profile": Goes(to=("profile",), read=values.prose),
-    "description": Goes(to=("description",), read=values.prose),
-    "prompt": Goes(to=PROMPT, read=values.prose),
-    "model": Goes(to=("llm_config", "model"), read=values.model),
-    "temperature": Goes(to=("llm_config", "temperature"), read=values.temperature),
+    "profile": Goes(to=("profile",), read=prose),
+    "description": Goes(to=("description",), read=prose),
+    "prompt": Goes(to=PROMPT, read=prose),
+    "model": Goes(to=("llm_config", "model"), read=model),
+    "temperature": Goes(to=("llm_config", "temperature"), read=temperature),
     "max_output": Goes(to=("llm_config", "max_output"), read=count),
     "effort": Goes(to=("llm_config", "effort"), read=one_of("low", "medium", "high")),
-    "streaming": Goes(to=("llm_config", "streaming"), read=values.truth),
-    "tools": Goes(to=("tools",), read=values.names),
-    "calls": Goes(to=("calls",), read=values.agents),
-    "groups": Goes(to=("groups",), read=values.several_of(*get_args(Group))),
-    "permissions": Goes(to=("rules",), read=values.limits),
+    "streaming": Goes(to=("llm_config", "streaming"), read=truth),
+    "tools": Goes(to=("tools",), read=names),
+    "calls": Goes(to=("calls",), read=agents),
+    "groups": Goes(to=("groups",), read=several_of(*get_args(Group))),
+    "permissions": Goes(to=("rules",), read=limits),
     "style": Goes(to=("style",), read=one_of("converse", "plan")),
-    "manager": Goes(to=("manager",), read=values.truth),
-    "skills": Goes(to=("skills",), read=values.skills),
-    "capabilities": Goes(to=("capabilities",), read=values.names),
-    "protocols": Goes(to=("turn", "protocols"), read=values.several_of(*get_args(ProtocolName))),
+    "manager": Goes(to=("manager",), read=truth),
+    "skills": Goes(to=("skills",), read=skills),
+    "capabilities": Goes(to=("capabilities",), read=names),
+    "protocols": Goes(to=("turn", "protocols"), read=several_of(*get_args(ProtocolName))),
     "several": Goes(to=("turn", "several"), read=one_of("reject", "first")),
     "ends": Goes(to=("turn", "ends"), read=one_of("finish", "mark", "text")),
-    "auto_complete": Goes(to=("turn", "auto_complete"), read=values.truth),
-    "rounds": Goes(to=("turn", "rounds"), read=values.whole(0, MANY)),
-    "repairs": Goes(to=("turn", "repairs"), read=values.whole(0, 10)),
-    "summary_rounds": Goes(to=("history", "summary_rounds"), read=values.whole(0, MANY)),
-    "summary_prompt": Goes(to=("history", "summary_prompt"), read=values.prose),
-    "need_summary": Goes(to=("history", "need_summary"), read=values.truth),
+    "auto_complete": Goes(to=("turn", "auto_complete"), read=truth),
+    "rounds": Goes(to=("turn", "rounds"), read=whole(0, MANY)),
+    "repairs": Goes(to=("turn", "repairs"), read=whole(0, 10)),
+    "summary_rounds": Goes(to=("history", "summary_rounds"), read=whole(0, MANY)),
+    "summary_prompt": Goes(to=("history", "summary_prompt"), read=prose),
+    "need_summary": Goes(to=("history", "need_summary"), read=truth),
     "language": Goes(to=("language",), read=one_of("en", "zh")),
-    "answer": Goes(to=("answer",), read=values.schema),
+    "answer": Goes(to=("answer",), read=schema),
     "cooperation.concurrency": Goes(to=("cooperation", "concurrency"), read=count),
-    "cooperation.seconds": Goes(to=("cooperation", "seconds"), read=values.seconds),
-    "cooperation.success": Goes(to=("cooperation", "success"), read=values.whole(0, 100)),
-    "cooperation.cooperates": Goes(to=("cooperation", "cooperates"), read=values.truth),
-    "cooperation.partners": Goes(to=("cooperation", "partners"), read=values.agents),
+    "cooperation.seconds": Goes(to=("cooperation", "seconds"), read=seconds),
+    "cooperation.success": Goes(to=("cooperation", "success"), read=whole(0, 100)),
+    "cooperation.cooperates": Goes(to=("cooperation", "cooperates"), read=truth),
+    "cooperation.partners": Goes(to=("cooperation", "partners"), read=agents),
     "cooperation.protocol": Goes(to=("cooperation", "protocol"), read=text),
 }
 
@@ -120,7 +268,7 @@ THEIRS: Final[Mapping[str, Goes]] = {
     "model_group": OURS["model"],
     "use_tools": OURS["tools"],
     "auto_summary_rounds": OURS["summary_rounds"],
-    "output_handler": Goes(to=("turn", "protocols"), read=values.translated(HANDLERS)),
+    "output_handler": Goes(to=("turn", "protocols"), read=translated(HANDLERS)),
     "multi_call_policy": OURS["several"],
     # ArtifactFlow
     "required_tools": OURS["tools"],
@@ -130,7 +278,7 @@ THEIRS: Final[Mapping[str, Goes]] = {
     "tool_groups": OURS["groups"],
     "max_concurrency": OURS["cooperation.concurrency"],
     "average_execution_time": OURS["cooperation.seconds"],
-    "success_rate": Goes(to=("cooperation", "success"), read=values.rate),
+    "success_rate": Goes(to=("cooperation", "success"), read=rate),
     "can_cooperate": OURS["cooperation.cooperates"],
     "preferred_partners": OURS["cooperation.partners"],
     "communication_protocol": OURS["cooperation.protocol"],
@@ -178,7 +326,7 @@ REFUSED: Final[Mapping[str, Not]] = {
 }
 
 OWN_WORDS: Final[Mapping[Design, Mapping[str, Goes]]] = {
-    "jarvis": {"disable_file_edit": Goes(to=FILE_EDIT, read=values.truth)},
+    "jarvis": {"disable_file_edit": Goes(to=FILE_EDIT, read=truth)},
     "artifactflow": {},
     "roo": {
         "id": OURS["name"],

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.agents import values
+from greenroom.app.agents import keys as values
 from greenroom.app.agents.finding import NAME, find_agents, user_folder
-from greenroom.app.agents.plain_yaml import dump
+from greenroom.app.agents.front_matter import dump
+from greenroom.app.settings.home import tell_git
 from greenroom.app.settings.layers import FOLDER, for_everybody
-from greenroom.app.settings.reading import short
-from greenroom.app.settings.sharing import tell_git
+from greenroom.app.settings.schema import short
 from greenroom.app.settings.values import Reader, Unfit
 from greenroom.app.settings.values import text as line
 from greenroom.app.workspace import workspace_root
@@ -84,7 +84,6 @@ def write_agent(workspace: Path, wish: Wish) -> Path:
 
 
 def text(wish: Wish) -> str:
-    """The file."""
     return TEMPLATE.format(
         name=wish.name,
         description=dump(wish.description or DESCRIPTION),

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from greenroom.abilities.checks.compare import compare, excerpt, shorten
+from greenroom.abilities.checks.compare import compare, describe, excerpt, shorten
 from greenroom.abilities.checks.output import outcome
+from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.tools.command_output import Kept, LiveLines, heard
+from greenroom.abilities.tools.human import YES
+from greenroom.abilities.tools.tool import CardedTool
+from greenroom.app.conversation.start import wanted_in
 from greenroom.app.jobs.checkout import Checkout, Opened, imports_yours
-from greenroom.app.jobs.verdict import IMPORTS_YOURS
+from greenroom.app.jobs.verdict import (
+    BASELINE,
+    CONFIRM,
+    IMPORTS_YOURS,
+    VERDICT,
+    Finding,
+    Verdict,
+    as_kept,
+    can_judge,
+    why_no_judge,
+)
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import encode, evolve
-from greenroom.core.ports.checks import Check, Checked, Compared, Ran, Report, Witness
+from greenroom.core.base.records import Data, encode, evolve
+from greenroom.core.ports.checks import REPORT, Check, Checked, Compared, Ran, Report, Witness, as_data
 from greenroom.core.ports.commands import Command, Commands, Ended
-from greenroom.core.ports.executor import ToolPrinted
+from greenroom.core.ports.executor import Bench, Outcome, ToolPrinted
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.state.step import Step, Terms
+from greenroom.core.state.world import World
 
 LONG: Final = 300.0
 """Seconds: a check that takes longer is not run again."""
@@ -78,7 +96,8 @@ class ProjectChecks:
     @property
     def runnable(self) -> Sequence[Check]:
         """Those that could run on the base."""
-        return [check for check in self._checks if self._ran_before(check)]
+        unable = {name for name, ran in self.base.items() if ran.outcome == "could_not_run"}
+        return [check for check in self._checks if check.name not in unable]
 
     async def baseline(self, witness: Witness) -> Report:
         """Run all of them: what fails now is old from now on."""
@@ -102,11 +121,6 @@ class ProjectChecks:
             entries = [await self._entry(check, checkout, witness, base=False) for check in chosen]
         entries = await self._steady(chosen, entries, paths, witness)
         return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, fresh=True)
-
-    def _ran_before(self, check: Check) -> bool:
-        """One that could not run on the base would not run now either."""
-        was = self.base.get(check.name)
-        return was is None or was.outcome != "could_not_run"
 
     async def _steady(
         self, checks: Sequence[Check], entries: Sequence[Checked], paths: Sequence[str], witness: Witness
@@ -237,3 +251,103 @@ async def base_of(report: Report, fetch: Callable[[str], Awaitable[bytes]]) -> d
         except msgspec.MsgspecError as error:
             raise WorldFault(f"What {entry.check!r} said on the base cannot be read again ({error}).") from None
     return found
+
+
+FOUND: Final = "found"
+"""Where the baseline's result has the checks of the project, whole: they judge the run however the folder changes."""
+
+GO_ON: Final = "Go on without verification."
+JUDGED: Final = "The project's tests can judge the change."
+STOPPED: Final = "Nothing here can verify a change, so no model was asked. To go on all the same: --allow-unverified."
+
+
+class Baseline(CardedTool):
+    """Keyed: one that was cut off is run again."""
+
+    def __init__(self, checker: ProjectChecks, found: Sequence[Check] = ()) -> None:
+        spec = _spec(BASELINE, "Run the project's checks before anything is changed.")
+        self.card = ToolCard(spec=spec, group="command", effect="keyed")
+        self._found = msgspec.json.decode(encode(tuple(found)))
+        self._checker = checker
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Nothing to be asked about: these checks are approved, or run in a sandbox."""
+        return ()
+
+    async def run(self, bench: Bench) -> Outcome:
+        report = await self._checker.baseline(bench)
+        lines = (f"Before any change: {describe(report)}.", *report.left)
+        result = {"output": "\n".join(lines), REPORT: as_data(report), FOUND: self._found}
+        return Outcome(result=result, blobs=report.blobs)
+
+
+class ConfirmUnverified(CardedTool):
+    """Asks a person before a model is paid, when no check of the kind *test* can judge. `allowed` says that they agree
+    to everything (--yes), `alone` that nobody is there: then the run ends here, unless they said --allow-unverified."""
+
+    def __init__(self, checker: ProjectChecks, *, allowed: bool, alone: bool) -> None:
+        spec = _spec(CONFIRM, "Ask whether to go on when nothing can verify the change.")
+        self.card = ToolCard(spec=spec, group="human", effect="pure")
+        self._checker = checker
+        self._allowed = allowed
+        self._alone = alone
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        return ()
+
+    def terms(self, world: World, step: Step) -> Terms:
+        """A person answers first, if there is one and something to ask."""
+        if self._alone or self._goes_on(world, step):
+            return Terms(effect="pure")
+        question = "\n".join((*self._why(), "Go on without verification? [y/N]"))
+        return Terms(effect="pure", verdict="ask", words=True, question=question, digest=question)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Go on, or end the run as unverified."""
+        if can_judge(self._checker.checks, self._checker.base):
+            return Outcome(result={"output": JUDGED})
+        if self._goes_on(bench.world, bench.step):
+            return Outcome(result={"output": GO_ON})
+        if not self._alone and _answer(bench).strip().rstrip(".!。！").lower() in YES - {""}:
+            return Outcome(result={"output": GO_ON})
+        verdict = self._verdict()
+        end = ended(bench.step, STOPPED)
+        return Outcome(result={"output": STOPPED, VERDICT: as_kept(verdict)}, intents=(end,))
+
+    def _goes_on(self, world: World, step: Step) -> bool:
+        """Whether there is nothing to ask. What was said beforehand stands in the first turn, which still waits."""
+        agreed = self._allowed or wanted_in(world.steps_of(step.agent_id)).allow_unverified
+        return agreed or can_judge(self._checker.checks, self._checker.base)
+
+    def _verdict(self) -> Verdict:
+        checks = self._checker.checks
+        code: Finding = Finding(code="no_test_judged" if checks else "no_checks")
+        notes = (
+            Finding(code="does_not_judge", check=check.name, why=why)
+            for check in checks
+            if (why := why_no_judge(self._checker.base.get(check.name)))
+        )
+        return Verdict(state="unverified", reasons=(code,), notes=tuple(notes))
+
+    def _why(self) -> Sequence[str]:
+        if not self._checker.checks:
+            return ("No checks were found here, so nothing can verify the change.",)
+        named = [f"  {note.check}: {note.why}" for note in self._verdict().notes]
+        return ("None of the tests can run here, so nothing can verify the change:", *named)
+
+
+def _answer(bench: Bench) -> str:
+    step = bench.world.steps[bench.step.step_id]
+    approval = bench.world.approvals.get(step.approval) if step.approval is not None else None
+    return approval.reason if approval is not None else ""
+
+
+def _spec(name: str, description: str) -> ToolSpec:
+    return ToolSpec(name=name, description=description, parameters={"type": "object", "properties": {}})
+
+
+def found_in(steps: Iterable[Step]) -> tuple[Check, ...] | None:
+    """The checks that the project had when the run began; None if that is not written down."""
+    base = [step for step in steps if step.work.executor == BASELINE and step.state == "finished"]
+    held = [(step.result or {}).get(FOUND) for step in base]
+    return next((msgspec.convert(found, tuple[Check, ...]) for found in held if found is not None), None)

@@ -1,21 +1,24 @@
-"""The last step of a run: what lies in the worktree becomes a commit, and that commit is judged by the checks."""
+"""What a run changes becomes commits: one for each step, and a last one that is judged by the checks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from greenroom.abilities.checks.test_files import is_check_setup, is_compiled, is_test
 from greenroom.abilities.skills.talk.own import ended
 from greenroom.abilities.skills.talk.transcript import told_meanwhile
-from greenroom.abilities.tools.tool import CardedTool
-from greenroom.app.hands.copied import Quiet
+from greenroom.abilities.tools.tool import CardedTool, WrappedTool
+from greenroom.app.conversation.start import wanted_in
 from greenroom.app.jobs.checker import ProjectChecks
 from greenroom.app.jobs.checkout import Checkout, Opened, imports_elsewhere
 from greenroom.app.jobs.place import History, Place
-from greenroom.app.jobs.record import facts, mark
 from greenroom.app.jobs.verdict import (
+    COMMIT,
     DELIVER,
+    RUN_CHECKS,
+    TREE,
     VERDICT,
     Facts,
     Finding,
@@ -23,19 +26,91 @@ from greenroom.app.jobs.verdict import (
     as_kept,
     judge,
     known_entries,
+    sentence,
     unverified,
     verdict_in,
 )
-from greenroom.app.jobs.words import sentence
-from greenroom.app.talks.wanted import wanted_in
+from greenroom.app.toolset.toolbox import Quiet
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.checks import REPORT, Checked, Report, as_data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.ports.workspace import Change, Recorded
+from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
+from greenroom.core.ports.workspace import Change, Mark, Recorded, Worktree
 from greenroom.core.rules.intents import Consequence, QueueSteps
-from greenroom.core.state.step import Step, Work
+from greenroom.core.state.step import SIDE_EFFECTS, Step, Work
+
+GROUPS: Final = frozenset({"edit", "command"})
+SUMMARY: Final = 72
+
+
+def recorded(
+    tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, by_itself: Collection[str] = ()
+) -> ToolExecutor:
+    """The tool, recorded if it can change files. All tools of one worktree share the `turn`. Those `by_itself` run
+    in turn and make their own commit."""
+    if tool.name in by_itself:
+        return Recording(tool, worktree, turn, keeps=False)
+    changes = tool.card.group in GROUPS or tool.card.effect in SIDE_EFFECTS
+    return Recording(tool, worktree, turn) if changes else tool
+
+
+class Recording(WrappedTool):
+    """A tool whose changes are recorded, also when it fails: what it did by then is there.
+
+    Of several agents in one worktree one at a time changes files: else a commit would have somebody else's changes.
+    """
+
+    def __init__(self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, keeps: bool = True) -> None:
+        super().__init__(tool)
+        self._worktree = worktree
+        self._turn = turn
+        self._keeps = keeps
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Call it, and make what it changed a commit. That is found again by its key, if we are killed in between."""
+        if self.card.group not in GROUPS:  # it may take long, and what it does is done elsewhere
+            outcome = await super().run(bench)
+            async with self._turn:
+                return await self._kept(bench, outcome)
+        async with self._turn:
+            if self.name != RUN_CHECKS:
+                return await self._kept(bench, await super().run(bench))
+            made = await self._worktree.commit(mark(bench))  # checks run on the newest commit
+            outcome = await super().run(bench)
+            return evolve(outcome, result={**(outcome.result or {}), **facts(made)})
+
+    async def _kept(self, bench: Bench, outcome: Outcome) -> Outcome:
+        if not self._keeps:
+            return outcome
+        made = await self._worktree.commit(mark(bench))
+        return evolve(outcome, result={**(outcome.result or {}), **facts(made)})
+
+
+def facts(made: Recorded) -> Data:
+    """What a step's result says of the files that lay there after it."""
+    return {TREE: made.tree, **({COMMIT: made.commit} if made.commit else {})}
+
+
+def mark(bench: Bench) -> Mark:
+    """Whose changes these are."""
+    step, team = bench.step, bench.world.team
+    return Mark(
+        run=team.team_id,
+        key=bench.key,
+        task=step.task_id,
+        agent=step.agent_id,
+        step=step.step_id,
+        summary=_summary(step),
+    )
+
+
+def _summary(step: Step) -> str:
+    given = step.work.instruction_content or {}
+    what = next((str(given[name]) for name in ("path", "file", "script") if given.get(name)), "")
+    words = " ".join(f"{step.work.executor} {what}".split())
+    return words if len(words) <= SUMMARY else f"{words[: SUMMARY - 1]}…"
+
 
 SPEC: Final = ToolSpec(
     name=DELIVER,
@@ -110,7 +185,9 @@ class Deliver(CardedTool):
     ) -> tuple[Verdict, Report, Report | None]:
         """The verdict, what the checks said of this tree, and what the old tests said. What has run on this very tree
         is not run again."""
-        checker, paths, tree = self._checker, _paths(changes), made.tree
+        checker, tree = self._checker, made.tree
+        # All paths of a change; of a renamed file both.
+        paths = list(dict.fromkeys(name for change in changes for name in (change.path, change.before) if name))
         known = known_entries(steps, tree)
         wanted = [check.name for check in checker.checks if check.name not in known]
         tests = [check.name for check in checker.checks if check.kind == "test"]
@@ -123,7 +200,9 @@ class Deliver(CardedTool):
         entries: dict[str, Checked] = {**known, **{entry.check: entry for entry in fresh.checks}}
         report = Report(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
         found = judge(checker.checks, checker.base, report, Facts())
-        altered = tuple(path for path in _existing(changes) if is_test(path) or is_check_setup(path))
+        # What was there before and is different now. What was only added is left in place.
+        existing = [change.before or change.path for change in changes if change.kind != "added"]
+        altered = tuple(path for path in existing if is_test(path) or is_check_setup(path))
         old: Report | None = None
         if found.state != "failed" and tests:
             old = await checker.run(tests, bench, paths=altered) if altered else None
@@ -149,7 +228,8 @@ class Deliver(CardedTool):
         said = str((step.work.instruction_content or {}).get("said", ""))
         before = [each for each in steps if each.work.executor == DELIVER and each.thread_id == step.thread_id]
         again = verdict.state == "failed" and len(before) + 1 < TRIES
-        again = again or (verdict.has("tests_altered") and not any(_heard_of_tests(each) for each in before))
+        heard = any(verdict_in([each]).has("tests_altered") for each in before)
+        again = again or (verdict.has("tests_altered") and not heard)
         if again:
             work = Work(type="skill", executor="converse", intention="Mend what fails.")
             return QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
@@ -167,20 +247,6 @@ def _claimed(step: Step, paths: Sequence[str]) -> list[Finding]:
     named = [str(name).removeprefix("./") for name in held] if isinstance(held, list) else []
     missing = tuple(name for name in named if not any(path == name or path.endswith(f"/{name}") for path in paths))
     return [Finding(code="not_in_change", paths=missing)] if missing else []
-
-
-def _heard_of_tests(step: Step) -> bool:
-    return verdict_in([step]).has("tests_altered")
-
-
-def _paths(changes: Sequence[Change]) -> list[str]:
-    """All paths of a change; of a renamed file both."""
-    return list(dict.fromkeys(name for change in changes for name in (change.path, change.before) if name))
-
-
-def _existing(changes: Sequence[Change]) -> list[str]:
-    """The paths that were there before and are different now. What was only added is left in place."""
-    return [change.before or change.path for change in changes if change.kind != "added"]
 
 
 def spoken(verdict: Verdict, changed: bool) -> str:

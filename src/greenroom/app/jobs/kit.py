@@ -1,4 +1,4 @@
-"""The kit of runs: tools that work in a worktree of the person's files, record every step, and judge the result."""
+"""The kit of runs: tools that work in a worktree, record every step, and judge the result; and starting a run."""
 
 from __future__ import annotations
 
@@ -7,33 +7,106 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.human import Guess, ProposePlan
 from greenroom.abilities.tools.run_checks import RunChecks
-from greenroom.app.hands.copied import Copied, Quiet
-from greenroom.app.hands.hands import Hands
-from greenroom.app.jobs import setup as preparing
-from greenroom.app.jobs.baseline import Baseline, ConfirmUnverified, found_in
-from greenroom.app.jobs.checker import ProjectChecks, base_of
-from greenroom.app.jobs.checkout import checkouts
-from greenroom.app.jobs.delivery import Deliver
+from greenroom.app.conversation.kits import MANY
+from greenroom.app.conversation.names import JOB
+from greenroom.app.conversation.start import FIRST, NOTHING_SAID, Cast, Wanted, brought, task_of, turn
+from greenroom.app.jobs import checkout as preparing
+from greenroom.app.jobs.checker import Baseline, ConfirmUnverified, ProjectChecks, base_of, found_in
+from greenroom.app.jobs.checkout import Prepare, Setup, checkouts
+from greenroom.app.jobs.delivery import Deliver, recorded
 from greenroom.app.jobs.place import History, Place, opened
 from greenroom.app.jobs.plan import Plan
-from greenroom.app.jobs.record import recorded
-from greenroom.app.jobs.setup import Prepare, Setup
 from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER, base_report
 from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader
-from greenroom.app.talks.kits import MANY
-from greenroom.core.base.ids import TeamId
+from greenroom.app.runtime import Runtime
+from greenroom.app.toolset.toolbox import Copied, Quiet
+from greenroom.app.toolset.toolset import Hands
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.model import Models
+from greenroom.core.ports.packs import Pack
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import SCRATCH
+from greenroom.core.rules.intents import QueueSteps
+from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.state.step import Work
 from greenroom.core.state.team import Team
+
+PACK: Final = Pack("greenroom.app.jobs.prompts")
+TOOLS: Final = (
+    "read_code",
+    "list_files",
+    "search_files",
+    "patch",
+    "rewrite",
+    "execute_script",
+    "command_output",
+    "stop_command",
+    "run_checks",
+    "propose_plan",
+    "ask_user",
+    "read_output",
+)
+"""Few, and each for something that the others are not for."""
+
+CODER: Final = AgentSpec(name="coder", role="a software engineer", tools=TOOLS, manager=True, turn=Turn(ends="finish"))
+
+
+def coder(language: str) -> AgentSpec:
+    """Somebody who changes a repository, told how in their language."""
+    return evolve(CODER, prompt=PACK.render(language, "coder", {}), language=language)
+
+
+def proven(spec: AgentSpec) -> AgentSpec:
+    """An agent on whose work the house has the last word."""
+    return evolve(spec, proof=DELIVER)
+
+
+Members: TypeAlias = tuple[tuple[AgentId, AgentSpec], ...]
+
+
+async def found_job(
+    runtime: Runtime,
+    cast: Cast,
+    question: str,
+    *,
+    typed: str = "",
+    limits: Limits,
+    setup: bool = False,
+    wanted: Wanted = NOTHING_SAID,
+) -> TeamId:
+    """A team whose work is judged by checks; it does not work yet. With `setup` its worktree is prepared first; then
+    the checks run on the base, and a person is asked where nothing can judge and an answer is not all they want."""
+    works = [turn(question, typed, wanted)]
+    if not wanted.question:
+        works.insert(0, _step(CONFIRM, "See whether anything can verify the change."))
+        works.insert(0, _step(BASELINE, "Run the checks before any change."))
+    if setup:
+        works.insert(0, _step(preparing.NAME, "Prepare the worktree."))
+    queued = QueueSteps(agent_id=cast.first, works=tuple(works), task_id=FIRST, origins=brought(question, typed))
+    begin = (task_of(typed or question, cast), queued)
+    return await runtime.create(JOB, judged(cast), kit=JOB, workspace=cast.workspace, limits=limits, begin=begin)
+
+
+def _step(executor: str, intention: str) -> Work:
+    return Work(type="tool", executor=executor, intention=intention, instruction_content={})
+
+
+def judged(cast: Cast) -> Members:
+    """Its members; on the work of the one that is talked to the house has the last word. Whoever that one calls only
+    answers it, so their work is judged with its own."""
+    (name, first), *others = cast.members
+    return ((name, proven(first)), *others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Where a job is done: a copy of the person's files as they were when it began, in which every step is a commit."""
+"""Where a run works: a worktree of the person's files as they were when it began, in which every step is a commit."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from typing import Final, TypeAlias
 from platformdirs import user_cache_path
 
 from greenroom.adapters.git.repository import locate
-from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.app.hands.redaction import without_secrets
-from greenroom.app.jobs.record import COMMIT
+from greenroom.adapters.git.workspace import GitWorkspace, is_known
+from greenroom.adapters.git.worktrees import GitWorktrees
+from greenroom.app.conversation.typed import is_secret
+from greenroom.app.jobs.verdict import COMMIT, WHY_LEFT, one_line
 from greenroom.app.settings.home import home_folder
 from greenroom.app.settings.layers import load
-from greenroom.app.settings.schema import ProviderSettings
-from greenroom.app.talks.typed.secrets import is_secret
+from greenroom.app.toolset.redaction import without_secrets
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import record
 from greenroom.core.ports.sandbox import Shown
-from greenroom.core.ports.workspace import Diff, Lent, Snapshot, Worktree
+from greenroom.core.ports.workspace import SCRATCH, Clashes, Diff, Kept, Lent, Snapshot, WorkspaceFault, Worktree
 from greenroom.core.ports.workspace import Workspace as WorkspacePort
+from greenroom.core.ports.worktrees import Standing, Worktrees
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
 
@@ -50,16 +52,12 @@ def cache() -> Path:
 
 async def workspace(root: Path) -> GitWorkspace:
     """The person's files, wherever a repository of theirs begins."""
-    own, env = home_folder() / OWN, without_secrets(os.environ, _providers(root))
-    return await GitWorkspace.find(root, cache(), own=own, env=env, secret=lambda path: is_secret(PurePosixPath(path)))
-
-
-def _providers(root: Path) -> tuple[ProviderSettings, ...]:
-    """Whose keys are known: the person's hooks, which git runs, do not get them."""
-    try:
-        return tuple(load({}, os.environ, root).settings.providers.values())
+    try:  # whose keys are known: the person's hooks, which git runs, do not get them
+        providers = tuple(load({}, os.environ, root).settings.providers.values())
     except WorldFault:
-        return ()  # settings that cannot be read have given nobody a key
+        providers = ()  # settings that cannot be read have given nobody a key
+    own, env = home_folder() / OWN, without_secrets(os.environ, providers)
+    return await GitWorkspace.find(root, cache(), own=own, env=env, secret=lambda path: is_secret(PurePosixPath(path)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +84,15 @@ class Place:
         """What a command finds in the worktree that is not in it: what git ignores in the person's folder. What it
         writes there is kept beside the worktree, and goes with it."""
         layers = Path(self.worktree.folder).parent / LAYERS
-        return self._placed((*self.git, *(_layered(lent, layers) for lent in self.lent)))
+        every = (*self.git, *(_layered(lent, layers) for lent in self.lent))
+        # Seen from the repository's own folder; that may be one above the one that is worked in.
+        within = Path(self.snapshot.within).parts
+        top = self.at.parents[len(within) - 1] if within else None
+        return tuple(shown if top is None else replace(shown, at=str(top / shown.at)) for shown in every)
 
     async def beside(self, worktree: Worktree) -> Place:
         """The same with another copy. What was made in this one and is in no commit is not there."""
         return replace(self, worktree=worktree, git=await worktree.view())
-
-    def _placed(self, every: Iterable[Shown]) -> tuple[Shown, ...]:
-        """Seen from the repository's own folder; that may be one above the one that is worked in."""
-        within = Path(self.snapshot.within).parts
-        top = self.at.parents[len(within) - 1] if within else None
-        return tuple(one if top is None else replace(one, at=str(top / one.at)) for one in every)
 
     async def diff(self) -> Diff:
         """All that was changed by now."""
@@ -178,3 +174,83 @@ async def outcome(team: Team, history: History) -> Outcome:
     theirs, snapshot = await begun(team, history)
     tip = await theirs.tip(team.team_id, THREAD)
     return Outcome(run=team.team_id, workspace=theirs, snapshot=snapshot, tip=tip)
+
+
+NO_WAY_BACK: Final = "what was applied cannot be undone any more"
+
+
+def copies() -> Worktrees:
+    return GitWorktrees(cache())
+
+
+async def of_run(run: str) -> list[Standing]:
+    return [one for one in await copies().list() if one.run == run]
+
+
+async def drop(run: str) -> None:
+    """Take away the copies of a run, with what is in them; its commits stay in the repository."""
+    for one in await of_run(run):
+        await copies().clean(one.name, discard=True)
+
+
+@record
+class Trace:
+    """What a repository keeps of a run that has no copy any more."""
+
+    root: str
+    kept: Kept
+
+
+async def traces(roots: Iterable[str], standing: Iterable[Standing]) -> list[Trace]:
+    """Those in these repositories, where these copies are standing; one that is gone has none."""
+    copied = {one.run for one in standing}
+    found = list[Trace]()
+    for root in dict.fromkeys(roots):
+        try:
+            theirs = await workspace(Path(root))
+            found += [Trace(root=theirs.root, kept=one) for one in await theirs.kept() if one.run not in copied]
+        except WorkspaceFault:
+            continue
+    return list({(one.root, one.kept.run): one for one in found}.values())
+
+
+async def uncopied(root: Path, standing: Iterable[Standing]) -> list[Trace]:
+    """Work that is kept for a folder, that nobody has, and that is in none of these copies. By looking, nothing is made
+    for a folder that is in no repository."""
+    if not is_known(root, cache(), home_folder() / OWN, home=Path.home()):
+        return []
+    working = [one for one in standing if one.thread != SCRATCH]
+    return [one for one in await traces([str(root)], working) if one.kept.unapplied]
+
+
+async def wipe(trace: Trace, *, discard: bool) -> bool:
+    """Delete it; False when there is work in it that nobody has, and that is not to go."""
+    theirs = await workspace(Path(trace.root))
+    return not isinstance(await theirs.forget(trace.kept.run, discard=discard), Clashes)
+
+
+async def goes_with(root: Path, run: str) -> tuple[str, ...]:
+    """What nobody has any more when a run is forgotten, in words: work, and the way back from what was applied."""
+    files = [text for one in await of_run(run) for text in in_no_commit(one)]
+    kept = [one for one in await (await workspace(root)).kept() if one.run == run]
+    commits = [f"not applied: {text}" for one in kept for text in one.unapplied]
+    return (*commits, *files, *((NO_WAY_BACK,) if any(one.applied for one in kept) else ()))
+
+
+def in_no_commit(one: Standing) -> list[str]:
+    """What lies in a copy, and nowhere else, in words."""
+    return [
+        *(f"in no commit: {one_line(path)}" for path in one.dirty),
+        *(f"can be in none: {it}" for it in nowhere(one)),
+    ]
+
+
+def nowhere(one: Standing) -> list[str]:
+    """What goes for good with a copy, and what it is."""
+    return [f"{one_line(each.path)} ({WHY_LEFT[each.why]})" for each in one.left_out]
+
+
+async def forget(root: Path, run: str) -> None:
+    """Drop the copies of a run, and all that its repository keeps of it."""
+    await drop(run)
+    await (await workspace(root)).forget(run, discard=True)

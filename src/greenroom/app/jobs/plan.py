@@ -4,19 +4,99 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from greenroom.abilities.checks.discover import LONGEST, find_checks
-from greenroom.app.jobs.choices import Choice, brought, own_choices
-from greenroom.app.jobs.setup import Setup
+from greenroom.app.jobs.checkout import Setup
+from greenroom.app.settings.home import as_json, change, config_folder, read_record
 from greenroom.app.settings.layers import Loaded, for_everybody, load
 from greenroom.app.settings.schema import CheckSettings
-from greenroom.app.trust.brought import Brought
-from greenroom.app.trust.ledger import Trusted, own_ledger
+from greenroom.app.trust import Brought, Ledger, Trusted, own_ledger
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.checks import Check
+
+LONG: Final = 160
+"""Characters of what a command stands for."""
+
+NAME: Final = "checks.json"
+VERSION: Final = 1
+UNREADABLE: Final = "Nobody knows which checks you want. Mend it, or move it away and choose anew."
+KEPT: Final = 200
+"""Checks that were declined and are remembered."""
+
+
+@record
+class Choice:
+    """What is wanted in one project; nothing of it (a person said *none*) is a choice too. `declined` are digests."""
+
+    checks: tuple[Check, ...] = ()
+    declined: tuple[str, ...] = ()
+
+
+@record
+class Page:
+    """The whole file. The keys are the real paths of projects."""
+
+    version: int = VERSION
+    projects: Mapping[str, Choice] = msgspec.field(default_factory=dict)
+
+
+class Choices:
+    """Reads the file anew each time: it is short, and a person may have chosen elsewhere meanwhile."""
+
+    def __init__(self, path: Path, ledger: Ledger) -> None:
+        self.path = path
+        self.ledger = ledger
+
+    def of(self, root: Path) -> Choice | None:
+        """What somebody has chosen here; None if nobody was asked yet. `WorldFault` when nobody can tell."""
+        return self._read().projects.get(str(root.resolve()))
+
+    def save(self, root: Path, chosen: Sequence[Check], shown: Iterable[Check] = ()) -> None:
+        """Keep what somebody chose of what they were `shown`, with what they wrote themselves. It is agreed to."""
+        names = {one.digest for one in chosen}
+        declined = tuple(one.digest for one in shown if one.digest not in names)
+
+        def made() -> str:
+            page = self._read()
+            key = str(root.resolve())
+            old = page.projects.get(key, Choice()).declined
+            kept = tuple(one for one in dict.fromkeys((*old, *declined)) if one not in names)[-KEPT:]
+            page = evolve(page, projects={**page.projects, key: Choice(checks=tuple(chosen), declined=kept)})
+            return as_json(page)
+
+        self.ledger.agree(root, [brought(one) for one in chosen if not one.own])
+        change(self.path, made)
+
+    def forget(self, root: Path) -> None:
+        """Ask anew next time."""
+
+        def made() -> str:
+            page = self._read()
+            left = {key: one for key, one in page.projects.items() if key != str(root.resolve())}
+            return as_json(evolve(page, projects=left))
+
+        change(self.path, made)
+
+    def _read(self) -> Page:
+        return read_record(self.path, Page, "which checks you want", UNREADABLE)
+
+
+def own_choices() -> Choices:
+    return Choices(config_folder() / NAME, own_ledger())
+
+
+def brought(check: Check) -> Brought:
+    """One check, as a person sees it before they agree to run it. What its line stands for is agreed to as well."""
+    means = " ".join(check.means.split())
+    shown = f" · {means if len(means) <= LONG else f'{means[: LONG - 1]}…'}" if means else ""
+    line = f"{check.line} (in {check.folder})" if check.folder != "." else check.line
+    return Brought(kind="check", name=check.name, shown=f"{line} · {check.why}{shown}", digest=check.digest)
+
 
 TYPED: Final = "You said so."
 

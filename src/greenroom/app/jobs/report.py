@@ -8,8 +8,7 @@ from typing import Final
 
 from greenroom.abilities.checks.test_files import is_test
 from greenroom.app.jobs.place import Outcome
-from greenroom.app.jobs.verdict import Receipt, Verdict, as_kept, verdict_in
-from greenroom.app.jobs.words import WHY_LEFT, one_line, sentence
+from greenroom.app.jobs.verdict import WHY_LEFT, Receipt, Verdict, as_kept, one_line, sentence, verdict_in
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
 from greenroom.core.state.step import Step
@@ -121,10 +120,9 @@ def _noted(what: str, names: Sequence[str]) -> Sequence[str]:
 
 def _leading_out(changes: Sequence[Change], root: str) -> Sequence[str]:
     """Links through which a reader or writer in the repository is elsewhere; they look like any other file."""
-    links = [change for change in changes if change.target and _leaves(change, root)]
-    return [f"{one_line(change.path)} → {one_line(change.target)}" for change in links]
-
-
-def _leaves(change: Change, root: str) -> bool:
-    where = posixpath.normpath(posixpath.join(root, posixpath.dirname(change.path), change.target))
-    return where != root and not where.startswith(f"{root}/")
+    found: list[str] = []
+    for change in (change for change in changes if change.target):
+        where = posixpath.normpath(posixpath.join(root, posixpath.dirname(change.path), change.target))
+        if where != root and not where.startswith(f"{root}/"):
+            found.append(f"{one_line(change.path)} → {one_line(change.target)}")
+    return found

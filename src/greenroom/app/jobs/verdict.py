@@ -1,7 +1,4 @@
-"""The verdict on a change: verified, failed or unverified, with its reasons as codes and data.
-
-Receipts decide. What the agent says of its work is printed beside them and judged by nobody.
-"""
+"""The verdict on a change: by what each check said on the base and says now; and its findings as sentences."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from greenroom.abilities.checks.compare import has_names
+from greenroom.app.messages import Catalogue
 from greenroom.core.base.records import Data, encode, record
 from greenroom.core.ports.checks import AS_A_WHOLE, REPORT, Check, Checked, Compared, Ran, Report, from_data
 from greenroom.core.state.step import Step
@@ -24,6 +22,9 @@ RUN_CHECKS: Final = "run_checks"
 VERDICT: Final = "verdict"
 IMPORTS_YOURS: Final = "The tests import your files: "
 """How the reason begins why a check could not run on the base, where it would judge the person's files."""
+
+COMMIT: Final = "commit"
+"""Where a result has the commit with what the call has changed."""
 
 TREE: Final = "tree"
 State = Literal["verified", "failed", "unverified"]
@@ -93,7 +94,6 @@ class Verdict:
 
     @property
     def verified(self) -> bool:
-        """Whether it is."""
         return self.state == "verified"
 
     def has(self, code: Code) -> bool:
@@ -310,3 +310,45 @@ def known_entries(steps: Iterable[Step], tree: str) -> dict[str, Checked]:
         if report is not None and report.fresh and report.tree == tree:
             found |= {entry.check: entry for entry in report.checks}
     return found
+
+
+FEW: Final = 5
+"""Names in a sentence."""
+
+CATALOGUE: Final = Catalogue("greenroom.app.jobs", "words")
+WHY_LEFT: Final[Mapping[str, str]] = {
+    "too_large": "too large",
+    "unreadable": "not readable",
+    "repository": "another repository",
+    "submodule": "in a submodule",
+    "other": "not a regular file",
+    "secret": "not in git, and its name says that it is a secret",
+    "environment": "a virtual environment or node_modules",
+}
+
+
+def sentence(finding: Finding, language: str = "en") -> str:
+    """One finding in a sentence."""
+    why = WHY_LEFT.get(finding.why, finding.why) if finding.code == "not_delivered" else finding.why
+    text = CATALOGUE.phrase(
+        "findings",
+        finding.code,
+        language,
+        check=finding.check,
+        count=finding.count or len(finding.tests),
+        tests=shorten(finding.tests),
+        paths=shorten(finding.paths),
+        why=why,
+    )
+    return one_line(text)
+
+
+def shorten(names: Sequence[str]) -> str:
+    """The first of these names, and how many more there are."""
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return ", ".join(map(one_line, names[:FEW])) + more
+
+
+def one_line(text: str) -> str:
+    """A text on one line: a name may hold a line end, and would look like a line of ours."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)

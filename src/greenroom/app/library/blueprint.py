@@ -1,21 +1,85 @@
-"""What an agent is made of: its spec, and the parts of it that are Python and stay in this process."""
+"""What an agent is made of: its spec, its tools, and the parts of it that are Python and stay in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Generic, cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, cast, get_args
 
-from greenroom.app.agents import values
+from greenroom.app.agents import keys as values
 from greenroom.app.agents.keys import MANY
-from greenroom.app.agents.specs import versioned
-from greenroom.app.functions.shapes import Shape, shape_of
-from greenroom.app.library.gear import Tools, gear_of, several
+from greenroom.app.agents.specs import EDITS, versioned, without_edits
+from greenroom.app.functions import Shape, Tool, shape_of
 from greenroom.app.library.results import T
+from greenroom.app.settings.schema import meant
 from greenroom.app.settings.values import Reader, Unfit
+from greenroom.app.toolset.toolbox import DEFAULT
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.state.spec import AgentSpec, Group, Turn
+
+Tools: TypeAlias = Sequence[str | Tool[..., Any] | Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gear:
+    """What a program says about an agent's tools. `named` are tools of the house; `only` is all that it
+    may have, if it is anything."""
+
+    own: tuple[Tool[..., Any], ...] = ()
+    named: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
+    only: tuple[str, ...] = ()
+    edits: bool = True
+
+    @property
+    def of_house(self) -> bool:
+        """Whether it has tools of the house, for which there must be a workspace."""
+        return bool(self.named or self.groups)
+
+    def on(self, base: AgentSpec) -> AgentSpec:
+        """An agent with this, beside what it has by itself."""
+        tools = dict.fromkeys((*base.tools, *self.named, *(one.name for one in self.own)))
+        groups = tuple(dict.fromkeys((*base.groups, *self.groups)))
+        spec = evolve(base, tools=tuple(tools), groups=groups)
+        return spec if self.edits else without_edits(spec)
+
+
+def gear_of(
+    tools: Tools, groups: Sequence[str], use_tools: Sequence[str] | None, *, disable_file_edit: bool = False
+) -> Gear:
+    """What was said; `WorldFault` for what cannot be meant. With `use_tools`, even if empty, there are the usual ones
+    where nothing else is said, and of all of them those that it lists, if it lists any."""
+    given = several(tools, "tools")
+    named = tuple(one for one in given if isinstance(one, str))
+    own = tuple(one if isinstance(one, Tool) else Tool(one) for one in given if not isinstance(one, str))
+    wanted = _groups(several(groups, "groups"))
+    if use_tools is not None and not given and not wanted:
+        named = DEFAULT
+    listed = tuple(several(use_tools if use_tools is not None else (), "use_tools"))
+    return Gear(
+        own=own,
+        named=tuple(one for one in named if not disable_file_edit or one not in EDITS),
+        groups=wanted,
+        only=listed,
+        edits=not disable_file_edit,
+    )
+
+
+def several(given: object, what: str, of: str = "an agent") -> Sequence[Any]:
+    """A list of things."""
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise WorldFault(f"{given!r} cannot be the {what} of {of}. Give a list: {what}=[…].")
+    return given
+
+
+def _groups(given: Sequence[object]) -> tuple[Group, ...]:
+    known = get_args(Group)
+    for one in given:
+        if one not in known:
+            raise WorldFault(f"There is no group of tools {one!r}. {meant(str(one), known)}")
+    return cast("tuple[Group, ...]", tuple(given))
 
 
 class Blueprint(Generic[T]):
@@ -44,7 +108,11 @@ class Blueprint(Generic[T]):
         self.model = _model(model)
         self.gear = gear_of(tools, groups, use_tools, disable_file_edit=disable_file_edit)
         self.tools = self.gear.own
-        self.agents = tuple(_agent(one) for one in several(agents, "agents"))
+        given: Sequence[object] = several(agents, "agents")
+        self.agents: tuple[Blueprint[Any], ...] = tuple(one for one in given if isinstance(one, Blueprint))
+        if len(self.agents) < len(given):
+            odd = next(one for one in given if not isinstance(one, Blueprint))
+            raise WorldFault(f"{odd!r} cannot be called: it is no Agent.")
         self.confirms = execute_tool_confirm
         _fits(values.temperature, 0.0 if temperature is None else temperature, "temperature")
         self.shape: Shape | None = shape_of(output_type) if output_type is not None else None
@@ -96,12 +164,6 @@ def _fits(reader: Reader, value: object, what: str) -> None:
         reader(value)
     except Unfit as unfit:
         raise WorldFault(f"{value!r} cannot be {what}. It must be {unfit}.") from None
-
-
-def _agent(given: object) -> Blueprint[Any]:
-    if not isinstance(given, Blueprint):
-        raise WorldFault(f"{given!r} cannot be called: it is no Agent.")
-    return given
 
 
 def _model(given: object) -> str | Model:

@@ -1,63 +1,120 @@
-"""The workplace of a house: the folder in which agents of a program have the tools of the house, and the rules there.
+"""What the agents of a program work with: the folder, its tools and rules, who takes part, and their models.
 
 Functions of the program are called in the same way, also where there is no folder: their arguments are checked, their
-time is limited, of a long result the ends are read. Nobody is asked about them unless they or a rule want it.
+time is limited, of a long result the ends are read. They are asked about only if they or a rule want it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from greenroom.abilities.permission.rules import parse_all
+from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.read_output import FindStep, ReadOutput
-from greenroom.app.equipping import files_in, meet_servers, servers_in
-from greenroom.app.functions.tools import Tool
-from greenroom.app.hands.confirming import Confirmed, Confirming
-from greenroom.app.hands.equipment import Equipment, together
-from greenroom.app.hands.guarded import Guarded
-from greenroom.app.hands.hands import NO_WISHES, USUAL_BROWSER, Hands, toolbox_of
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.project_rules import project_rules
-from greenroom.app.hands.redaction import Redaction
-from greenroom.app.hands.rules_file import persons_rules
-from greenroom.app.hands.toolbox import ALWAYS, Toolbox
-from greenroom.app.hands.unattended import Unattended
-from greenroom.app.hands.walls import USUAL, Walls
-from greenroom.app.library.blueprint import Blueprint
-from greenroom.app.library.gear import several
-from greenroom.app.settings.reading import meant
-from greenroom.app.settings.schema import BrowserSettings, SandboxSettings, WebSettings
-from greenroom.app.talks.founding import Cast
-from greenroom.app.talks.kits import Hands as AnyHands
+from greenroom.app.conversation.kits import Hands as AnyHands
+from greenroom.app.conversation.start import Cast
+from greenroom.app.custom import files_in, meet_servers, servers_in
+from greenroom.app.functions import Misfit, Tool
+from greenroom.app.kit import Kit
+from greenroom.app.library.blueprint import Blueprint, own, several
+from greenroom.app.library.events import EventBus, ToldExecutor, ToldModel
+from greenroom.app.reading import TextReader
+from greenroom.app.settings.schema import Settings, meant
+from greenroom.app.toolset.pipeline import Guarded, Unattended
+from greenroom.app.toolset.policy import Confirmed, Confirming, persons_rules, policy_for, project_rules
+from greenroom.app.toolset.redaction import Redaction
+from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.toolbox import ALWAYS, Equipment, Toolbox, together
+from greenroom.app.toolset.toolset import Hands, toolbox_of
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
-from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Executor
-from greenroom.core.ports.model import Models, ToolSpec
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.ports.model import Model, Models, ToolSpec
 from greenroom.core.ports.tool import Policy, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
 
+HandsOf: TypeAlias = Callable[[Sequence[Tool[..., Any]], Models], AnyHands]
+"""Makes the tools of a run from those that the program brings, and the models that some of them ask."""
+
+
+def everybody(agent: Blueprint[Any]) -> dict[str, Blueprint[Any]]:
+    """All agents of a run by name; two that are called alike are refused."""
+    found: dict[str, Blueprint[Any]] = {}
+    todo = [agent]
+    while todo:
+        one = todo.pop()
+        known = found.setdefault(one.name, one)
+        if known is not one:
+            raise WorldFault(f"Two agents are called {one.name!r}. Give one of them another name.")
+        todo += [other for other in one.agents if found.get(other.name) is not other]
+    return found
+
+
+class Voices:
+    """The models of a run: those that agents brought themselves, by agent, and all others by name."""
+
+    def __init__(self, agents: dict[str, Blueprint[Any]], models: Models, events: EventBus) -> None:
+        self._own = {own(name): one.model for name, one in agents.items() if not isinstance(one.model, str)}
+        self._models = models
+        self._events = events
+        self._addons = {name for name, one in agents.items() if one.spec.turn.protocols}
+
+    def named(self, name: str) -> Model:
+        """The model of this name."""
+        model = self._own.get(name) or self._models.named(name)
+        return ToldModel(model, self._events, self._addons.__contains__)
+
+
+def kit_of(
+    agents: dict[str, Blueprint[Any]],
+    models: Models,
+    events: EventBus,
+    hands: HandsOf,
+    *,
+    solo: bool,
+    context: object = None,
+    filter_above: int = 0,
+) -> Kit:
+    """What a run (`solo`: its answer ends it) or a conversation works with; `context` is what its tools are given."""
+    tools: dict[str, Tool[..., Any]] = {}
+    for one in agents.values():
+        for each in one.tools:
+            if tools.setdefault(each.name, each).function is not each.function:
+                raise WorldFault(f"Two tools are called {each.name!r}. Give one of them another name.")
+    voices = Voices(agents, models, events)
+    mine = hands([one.given(context) for one in tools.values()], voices)
+    skills = talking(voices, mine.specs, solo=solo, reader=Checked(agents), filter_above=filter_above)
+    every = (*skills, *mine.executors)
+    return Kit(abilities=Abilities(ToldExecutor(one, events) for one in every), closing=mine.close)
+
+
+class Checked(TextReader):
+    """Reads what agents say; what they answer is checked by the type that was asked for, not only by its schema."""
+
+    def __init__(self, agents: dict[str, Blueprint[Any]]) -> None:
+        super().__init__()
+        self._shapes = [one.shape for one in agents.values() if one.shape is not None]
+
+    def misfit(self, schema: Data, value: object) -> str:
+        """Where it does not fit."""
+        shape = next((one for one in self._shapes if one.schema == schema), None)
+        if shape is None:
+            return super().misfit(schema, value)
+        try:
+            shape.read(value)
+        except Misfit as misfit:
+            return str(misfit)
+        return ""
+
+
 OPEN: Final = 'Open it with one: `Greenroom(workspace=".")`.'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """What holds for all calls of a run: whose are confirmed, whether nobody is there, what no tool may say, what is
-    set for the web and for the walls around commands."""
-
-    confirmed: Confirmed
-    unattended: bool = False
-    secrets: tuple[str, ...] = ()
-    web: WebSettings = NO_WISHES
-    browser: BrowserSettings = USUAL_BROWSER
-    sandbox: SandboxSettings = USUAL
 
 
 class Workplace:
@@ -132,22 +189,33 @@ class Workplace:
         names = self.equipped(agent).tools
         return [tool.card.spec for tool in self._every(agent.gear.own) if tool.name in names]
 
-    def hands(self, own: Sequence[Tool[..., Any]], find: FindStep, asking: Asking, models: Models) -> AnyHands:
-        """All tools of a run, under the policy that holds here. What leads a browser is one of the models."""
-        walls = Walls(self.root, asking.sandbox, web=asking.web) if self.root is not None else None
-        policy = Confirming(self._policy(own, walls), asking.confirmed)
+    def hands(
+        self,
+        own: Sequence[Tool[..., Any]],
+        find: FindStep,
+        settings: Settings,
+        *,
+        confirmed: Confirmed,
+        secrets: Sequence[str],
+        models: Models,
+    ) -> AnyHands:
+        """All tools of a run, under the policy and the settings that hold here; `secrets` are left out of what they
+        say. What leads a browser is one of the models."""
+        walls = Walls(self.root, settings.sandbox, web=settings.web) if self.root is not None else None
+        policy = Confirming(self._policy(own, walls), confirmed)
         if self.root is None:
-            return _Own((*own, ReadOutput(find)), policy, asking)
+            tools: tuple[ToolExecutor, ...] = (*own, ReadOutput(find))
+            return _Own(tools, policy, Redaction(secrets), unattended=settings.non_interactive)
         more = together((Equipment(tools=tuple(own)), _others(self._brought, own)))
         return Hands(
             self.root,
             policy,
             find=find,
             equipment=more,
-            unattended=asking.unattended,
-            secrets=asking.secrets,
-            web=asking.web,
-            browser=asking.browser,
+            unattended=settings.non_interactive,
+            secrets=secrets,
+            web=settings.web,
+            browser=settings.browser,
             models=models,
             walls=walls,
         )
@@ -173,11 +241,12 @@ def _others(brought: Equipment, own: Sequence[Tool[..., Any]]) -> Equipment:
 class _Own:
     """The functions of a program alone."""
 
-    def __init__(self, tools: Sequence[ToolExecutor], policy: Policy, asking: Asking) -> None:
-        redaction = Redaction(asking.secrets)
+    def __init__(
+        self, tools: Sequence[ToolExecutor], policy: Policy, redaction: Redaction, *, unattended: bool
+    ) -> None:
         guarded = [Guarded(tool, policy, redaction=redaction) for tool in tools]
         self.specs: Sequence[ToolSpec] = [tool.card.spec for tool in tools]
-        self.executors: Sequence[Executor] = [Unattended(one) for one in guarded] if asking.unattended else guarded
+        self.executors: Sequence[Executor] = [Unattended(one) for one in guarded] if unattended else guarded
 
     async def close(self) -> None:
         """Nothing runs that does not end with its step."""

@@ -14,16 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.agents import values as names
-from greenroom.app.hands.toolbox import Toolbox
-from greenroom.app.organisation.names import LANGUAGES, MANAGER, ROLES
-from greenroom.app.organisation.words import commands, phrase
+from greenroom.app.agents import keys as names
+from greenroom.app.messages import LANGUAGES
+from greenroom.app.organisation.words import MANAGER, ROLES, commands, phrase
 from greenroom.app.settings import values
+from greenroom.app.settings.home import tell_git
 from greenroom.app.settings.layers import FOLDER, for_everybody, there
-from greenroom.app.settings.reading import Raw, fit, meant, read_toml, short
-from greenroom.app.settings.schema import Caps, Named, Shape, Table
-from greenroom.app.settings.sharing import tell_git
+from greenroom.app.settings.schema import Caps, Named, Raw, Shape, Table, fit, meant, read_toml, short, table
 from greenroom.app.settings.values import Reader, Unfit
+from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import looks_like, mixed
 from greenroom.core.base.records import evolve, record
@@ -75,7 +74,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "managers": names.agents,
     "blueprints": names.agents,
     "model": names.model,
-    "limits": Table(record=Caps, keys={"cost": values.cost, "tokens": values.tokens, "time": values.time}),
+    "limits": table(Caps),
 }
 
 

@@ -16,14 +16,14 @@ from typing import Final
 from greenroom.app.agents.front_matter import read_sheet
 from greenroom.app.agents.specs import spec_of
 from greenroom.app.clock import team_id_for
-from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.conversation.start import model_of, voiced
 from greenroom.app.lookup import find
+from greenroom.app.messages import LANGUAGES
 from greenroom.app.organisation.charter import Charter, Someone, bad_managers, bad_tool
-from greenroom.app.organisation.names import BASE, KIT, LANGUAGES, MANAGER, ROLES
-from greenroom.app.organisation.words import phrase
+from greenroom.app.organisation.words import BASE, KIT, MANAGER, ROLES, phrase
 from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
-from greenroom.app.talks.founding import model_of, voiced
+from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, StoreFault, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId, looks_like

@@ -1,5 +1,6 @@
 """The kit of an organisation: the skills of those who plan and of those who talk, the tools of its workspace, and from
-whom its managers can make agents."""
+whom its managers can make agents.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from pathlib import Path
 from greenroom.abilities.skills.planned.skills import planned
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.tool import long_tail
-from greenroom.app.hands.hands import Hands
-from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.conversation.kits import MANY
+from greenroom.app.conversation.start import model_of
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.founders import ready
-from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.words import BASE
 from greenroom.app.reading import TextReader
-from greenroom.app.talks.founding import model_of
-from greenroom.app.talks.kits import MANY
+from greenroom.app.toolset.toolbox import Toolbox
+from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.executor import Abilities, Executor

@@ -12,12 +12,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Literal
 
-from greenroom.app.organisation.letters import Letter, approval_of, owed, subtask_of
-from greenroom.app.organisation.names import BASE
-from greenroom.app.organisation.pool import Pool, pool_of
-from greenroom.app.organisation.words import nobody, refused, sent_away
+from greenroom.app.organisation.inbox import Letter, Pool, approval_of, owed, pool_of, subtask_of
+from greenroom.app.organisation.words import BASE, nobody, refused, sent_away
 from greenroom.app.runtime import Runtime
-from greenroom.app.standing import pause_word
+from greenroom.app.task_status import pause_word
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId, TeamId, task_budget
 from greenroom.core.base.records import Data, evolve

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias, cast, get_args
 
 from greenroom.actors.agents.payload import made_whole
-from greenroom.app.hands.redaction import Redaction
-from greenroom.app.organisation.pool import pool_of
+from greenroom.app.organisation.inbox import pool_of
 from greenroom.app.runtime import Runtime
-from greenroom.app.standing import Standing, standing
+from greenroom.app.task_status import Standing, standing
+from greenroom.app.toolset.redaction import Redaction
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.state.message import Message

@@ -1,39 +1,26 @@
-"""The message catalogue of an organisation, and refusals made of its phrases."""
+"""Names, languages and sentences of an organisation. It imports no skills, so it loads at once."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping
-from importlib.resources import files
-from typing import Final, TypeAlias
+from collections.abc import Iterable
+from typing import Final
 
-from greenroom.app.organisation.names import LANGUAGES
+from greenroom.app.messages import Catalogue, Phrases
 from greenroom.core.base.errors import Refused, Rejected
-from greenroom.core.base.ids import looks_like
+from greenroom.core.base.ids import TaskId, looks_like, task_id
 
-Phrases: TypeAlias = Mapping[str, str]
+KIT: Final = "organisation"
+BASE: Final[TaskId] = task_id(1)
+"""The task that an organisation begins with, and that only a person ends."""
 
+MANAGER: Final = "manager"
+"""Who manages when the charter names no manager."""
 
-class Catalogue:
-    """Phrases of a package by table and name: a file `STEM.LANGUAGE.toml` for each language."""
+ROLES: Final = ("researcher", "writer", "analyst", "engineer", "reviewer")
+"""Blueprints that are always there."""
 
-    def __init__(self, package: str, stem: str) -> None:
-        self._package = package
-        self._stem = stem
-        self._tables: dict[str, Mapping[str, Phrases]] = {}
-
-    def table(self, name: str, language: str) -> Phrases:
-        """All phrases of a table in a language; in English where there is no such language."""
-        spoken = language.partition("-")[0]
-        spoken = spoken if spoken in LANGUAGES else LANGUAGES[0]
-        if spoken not in self._tables:
-            file = files(self._package) / f"{self._stem}.{spoken}.toml"
-            self._tables[spoken] = tomllib.loads(file.read_text(encoding="utf-8"))
-        return self._tables[spoken][name]
-
-    def phrase(self, table: str, name: str, language: str, /, **known: object) -> str:
-        """One phrase with what is known put into it."""
-        return self.table(table, language)[name].format(**known)
+STATES: Final = {"finished": "已完成", "failed": "失败", "cancelled": "已取消"}
+"""How work ends, in Chinese."""
 
 
 CATALOGUE: Final = Catalogue("greenroom.app.organisation", "words")

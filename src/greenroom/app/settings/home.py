@@ -1,13 +1,18 @@
-"""Where Greenroom keeps its log, and where a person keeps what is theirs."""
+"""Where Greenroom keeps its log, where a person keeps what is theirs, and how files there are changed."""
 
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
+import msgspec
 from platformdirs import user_config_path, user_data_path
 
+from greenroom.app.settings.keys import locked, replace
 from greenroom.core.base.errors import WorldFault
 
 VARIABLE: Final = "GREENROOM_HOME"
@@ -36,3 +41,104 @@ def home_folder(given: Path | None = None) -> Path:
         raise WorldFault(
             f"The current folder is gone, so nobody knows where {str(given)!r} is. Go elsewhere."
         ) from None
+
+
+OTHERS: Final = 0o022
+
+
+class Versioned(Protocol):
+    """A record that says which version of its file it is."""
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        ...
+
+
+R = TypeVar("R", bound=Versioned)
+
+
+def change(path: Path, made: Callable[[], str | None]) -> None:
+    """Put what `made` makes in its place; None leaves it as it is. `made` reads the file itself, when it is its turn.
+
+    `WorldFault` where nothing can be written. A link stays a link. What `made` raises is its own business.
+    """
+    with ExitStack() as turn:
+        with _writing(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            turn.enter_context(locked(path.parent))
+        text = made()
+        with _writing(path):
+            if text is not None:
+                replace(path.resolve(), text)
+            turn.close()
+
+
+def refuse_writable(path: Path, mode: int, what: str) -> None:
+    """`WorldFault` if others can write a file that says `what`."""
+    if mode & OTHERS:
+        told = f"chmod 600 {shlex.quote(str(path))}"
+        raise WorldFault(f"{path} says {what}, and others can write it. Look at it, then type: {told}")
+
+
+def read_record(path: Path, kind: type[R], what: str, advice: str) -> R:
+    """The record that a JSON file of the person's holds, the default one if there is no file.
+
+    `WorldFault` for a file that cannot be read, is of another version, or that others can write: it says `what`.
+    """
+
+    def unreadable(why: str) -> WorldFault:
+        return WorldFault(f"{path} cannot be read: {why}. {advice}")
+
+    try:
+        content = path.read_bytes()
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return kind()
+    except OSError as error:
+        raise unreadable(error.strerror or str(error)) from None
+    refuse_writable(path, mode, what)
+    try:
+        found = msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise unreadable(str(error)) from None
+    if found.version != kind().version:
+        raise unreadable(f"it has version {found.version}, and this Greenroom knows {kind().version}")
+    return found
+
+
+def as_json(record: object) -> str:
+    """A record as such a file has it: indented, for people."""
+    return msgspec.json.format(msgspec.json.encode(record)).decode() + "\n"
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WorldFault(f"{path} cannot be written: {error.strerror or error}. Nothing was changed.") from None
+
+
+SHARED: Final = """\
+# Only settings, agents, teams, tools, callbacks and rules are shared.
+*
+!.gitignore
+!config.toml
+!agents/
+!agents/*.md
+!teams/
+!teams/*.toml
+!tools/
+!tools/*.py
+!callbacks/
+!callbacks/*.py
+!permissions
+"""
+
+
+def tell_git(folder: Path) -> None:
+    """Say so in the folder, unless somebody has said something there."""
+    told = folder / ".gitignore"
+    if not told.exists() and not told.is_symlink():
+        told.write_text(SHARED, encoding="utf-8")

@@ -14,9 +14,8 @@ import msgspec
 from platformdirs import user_config_path
 
 from greenroom.adapters.models.catalog.catalog import providers
-from greenroom.app.settings.reading import read_toml
-from greenroom.app.settings.schema import ProviderSettings
-from greenroom.app.settings.secret import Secret
+from greenroom.app.settings.schema import ProviderSettings, read_toml
+from greenroom.app.settings.values import Secret
 from greenroom.core.base.errors import WorldFault
 
 NAME: Final = "keys.toml"
@@ -24,7 +23,6 @@ OTHERS: Final = 0o077
 
 
 def keys_file(folder: Path | None = None) -> Path:
-    """Where keys are kept."""
     return (folder or user_config_path("greenroom", appauthor=False)) / NAME
 
 

@@ -15,15 +15,40 @@ from urllib.parse import urlsplit
 import msgspec
 from platformdirs import user_config_path
 
+from greenroom.adapters.mcp.configuration import Server, masked
 from greenroom.adapters.models.catalog.catalog import providers, split, unknown
-from greenroom.app.settings.keys import refuse_open
-from greenroom.app.settings.reading import Key, Raw, as_table, checked, dotted, leaves, read_toml
-from greenroom.app.settings.schema import PROVIDER, ROLES, SCHEMA, Caps, Free, Named, Settings, Table
-from greenroom.app.settings.secret import Secret
+from greenroom.app.settings.keys import keys_file, refuse_open
+from greenroom.app.settings.schema import (
+    ROLES,
+    SCHEMA,
+    Caps,
+    Free,
+    Key,
+    Named,
+    ProviderSettings,
+    Raw,
+    Settings,
+    Table,
+    as_table,
+    checked,
+    dotted,
+    leaves,
+    read_toml,
+)
+from greenroom.app.settings.values import Secret
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
 OWN: Final = ("key", "key_env", "headers")
+PERSONAL: Final[Mapping[str, str]] = {
+    "web": "decides who reads what you search for, and what is reached",
+    "browser": "decides which program is started, and what it reaches",
+    "after_tool_call": "names code that would be run",
+    "sandbox": "decides which walls are around commands, and what those reach",
+    "non_interactive": "decides whether you are asked at all",
+    "approvals_expire": "decides how long you have for an answer",
+}
+"""Settings that only the person's own file may hold, and why."""
 
 
 def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
@@ -33,22 +58,13 @@ def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
             f"{source}: a project may not set `mcp`, because it decides which programs are started. "
             "Put it into .mcp.json, which `greenroom trust` shows to whoever uses the project."
         )
-    if "web" in raw:
-        raise refused(source, ("web",), "decides who reads what you search for, and what is reached", user_file)
-    if "browser" in raw:
-        raise refused(source, ("browser",), "decides which program is started, and what it reaches", user_file)
-    if "after_tool_call" in raw:
-        raise refused(source, ("after_tool_call",), "names code that would be run", user_file)
+    for key, why in PERSONAL.items():
+        if key in raw:
+            raise refused(source, (key,), why, user_file)
     _refuse_spending(raw, source, as_table(yours.get("limits", {})), user_file)
     _refuse_providers(raw, source, as_table(yours.get("providers", {})), user_file)
     if raw.get("execute_tool_confirm") is False:  # it may want more to be asked, never less
         raise refused(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
-    if "sandbox" in raw:
-        raise refused(source, ("sandbox",), "decides which walls are around commands, and what those reach", user_file)
-    if "non_interactive" in raw:
-        raise refused(source, ("non_interactive",), "decides whether you are asked at all", user_file)
-    if "approvals_expire" in raw:
-        raise refused(source, ("approvals_expire",), "decides how long you have for an answer", user_file)
 
 
 def _refuse_spending(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
@@ -235,7 +251,6 @@ def from_files(environ: Mapping[str, str], cwd: Path) -> Sequence[Part]:
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """The person's own file."""
     named = environ.get(USER_FILE)
     if named is None:
         return user_config_path("greenroom", appauthor=False) / "config.toml"
@@ -344,8 +359,82 @@ def built(raw: Raw, table: Table, above: Key) -> object:
             case Free():
                 fields[name] = value
             case _:
-                fields[name] = Secret(above[-1], str(value)) if table is PROVIDER and name == "key" else value
+                fields[name] = (
+                    Secret(above[-1], str(value)) if table.record is ProviderSettings and name == "key" else value
+                )
     needed = [one.name for one in msgspec.structs.fields(table.record) if one.required and one.name not in fields]
     if needed:
         raise WorldFault(f"The setting `{dotted(above)}` needs `{needed[0]}` too. Add it beside the others.")
     return table.record(**fields)
+
+
+@record
+class File:
+    """One of them."""
+
+    what: Literal["user", "project", "local", "keys"]
+    path: Path
+
+    @property
+    def there(self) -> bool:
+        """Whether it can be seen."""
+        return there(self.path)
+
+
+def looked_at(environ: Mapping[str, str], cwd: Path) -> Sequence[File]:
+    """All of them, the weakest first, the keys last. A project without settings would have them in this folder."""
+    project = (project_folder(cwd, environ.get("HOME")) or cwd) / FOLDER
+    return (
+        File(what="user", path=user_file(environ)),
+        File(what="project", path=project / "config.toml"),
+        File(what="local", path=project / "config.local.toml"),
+        File(what="keys", path=keys_file()),
+    )
+
+
+@record
+class Row:
+    """One setting."""
+
+    key: str
+    value: str
+    origin: Origin
+
+
+def rows(loaded: Loaded) -> Sequence[Row]:
+    """All settings, also those that nobody has set; of providers, groups, prices and servers what somebody has."""
+    return tuple(
+        Row(key=dotted(key), value=shown(key, value), origin=loaded.origin(".".join(key)))
+        for key, value in flat(loaded.settings, ())
+    )
+
+
+def flat(value: object, key: Key) -> Iterator[tuple[Key, object]]:
+    """All single values below a record."""
+    if isinstance(value, Server):
+        yield key, value
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from flat(getattr(value, name), (*key, name))
+    elif isinstance(value, Mapping) and key[-1] != "headers":
+        for name, one in value.items():
+            yield from flat(one, (*key, name))
+    else:
+        yield key, value
+
+
+def shown(key: Key, value: object) -> str:
+    """A value for people. A header may well be a key."""
+    match value:
+        case Server():
+            return masked(value)
+        case None:
+            return "none" if key[0] == "limits" else ""
+        case Mapping():
+            return ", ".join(f"{name}: ****" for name in value)
+        case tuple():
+            return ", ".join(map(str, value))
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)

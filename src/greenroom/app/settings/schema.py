@@ -1,16 +1,22 @@
-"""All that can be set, as records: the one schema of files, environment and flags. Its version is 1."""
+"""All that can be set, as records: the one schema of files, environment and flags, and how a layer is checked by it.
+
+Every fault names the source, the key, what is wrong and what to do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, Literal
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from greenroom.adapters.mcp.configuration import ROOT, Server, servers
 from greenroom.adapters.models.catalog.catalog import Wire
 from greenroom.app.settings import values
-from greenroom.app.settings.secret import Secret
+from greenroom.app.settings.values import Secret, Unfit
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
@@ -30,13 +36,13 @@ class Group:
 class ProviderSettings:
     """What a person says of a provider, beyond what the catalog knows. What is None or empty is left to the catalog."""
 
-    base_url: str = ""
-    key_env: str = ""
-    key: Secret | None = None
-    wire: Wire | None = None
+    base_url: Annotated[str, values.url] = ""
+    key_env: Annotated[str, values.variable] = ""
+    key: Annotated[Secret | None, values.text] = None
+    wire: Annotated[Wire | None, values.one_of("openai", "pydantic_ai")] = None
     max_parallel: int = 64
-    requests_per_minute: int | None = None
-    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    requests_per_minute: Annotated[int | None, values.count] = None
+    headers: Annotated[Mapping[str, str], values.headers] = msgspec.field(default_factory=dict)
     timeout: float = 600.0
 
 
@@ -44,10 +50,10 @@ class ProviderSettings:
 class Price:
     """Dollars per million tokens. What is read from or written to a cache costs as much as other input, if not said."""
 
-    input: float
-    output: float
-    cached: float | None = None
-    written: float | None = None
+    input: Annotated[float, values.price]
+    output: Annotated[float, values.price]
+    cached: Annotated[float | None, values.price] = None
+    written: Annotated[float | None, values.price] = None
 
 
 @record
@@ -55,7 +61,7 @@ class Retry:
     """How often a model is asked again, the first wait and the longest time for all, in seconds."""
 
     attempts: int = 3
-    delay: float = 1.0
+    delay: Annotated[float, values.delay] = 1.0
     total: float = 300.0
 
 
@@ -63,9 +69,9 @@ class Retry:
 class Caps:
     """What a run may spend: dollars, tokens, seconds. None is no cap."""
 
-    cost: float | None = 5.0
-    tokens: int | None = None
-    time: float | None = None
+    cost: Annotated[float | None, values.cost] = 5.0
+    tokens: Annotated[int | None, values.tokens] = None
+    time: Annotated[float | None, values.time] = None
 
     @property
     def limits(self) -> Limits:
@@ -83,9 +89,9 @@ class WebSettings:
     hosts with their ports that are reached although they are on this machine or in its network."""
 
     search: Literal["ddgs", "tavily", "searxng"] = "ddgs"
-    searxng_url: str = ""
-    local: tuple[str, ...] = ()
-    ports: tuple[int, ...] = ()
+    searxng_url: Annotated[str, values.url] = ""
+    local: Annotated[tuple[str, ...], values.places] = ()
+    ports: Annotated[tuple[int, ...], values.ports] = ()
 
 
 @record
@@ -94,11 +100,11 @@ class BrowserSettings:
     seconds and tokens an errand has. `hosts` are reached beside those that it names: a name, or `*.domain`."""
 
     program: str = ""
-    headless: bool | None = None
+    headless: Annotated[bool | None, values.switch] = None
     steps: int = 100
     seconds: float = 900.0
     tokens: int = 300_000
-    hosts: tuple[str, ...] = ()
+    hosts: Annotated[tuple[str, ...], values.hosts] = ()
 
 
 @record
@@ -107,7 +113,7 @@ class SandboxSettings:
     `hosts` are what commands get to over the network, through a proxy; a name, or `*.domain` for all below one."""
 
     walls: Literal["auto", "off"] = "auto"
-    hosts: tuple[str, ...] = ()
+    hosts: Annotated[tuple[str, ...], values.hosts] = ()
 
 
 @record
@@ -138,23 +144,23 @@ class Settings:
     that nobody is there to be asked anything. What nobody has answered after `approvals_expire` seconds is denied.
     """
 
-    version: int = 1
+    version: Annotated[int, values.version] = 1
     model: str = ""
     strong: str = ""
     fast: str = ""
     groups: Mapping[str, Group] = msgspec.field(default_factory=dict)
     providers: Mapping[str, ProviderSettings] = msgspec.field(default_factory=dict)
     prices: Mapping[str, Price] = msgspec.field(default_factory=dict)
-    mcp: Mapping[str, Server] = msgspec.field(default_factory=dict)
+    mcp: Annotated[Mapping[str, Server], OWN_SERVERS] = msgspec.field(default_factory=dict)
     retry: Retry = Retry()
     limits: Caps = Caps()
     web: WebSettings = WebSettings()
     browser: BrowserSettings = BrowserSettings()
     language: Literal["en", "zh"] = "en"
-    after_tool_call: tuple[str, ...] = ()
+    after_tool_call: Annotated[tuple[str, ...], values.folders] = ()
     execute_tool_confirm: bool = False
     non_interactive: bool = False
-    approvals_expire: float | None = None
+    approvals_expire: Annotated[float | None, values.patience] = None
     sandbox: SandboxSettings = SandboxSettings()
     checks: Mapping[str, CheckSettings] = msgspec.field(default_factory=dict)
     workspace: CopySettings = CopySettings()
@@ -200,76 +206,133 @@ def own_servers(value: object, source: str) -> Mapping[str, Server]:
     return {one.name: one for one in servers({ROOT: value}, f"{source}, [mcp]", own=True)}
 
 
-PROVIDER: Final = Table(
-    record=ProviderSettings,
-    keys={
-        "base_url": values.url,
-        "key_env": values.variable,
-        "key": values.text,
-        "wire": values.one_of("openai", "pydantic_ai"),
-        "max_parallel": values.count,
-        "requests_per_minute": values.count,
-        "headers": values.headers,
-        "timeout": values.duration,
-    },
-)
-WEB: Final = Table(
-    record=WebSettings,
-    keys={
-        "search": values.one_of("ddgs", "tavily", "searxng"),
-        "searxng_url": values.url,
-        "local": values.places,
-        "ports": values.ports,
-    },
-)
-BROWSER: Final = Table(
-    record=BrowserSettings,
-    keys={
-        "program": values.text,
-        "headless": values.switch,
-        "steps": values.count,
-        "seconds": values.duration,
-        "tokens": values.count,
-        "hosts": values.hosts,
-    },
-)
-CHECK: Final = Table(
-    record=CheckSettings,
-    keys={
-        "run": values.text,
-        "kind": values.one_of("test", "types", "lint", "build"),
-        "folder": values.text,
-        "seconds": values.duration,
-    },
-)
-PRICE: Final = Table(
-    record=Price,
-    keys={"input": values.price, "output": values.price, "cached": values.price, "written": values.price},
-)
-SCHEMA: Final = Table(
-    record=Settings,
-    keys={
-        "version": values.version,
-        "model": values.text,
-        "strong": values.text,
-        "fast": values.text,
-        "groups": Named(entry=Table(record=Group, keys={"models": values.texts})),
-        "providers": Named(entry=PROVIDER),
-        "prices": Named(entry=PRICE),
-        "mcp": Free(read=own_servers),
-        "retry": Table(record=Retry, keys={"attempts": values.count, "delay": values.delay, "total": values.duration}),
-        "limits": Table(record=Caps, keys={"cost": values.cost, "tokens": values.tokens, "time": values.time}),
-        "web": WEB,
-        "browser": BROWSER,
-        "language": values.one_of("en", "zh"),
-        "after_tool_call": values.folders,
-        "execute_tool_confirm": values.switch,
-        "non_interactive": values.switch,
-        "approvals_expire": values.patience,
-        "sandbox": Table(record=SandboxSettings, keys={"walls": values.one_of("auto", "off"), "hosts": values.hosts}),
-        "checks": Named(entry=CHECK),
-        "workspace": Table(
-            record=CopySettings, keys={"setup": values.text, "seconds": values.duration, "lend": values.texts}
-        ),
-    },
-)
+OWN_SERVERS: Final = Free(read=own_servers)
+USUAL: Final[Mapping[object, values.Reader]] = {
+    str: values.text,
+    int: values.count,
+    float: values.duration,
+    bool: values.switch,
+    tuple[str, ...]: values.texts,
+}
+"""How a field of this type is read, if it does not say otherwise."""
+
+
+def table(kind: type) -> Table:
+    """The table that becomes this record: each field says by its type, or by its annotation, how it is read."""
+    return Table(
+        record=kind,
+        keys={name: _shape(hint) for name, hint in get_type_hints(kind, include_extras=True).items()},
+    )
+
+
+def _shape(hint: object) -> Shape:
+    if get_origin(hint) is Annotated:
+        return cast("Shape", get_args(hint)[1])
+    if get_origin(hint) is Literal:
+        return values.one_of(*get_args(hint))
+    if get_origin(hint) is Mapping:
+        return Named(entry=table(get_args(hint)[1]))
+    return USUAL[hint] if hint in USUAL else table(cast("type", hint))
+
+
+SCHEMA: Final = table(Settings)
+
+Key: TypeAlias = tuple[str, ...]
+Raw: TypeAlias = Mapping[str, object]
+
+LONGEST: Final = 1_000_000
+SHY: Final = {"key", "key_env", "headers"}
+"""What may hold a secret, if only by mistake, is not repeated in a message."""
+
+
+def read_toml(path: Path) -> Raw | None:
+    """What stands in this file; None if there is none."""
+    try:
+        if path.is_dir():
+            raise WorldFault(f"{path} is a folder, but should be a file of settings. Move it away.")
+        if not path.exists():
+            return None
+        if not path.is_file() or path.stat().st_size > LONGEST:
+            raise WorldFault(f"{path} is no file of settings: it is too large or no plain file. Move it away.")
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise WorldFault(f"{path} is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8.") from None
+    except ValueError as error:  # also a whole number of thousands of digits
+        said = str(error).replace("at end of document", "at the end of its last line")
+        raise WorldFault(f"{path} is not TOML: {said}. Correct it there.") from None
+    except RecursionError:
+        raise WorldFault(f"{path} is nested too deeply. Write it flatter.") from None
+    except OSError as error:
+        raise WorldFault(f"{path} cannot be read: {error.strerror}. Make it readable, or move it away.") from None
+
+
+def checked(raw: Raw, source: str, table: Table = SCHEMA, above: Key = ()) -> dict[str, object]:
+    """The same with every value as the schema wants it. What is required may still stand in another layer."""
+    first = sorted(raw, key=lambda key: key != "version")  # what a newer version brings would only look like mistakes
+    return {key: fit(raw[key], source, shape_of(table, key, source, above), (*above, key)) for key in first}
+
+
+def shape_of(table: Table, key: str, source: str, above: Key) -> Shape:
+    """What this key holds."""
+    found = table.keys.get(key)
+    if found is None:
+        raise WorldFault(f"{source}: there is no setting `{dotted((*above, key))}`. {meant(key, table.keys)}")
+    return found
+
+
+def meant(key: str, known: Collection[str]) -> str:
+    """The nearest known name, or all of them."""
+    near = get_close_matches(key, known, n=1)
+    return f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(f'`{name}`' for name in known)}."
+
+
+def fit(value: object, source: str, shape: Shape, key: Key) -> object:
+    """One value, or one table."""
+    if isinstance(shape, Free):
+        return shape.read(value, source)
+    if not isinstance(shape, Table | Named):
+        try:
+            return shape(value)
+        except Unfit as unfit:
+            said = "" if SHY & set(key) else f", not {short(value)}"
+            raise WorldFault(f"{source}: `{dotted(key)}` must be {unfit}{said}.") from None
+    if not isinstance(value, Mapping):
+        raise WorldFault(f"{source}: `{dotted(key)}` is a table. Write [{dotted(key)}] and its keys below.")
+    if isinstance(shape, Table):
+        return checked(value, source, shape, key)
+    return {name: fit(one, source, shape.entry, (*key, name)) for name, one in value.items()}
+
+
+def dotted(key: Key) -> str:
+    """A key as it is written in a file."""
+    return ".".join(
+        part if part.isascii() and part.replace("-", "").replace("_", "").isalnum() else f'"{part}"' for part in key
+    )
+
+
+def short(value: object) -> str:
+    """A value inside a message."""
+    said = repr(value)
+    return said if len(said) <= 60 else f"{said[:59]}…"
+
+
+def leaves(raw: Raw, table: Table = SCHEMA, above: Key = ()) -> Iterator[tuple[Key, object]]:
+    """All single values with their keys."""
+    for name, value in raw.items():
+        shape = table.keys[name]
+        match shape:
+            case Table():
+                yield from leaves(as_table(value), shape, (*above, name))
+            case Named():
+                for entry, one in as_table(value).items():
+                    yield from leaves(as_table(one), shape.entry, (*above, name, entry))
+            case Free():
+                yield from (((*above, name, entry), one) for entry, one in as_table(value).items())
+            case _:
+                yield (*above, name), value
+
+
+def as_table(value: object) -> Raw:
+    """A table that was checked."""
+    assert isinstance(value, Mapping)
+    return value

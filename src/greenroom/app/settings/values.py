@@ -1,4 +1,4 @@
-"""Single values as people write them: amounts (`200k`, `15m`, `none`), names, addresses; and what is wrong.
+"""Single values as people write them: amounts (`200k`, `15m`, `none`), names, addresses, keys; and what is wrong.
 
 A reader takes what stands in a file, a variable or a flag and gives the value, or `Unfit` with what it should be.
 """
@@ -13,6 +13,39 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from greenroom.core.base.hosts import host
+
+LONG_ENOUGH: Final = 12
+"""Of a shorter key its end would be too much of it."""
+
+
+class Secret:
+    """A provider's key. Its text shows at most its last four characters."""
+
+    __slots__ = ("_value", "provider")
+
+    def __init__(self, provider: str, value: str) -> None:
+        self.provider: Final = provider
+        self._value: Final = value
+
+    def reveal(self) -> str:
+        """The key itself, for the one who sends it."""
+        return self._value
+
+    def __str__(self) -> str:
+        return f"{self.provider}:****{self._value[-4:] if len(self._value) >= LONG_ENOUGH else ''}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and (self.provider, self._value) == (other.provider, other._value)
+
+    def __hash__(self) -> int:
+        return hash((self.provider, self._value))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("A secret is not written down. Save it with `save_key`.")
+
 
 NO_CAP: Final = "none"
 MOST: Final = 1e12
@@ -121,7 +154,6 @@ def text(value: object) -> str:
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """At least one text."""
     if not isinstance(value, list | tuple) or not value:
         raise Unfit('a list with at least one name, like ["openai:gpt-5.5"]')
     return tuple(text(one) for one in value)
@@ -176,7 +208,6 @@ def ports(value: object) -> tuple[int, ...]:
 
 
 def headers(value: object) -> Mapping[str, str]:
-    """A table of texts."""
     if not isinstance(value, Mapping):
         raise Unfit("a table of texts")
     return {text(name): text(one) for name, one in value.items()}

@@ -1,18 +1,33 @@
-"""The agents as one team of Greenroom: the lead calls the others, and they answer it. Tools are toys of the test."""
+"""ArtifactFlow's agents in a team, its log in their words, and a run that reads the web."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 
 from greenroom import Agent, Called, Greenroom, Heard, Result, Returned, tool
 from greenroom.abilities.protocols import write
-from greenroom.app.designs.artifactflow import BaseAgent, CrawlAgent, LeadAgent, SearchAgent
+from greenroom.app.designs.artifactflow import (
+    AgentConfig,
+    BaseAgent,
+    CrawlAgent,
+    LeadAgent,
+    SearchAgent,
+    StreamEvent,
+    follow,
+    response_of,
+)
+from greenroom.app.reading import TextReader
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.model import ModelRequest, ToolCall
-from tests.abilities.skills.talks import Answer, Played, says
+from greenroom.core.base.ids import AgentId
+from greenroom.core.ports.model import Finished, ModelRequest, ReasoningDelta, TextDelta, ToolCall, Usage
+from tests.abilities.skills.talks import Answer, Played, in_order, says, team
+from tests.adapters.web.house import Site, said, site
 from tests.app.designs.artifactflow.house import ORDER, Still, sections
 
 FOUND = "<search_results>\n<result><url>https://tea.example/oolong</url></result>\n</search_results>"
@@ -164,3 +179,112 @@ async def test_a_searcher_that_never_has_enough_must_answer_after_its_three_sear
     await perform(model, world)
     assert len(world.queries) == 3
     assert "the limit" in of(model, "search_agent")[-1].messages[-1].content
+
+
+CALL = "<tool_call><name>echo</name><params><text>x</text></params></tool_call>"
+ASK = (
+    "<tool_call><name>call_subagent</name><params><agent_name>bob</agent_name>"
+    "<instruction>Find tea.</instruction></params></tool_call>"
+)
+THINKS = (ReasoningDelta(text="Hm."), TextDelta(text="Tea "), TextDelta(text="it is."), Usage(output=2), Finished())
+SEARCH = AgentConfig(name="Ann", description="echoes", required_tools=["echo"]).spec("You echo.")
+
+
+@pytest.mark.req("AF-15", "AF-16", "AF-17", "AF-18", "AF-21", "AF-22", "AF-24")
+async def test_a_turn_of_the_log_is_a_response() -> None:
+    async with team(Played(in_order(says(CALL), THINKS)), SEARCH, reader=TextReader()) as here:
+        await here.ask()
+        steps = await here.steps()
+    acts, ends = response_of(steps[0]), response_of(steps[2], steps[:2])
+    assert acts.routing == {"type": "tool_call", "tool_name": "echo", "params": {"text": "x"}}
+    assert acts.tool_calls == [{"name": "echo", "params": {"text": "x"}}]
+    assert (ends.success, ends.content, ends.reasoning_content, ends.routing) == (True, "Tea it is.", "Hm.", None)
+    assert [(one["role"], one["content"]) for one in ends.tool_interactions] == [("assistant", CALL), ("tool", "x")]
+    assert (ends.token_usage or {})["output_tokens"] == 2
+
+
+@pytest.mark.req("AF-23", "AF-50")
+async def test_a_call_of_a_sub_agent_is_routed_to_it_and_its_end_returns_to_the_lead() -> None:
+    lead = AgentConfig(name="Ann", description="leads").spec("You lead.", ("bob",))
+    bob = AgentConfig(name="Bob", description="searches").spec("You search.")
+    model = Played(lambda request: says("Found.") if request.purpose.agent == "bob" else next(replies))
+    replies = iter([says(ASK), says("So it is.")])
+    async with team(model, lead, others=[(AgentId("bob"), bob)], reader=TextReader()) as here:
+        assert await here.ask() == "finished"
+        assert await here.summary() == "So it is.", "the end of the lead is the end of the task"
+        responses = [(one.agent_id, response_of(one)) for one in await here.steps() if one.work.executor == "converse"]
+    assert responses[0][1].routing == {"type": "subagent", "target": "bob", "instruction": "Find tea."}
+    assert [(who, one.routing) for who, one in responses[1:]] == [("bob", None), ("ann", None)]
+
+
+@pytest.mark.req("AF-37", "AF-38", "AF-39", "AF-40", "AF-42", "AF-43", "AF-44")
+async def test_a_run_is_told_of_turn_by_turn() -> None:
+    told: list[StreamEvent] = []
+    async with team(Played(in_order(says(CALL), THINKS)), SEARCH, reader=TextReader()) as here:
+        stop = follow(await here.runtime.start(here.team), told.append)
+        await here.ask()
+        stop()
+    kinds = [one.type.value.partition("_")[2] for one in told]
+    assert kinds[:4] == ["start", "chunk", "complete", "complete"]
+    assert kinds[4:] == ["start", "chunk", "chunk", "chunk", "complete", "complete"]
+    assert {one.agent for one in told} == {"ann"}
+    assert told[-1].data.content == "Tea it is."
+
+
+OOLONG = "<title>Oolong</title><p>Oolong is half fermented, somewhere between green tea and black tea.</p>"
+
+
+@pytest.mark.req("AF-74", "AF-76", "AF-77")
+async def test_a_typical_run_searches_reads_and_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with site({}) as web:
+        found = {"results": [{"title": "Oolong", "url": web.url("/oolong"), "content": "A tea."}]}
+        web.pages["/search"] = said(json.dumps(found).encode(), "application/json")
+        web.pages |= {"/oolong": said(OOLONG.encode(), "text/html")}
+        settings = tmp_path / "config.toml"
+        settings.write_text(f'[web]\nsearch = "searxng"\nsearxng_url = "{web.url()}"\nlocal = ["{web.place}"]\n')
+        monkeypatch.setenv("GREENROOM_CONFIG", str(settings))
+        model = play(script(web))
+        lead, search, crawl = (one(models=model, clock=Still()) for one in (LeadAgent, SearchAgent, CrawlAgent))
+        lead.register_subagent(search.config)
+        lead.register_subagent(crawl.config)
+        boss = web_member(lead, web_member(search), web_member(crawl))
+        rules = [f"allow host {web.place}"]
+        async with Greenroom(memory=True, models=model, workspace=tmp_path, rules=rules) as house:
+            heard = [one async for one in house.stream(boss, "What is oolong?", approve=lambda _: True)]
+    assert isinstance(heard[-1], Result)
+    assert heard[-1].output == "Half fermented; see research_report."
+    assert [one.tool for one in heard if isinstance(one, Called) and one.tool != "call_agent"] == [
+        *("create_artifact", "create_artifact", "web_search", "web_search"),
+        *("web_fetch", "web_fetch", "rewrite_artifact"),
+    ]
+    asked = [unquote_plus(head.split(" ")[1]) for head in web.seen]
+    assert asked == ["/search?q=tea kinds&format=json", "/search?q=oolong tea&format=json", "/gone", "/oolong"]
+    read = "\n".join(read_by(model, "crawl_agent"))
+    assert "404 (Not Found)" in read
+    assert "Oolong is half fermented" in read
+    assert web.url("/oolong") in "\n".join(read_by(model, "search_agent"))
+
+
+def web_member(agent: BaseAgent, *agents: Agent[str]) -> Agent[str]:
+    tools = [name for name in agent.config.required_tools if name != "call_subagent"]
+    return Agent(agent.config.name, spec=agent.spec(), tools=tools, agents=agents)
+
+
+def script(web: Site) -> dict[str, list[str]]:
+    """What everybody says."""
+    return {
+        "lead_agent": [
+            act("create_artifact", id="task_plan", content="- [ ] find (search_agent)"),
+            act("create_artifact", id="research_report", content="# Oolong"),
+            ask("search_agent", "Find what oolong is."),
+            ask("crawl_agent", f"Read {web.url('/oolong')}"),
+            act("rewrite_artifact", id="research_report", content="Oolong is half fermented."),
+            "Half fermented; see research_report.",
+        ],
+        "search_agent": [act("web_search", query="tea kinds"), act("web_search", query="oolong tea"), FOUND],
+        "crawl_agent": [
+            act("web_fetch", url=web.url("/gone")),
+            act("web_fetch", url=web.url("/oolong")),
+            READ,
+        ],
+    }

@@ -22,9 +22,14 @@ from greenroom.app.designs.artifactflow.base import (
 )
 from greenroom.app.designs.artifactflow.crawl import CrawlAgent
 from greenroom.app.designs.artifactflow.lead import LeadAgent
-from greenroom.app.designs.artifactflow.memory import ExecutionMetrics, merge_agent_response_to_state
+from greenroom.app.designs.artifactflow.responses import (
+    ExecutionMetrics,
+    follow,
+    interactions,
+    merge_agent_response_to_state,
+    response_of,
+)
 from greenroom.app.designs.artifactflow.search import SearchAgent
-from greenroom.app.designs.artifactflow.views import follow, interactions, response_of
 
 __all__ = [
     "AgentConfig",

@@ -7,16 +7,16 @@ are counted and sub-agents are called. `BaseAgent.stream` is a single execution,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
 
 from greenroom.abilities.protocols import Acts, NotRun, Read, prompt, read, routing
 from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.app.clock import SystemClock
-from greenroom.app.designs.artifactflow.telling import line, minute
-from greenroom.core.base.clock import Clock
+from greenroom.core.base.clock import Clock, Millis
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.ports.executor import Live
@@ -35,9 +35,10 @@ from greenroom.core.ports.model import (
     ToolSpec,
     Usage,
 )
-from greenroom.core.ports.packs import ENGLISH
+from greenroom.core.ports.packs import ENGLISH, Pack
 from greenroom.core.state.spec import AgentSpec, Turn
 
+PACK: Final = Pack("greenroom.app.designs.artifactflow.prompts")
 LONGEST: Final = 4096
 """Tokens of an answer."""
 
@@ -251,3 +252,47 @@ def take(response: AgentResponse, event: Live) -> bool:
         case _:
             pass
     return False
+
+
+def defused(text: str) -> str:
+    """The same without tags. Only `<` is escaped: that is enough, and leaves the most readable."""
+    return text.replace("<", "&lt;")
+
+
+def line(value: object) -> str:
+    """On one line, so that it cannot add items to the list that it stands in either."""
+    return defused(" ".join(str(value).split()))
+
+
+def listed(value: object) -> str:
+    """Something of a context, whatever its form: a text as it is, all else as a list with one line per item."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return defused(value.strip())
+        case Mapping():
+            return "\n".join(f"- {line(name)}: {_item(one)}" for name, one in value.items())
+        case Iterable():
+            return "\n".join(f"- {_item(one)}" for one in value)
+        case _:
+            return line(value)
+
+
+def minute(now: Millis) -> str:
+    """The time, to the minute: what stands first in a prompt and differs by a second costs the whole cache."""
+    return f"{datetime.fromtimestamp(now / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def wrapped(tag: str, content: str, history: Iterable[Mapping[str, object]]) -> str:
+    """An answer in its tag, also if the model forgot it; instead of no answer, the last result that it was given."""
+    text = content.strip()
+    if f"<{tag}>" in text and f"</{tag}>" in text:
+        return text
+    results = [str(one.get("content", "")).strip() for one in history if one.get("role") == "tool"]
+    return f"<{tag}>\n{defused(text or next(reversed(results), ''))}\n</{tag}>"
+
+
+def _item(one: object) -> str:
+    fields = one.items() if isinstance(one, Mapping) else ()
+    return "; ".join(f"{line(name)}: {line(value)}" for name, value in fields) or line(one)

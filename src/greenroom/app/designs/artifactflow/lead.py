@@ -5,21 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from greenroom.app.designs.artifactflow.base import AgentConfig, BaseAgent
-from greenroom.app.designs.artifactflow.telling import PACK, line, listed
-
-
-def lead_config() -> AgentConfig:
-    """A lead as the design has it."""
-    return AgentConfig(
-        name="lead_agent",
-        description="Task coordinator and information integrator",
-        required_tools=["create_artifact", "update_artifact", "rewrite_artifact", "read_artifact", "call_subagent"],
-        model="qwen3-next-80b-thinking",
-        temperature=0.7,
-        max_tool_rounds=5,
-        streaming=True,
-    )
+from greenroom.app.designs.artifactflow.base import PACK, AgentConfig, BaseAgent, line, listed
 
 
 class LeadAgent(BaseAgent):
@@ -28,7 +14,15 @@ class LeadAgent(BaseAgent):
     @classmethod
     def usual(cls) -> AgentConfig:
         """As the design has it."""
-        return lead_config()
+        return AgentConfig(
+            name="lead_agent",
+            description="Task coordinator and information integrator",
+            required_tools=["create_artifact", "update_artifact", "rewrite_artifact", "read_artifact", "call_subagent"],
+            model="qwen3-next-80b-thinking",
+            temperature=0.7,
+            max_tool_rounds=5,
+            streaming=True,
+        )
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
         """Its sections. `context` may have `artifacts_inventory` and `user_feedback`, as texts or lists."""

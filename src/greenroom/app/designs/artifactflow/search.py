@@ -5,25 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from greenroom.app.designs.artifactflow.base import AgentConfig, BaseAgent
-from greenroom.app.designs.artifactflow.telling import PACK, line, wrapped
+from greenroom.app.designs.artifactflow.base import PACK, AgentConfig, BaseAgent, line, wrapped
 
 TAG: Final = "search_results"
 """What its answer stands in; the prompt asks for the same."""
-
-
-def search_config() -> AgentConfig:
-    """A searcher as the design has it."""
-    return AgentConfig(
-        name="search_agent",
-        description="Web search and information retrieval specialist",
-        capabilities=["Web search", "Information retrieval"],
-        required_tools=["web_search"],
-        model="qwen3-next-80b-instruct",
-        temperature=0.5,
-        max_tool_rounds=3,
-        streaming=True,
-    )
 
 
 class SearchAgent(BaseAgent):
@@ -32,7 +17,16 @@ class SearchAgent(BaseAgent):
     @classmethod
     def usual(cls) -> AgentConfig:
         """As the design has it."""
-        return search_config()
+        return AgentConfig(
+            name="search_agent",
+            description="Web search and information retrieval specialist",
+            capabilities=["Web search", "Information retrieval"],
+            required_tools=["web_search"],
+            model="qwen3-next-80b-instruct",
+            temperature=0.5,
+            max_tool_rounds=3,
+            streaming=True,
+        )
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
         """How it works and in which form it answers. All it needs to know of a task is in its instruction."""
@@ -45,5 +39,4 @@ class SearchAgent(BaseAgent):
         return PACK.render(self.language, "search", told)
 
     def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
-        """What the lead reads."""
         return wrapped(TAG, content, tool_history)

@@ -8,12 +8,9 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.agents.finding import Agents, Found, find_agents
-from greenroom.app.agents.remarks import remarks
+from greenroom.app.agents.finding import Agents, Found, find_agents, remarks
 from greenroom.app.agents.writing import Wish, write_agent
-from greenroom.app.trust.agents import may_be_used, refusal
-from greenroom.app.trust.ledger import own_ledger
-from greenroom.app.trust.listing import of_agent
+from greenroom.app.trust import may_be_used, of_agent, own_ledger, refusal
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.records import encode, whole
 from greenroom.interfaces.cli.asked.orders import AgentsList, AgentsNew, AgentsShow

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from greenroom.app.talks.founding import found_alone
-from greenroom.app.talks.names import ASK
-from greenroom.app.talks.wanted import NOTHING_SAID, Wanted
+from greenroom.app.conversation.names import ASK
+from greenroom.app.conversation.start import NOTHING_SAID, Wanted, found_alone
 from greenroom.interfaces.cli.asked.orders import Ask
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.exits import Exit

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from greenroom.app.hands.by_hand import called_by_hand, found_by_hand
-from greenroom.app.watching import watch_steps
+from greenroom.app.host import watch_steps
+from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.records import Data

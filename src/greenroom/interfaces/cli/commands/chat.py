@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, cast
 
-from greenroom.app.talks.chat import Chat
-from greenroom.app.talks.finding import chats, find_chat
-from greenroom.app.talks.founding import FIRST
-from greenroom.app.talks.history import typed_before, typed_in
-from greenroom.app.talks.outcome import choose_model, models_of
-from greenroom.app.talks.typed.files import file_context, offered
-from greenroom.app.talks.typed.handlers import COMMANDS, Handler, builtin, shell
-from greenroom.app.talks.typed.people import Nobody, Person
+from greenroom.app.conversation.chat import Chat, chats, choose_model, find_chat, models_of, typed_before, typed_in
+from greenroom.app.conversation.people import Nobody, Person
+from greenroom.app.conversation.start import FIRST
+from greenroom.app.conversation.typed import COMMANDS, Handler, builtin, file_context, offered, shell
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.world import World

@@ -8,9 +8,7 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.settings.files import looked_at
-from greenroom.app.settings.layers import Loaded, load
-from greenroom.app.settings.show import rows
+from greenroom.app.settings.layers import Loaded, load, looked_at, rows
 from greenroom.core.base.errors import WorldFault
 from greenroom.interfaces.cli.asked.orders import ConfigPath, ConfigShow
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row

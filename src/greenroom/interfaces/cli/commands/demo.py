@@ -21,9 +21,9 @@ from typing import Final, NamedTuple
 
 from platformdirs import user_cache_path
 
-from greenroom.app.hands.walls import KNOWN, Wish, tier_in
 from greenroom.app.settings.home import VARIABLE
 from greenroom.app.settings.schema import SandboxSettings
+from greenroom.app.toolset.sandbox import KNOWN, Wish, tier_in
 from greenroom.core.base.errors import GreenroomError, Refused, Rejected, WorldFault
 from greenroom.core.state.team import OwnerChanged
 from greenroom.interfaces.cli.asked.orders import Demo

@@ -15,14 +15,15 @@ from typing import Final, Literal
 from rich.text import Text
 
 from greenroom.app.checkup import damage, spoilt_snapshots
-from greenroom.app.hands.walls import Tier, tier_in
 from greenroom.app.jobs.place import cache
 from greenroom.app.lookup import has_store
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
+from greenroom.app.toolset.sandbox import tier_in
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record, whole
 from greenroom.core.ports.codec import SCHEMA
+from greenroom.core.ports.sandbox import Tier
 from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.commands.storage import size
 from greenroom.interfaces.cli.display.output import Output

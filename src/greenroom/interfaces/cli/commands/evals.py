@@ -6,8 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.evals.live import chosen, play
-from greenroom.app.evals.trial import Verdict
+from greenroom.app.evals import Verdict, chosen, play
 from greenroom.interfaces.cli.asked.orders import EvalLive
 from greenroom.interfaces.cli.display.rows import dollars
 from greenroom.interfaces.cli.exits import Exit

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from greenroom.app.conversation.chat import models_of
+from greenroom.app.conversation.start import Wanted
 from greenroom.app.jobs.place import workspace
-from greenroom.app.talks.outcome import models_of
-from greenroom.app.talks.wanted import Wanted
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.asked.orders import Run
 from greenroom.interfaces.cli.asked.taking import Apply, Branch

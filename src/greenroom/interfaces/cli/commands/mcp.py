@@ -8,8 +8,8 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.servers.here import Found, masked
-from greenroom.app.servers.looking import Seen
+from greenroom.adapters.mcp.configuration import masked
+from greenroom.app.mcp_servers import Found, Seen
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.asked.allowing import McpCheck, McpList

@@ -6,9 +6,8 @@ import os
 import shlex
 from typing import Final
 
-from greenroom.app.servers.looking import Seen
-from greenroom.app.servers.own_file import OwnFile
-from greenroom.app.servers.wanted import Wanted
+from greenroom.app.mcp_servers import Seen
+from greenroom.app.mcp_settings import OwnFile, Wanted
 from greenroom.app.settings.layers import user_file
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.interfaces.cli.asked.allowing import McpAdd, McpRemove

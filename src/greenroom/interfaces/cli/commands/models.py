@@ -7,9 +7,8 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.stock import Offer, Shelf, at_hand, shelf
-from greenroom.app.supply import NO_MODEL
-from greenroom.app.trial import Trial, bound, trials
+from greenroom.app.model_catalog import Offer, Shelf, Trial, at_hand, bound, shelf, trials
+from greenroom.app.model_registry import NO_MODEL
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Model, Usage
 from greenroom.interfaces.cli.asked.orders import ModelsCheck, ModelsList

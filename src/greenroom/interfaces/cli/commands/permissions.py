@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.hands.rules_file import persons_rules, written
+from greenroom.app.toolset.policy import persons_rules, written
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.interfaces.cli.asked.allowing import PermissionsAdd, PermissionsList, PermissionsRemove
 from greenroom.interfaces.cli.display.output import harmless

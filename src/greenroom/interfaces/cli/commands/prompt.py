@@ -7,12 +7,10 @@ import json
 from rich.rule import Rule
 from rich.text import Text
 
-from greenroom.app.agents.finding import find_agents
-from greenroom.app.agents.remarks import missing_tools
+from greenroom.app.agents.finding import find_agents, missing_tools
 from greenroom.app.first_request import FirstRequest, Surroundings, first_request
 from greenroom.app.reading import TextReader
-from greenroom.app.trust.ledger import own_ledger
-from greenroom.app.trust.notes import agreed_notes
+from greenroom.app.trust import agreed_notes, own_ledger
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.records import encode, evolve
 from greenroom.core.ports.model import ChatMessage, ModelRequest, ToolSpec

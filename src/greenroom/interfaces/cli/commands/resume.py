@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from greenroom.app.hands.unattended import answer_pending
-from greenroom.app.library.kits import kits_of_programs, refuse
+from greenroom.app.conversation.chat import models_of
+from greenroom.app.conversation.names import CHAT, JOB
+from greenroom.app.library.results import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find
-from greenroom.app.organisation.names import KIT as ORGANISATION
-from greenroom.app.talks.names import CHAT, JOB
-from greenroom.app.talks.outcome import models_of
+from greenroom.app.organisation.words import KIT as ORGANISATION
+from greenroom.app.toolset.pipeline import answer_pending
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.world import World

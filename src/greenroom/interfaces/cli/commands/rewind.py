@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from greenroom.app.conversation.chat import models_of
+from greenroom.app.conversation.names import ASK, JOB
+from greenroom.app.conversation.typed import message
 from greenroom.app.jobs.place import workspace
-from greenroom.app.jobs.record import COMMIT
-from greenroom.app.jobs.rewinding import Moment, moment, moments, rewound, told
-from greenroom.app.library.kits import kits_of_programs, refuse
+from greenroom.app.jobs.rewind import Moment, moment, moments, rewound, told
+from greenroom.app.jobs.verdict import COMMIT
+from greenroom.app.library.results import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find
-from greenroom.app.talks.names import ASK, JOB
-from greenroom.app.talks.outcome import models_of
-from greenroom.app.talks.typed.data import message
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.state.team import Team
 from greenroom.interfaces.cli.asked.orders import Caps, Resume, Tape

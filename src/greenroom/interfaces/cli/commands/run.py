@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from greenroom.app.talks.names import RUN
-from greenroom.app.talks.wanted import Wanted
+from greenroom.app.conversation.names import RUN
+from greenroom.app.conversation.start import Wanted
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.interfaces.cli.asked.orders import Run
 from greenroom.interfaces.cli.commands.ask import answered

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from greenroom.app.jobs.verdict import Finding, Verdict, as_kept, verdict_in
-from greenroom.app.jobs.words import sentence
+from greenroom.app.conversation.names import JOB
+from greenroom.app.jobs.verdict import Finding, Verdict, as_kept, sentence, verdict_in
 from greenroom.app.lookup import find
-from greenroom.app.talks.names import JOB
 from greenroom.interfaces.cli.asked.orders import Show
 from greenroom.interfaces.cli.commands.portrait import Portrait, fields, portray, rendered
 from greenroom.interfaces.cli.exits import Exit

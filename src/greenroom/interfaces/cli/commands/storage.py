@@ -11,9 +11,9 @@ from typing import Final
 import typer
 from rich.text import Text
 
-from greenroom.app.jobs import copies
+from greenroom.app.conversation.names import JOB
+from greenroom.app.jobs import place as copies
 from greenroom.app.lookup import find, has_store
-from greenroom.app.talks.names import JOB
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.ports.workspace import WorkspaceFault
 from greenroom.core.state.team import Team

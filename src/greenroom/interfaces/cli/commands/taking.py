@@ -9,12 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.jobs.copies import drop, nowhere, of_run
-from greenroom.app.jobs.place import Outcome, outcome, workspace
+from greenroom.app.conversation.names import JOB
+from greenroom.app.jobs.place import Outcome, drop, nowhere, of_run, outcome, workspace
 from greenroom.app.jobs.report import JobReport, report_of
-from greenroom.app.jobs.words import one_line
+from greenroom.app.jobs.verdict import one_line
 from greenroom.app.lookup import Found, find
-from greenroom.app.talks.names import JOB
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import Data

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from greenroom.app.hands.redaction import Redaction
+from greenroom.app.conversation.people import Nobody, Person
 from greenroom.app.organisation.input import Address, Plain
-from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.people import HumanAgent, person_of
-from greenroom.app.organisation.words import commands
-from greenroom.app.talks.typed.people import Nobody, Person
+from greenroom.app.organisation.words import BASE, commands
+from greenroom.app.toolset.redaction import Redaction
 from greenroom.core.base.ids import TeamId
 from greenroom.interfaces.cli.asked.orders import Tape
 from greenroom.interfaces.cli.asked.organising import Talk

@@ -8,7 +8,7 @@ from typing import Final
 from rich.text import Text
 
 from greenroom.app.lookup import shortest
-from greenroom.app.standing import standing
+from greenroom.app.task_status import standing
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import record, whole

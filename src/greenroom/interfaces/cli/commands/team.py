@@ -9,12 +9,12 @@ from dataclasses import replace
 from rich.text import Text
 
 from greenroom.app.host import Host
+from greenroom.app.messages import LANGUAGES
 from greenroom.app.organisation.charter import Wish, charters, find_charter, write_charter
 from greenroom.app.organisation.founders import founded, organisations, over
-from greenroom.app.organisation.names import BASE, LANGUAGES
 from greenroom.app.organisation.states import at_rest, states
-from greenroom.app.organisation.words import nobody, phrase, refused
-from greenroom.app.standing import pause_word
+from greenroom.app.organisation.words import BASE, nobody, phrase, refused
+from greenroom.app.task_status import pause_word
 from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.rules.intents import PauseTeam, RemoveAgent

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from greenroom.app.conversation.send import Delivery
+from greenroom.app.conversation.send import tell as deliver
+from greenroom.app.conversation.typed import message
 from greenroom.app.lookup import find
-from greenroom.app.organisation.names import KIT as ORGANISATION
-from greenroom.app.talks.telling import Delivery
-from greenroom.app.talks.telling import tell as deliver
-from greenroom.app.talks.typed.data import message
+from greenroom.app.organisation.words import KIT as ORGANISATION
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.interfaces.cli.asked.orders import Tell
 from greenroom.interfaces.cli.exits import Exit

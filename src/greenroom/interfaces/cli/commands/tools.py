@@ -8,6 +8,7 @@ from typing import Final
 
 from rich.text import Text
 
+from greenroom.app.custom import equipment_in
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.ports.tool import ToolCard
 from greenroom.core.state.step import Effect
@@ -16,7 +17,7 @@ from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.hands import equipment_in, toolbox_of
+from greenroom.interfaces.cli.runs.hands import toolbox_of
 from greenroom.interfaces.cli.runs.running import command
 from greenroom.interfaces.cli.runs.session import Desk
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.jobs.choices import own_choices
-from greenroom.app.jobs.plan import brought_checks
-from greenroom.app.trust.ledger import own_ledger
-from greenroom.app.trust.listing import troubles_in
+from greenroom.app.jobs.plan import brought_checks, own_choices
+from greenroom.app.trust import own_ledger, troubles_in
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.interfaces.cli.asked.allowing import Trust
 from greenroom.interfaces.cli.display.output import harmless

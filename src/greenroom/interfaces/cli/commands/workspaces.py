@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from greenroom.app.jobs.copies import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
-from greenroom.app.jobs.words import one_line
+from greenroom.app.jobs.place import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
+from greenroom.app.jobs.verdict import one_line
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Clashes, WorkspaceFault
 from greenroom.core.ports.worktrees import Standing

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER, VERDICT, from_kept
-from greenroom.app.jobs.words import sentence
+from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER, VERDICT, from_kept, sentence
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.display.output import harmless

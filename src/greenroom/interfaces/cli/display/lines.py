@@ -8,8 +8,8 @@ import sys
 import threading
 from typing import Final
 
-from greenroom.app.talks.typed.lines import unfinished
-from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
+from greenroom.app.conversation.people import Gone, Read, Stopped, Woken, Written
+from greenroom.app.conversation.typed import unfinished
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.text import seen
 from greenroom.interfaces.cli.display.echo import forget_typed

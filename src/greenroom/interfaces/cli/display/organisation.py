@@ -10,9 +10,8 @@ from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from greenroom.app.organisation.letters import Letter, approval_of, kind_of, notices, subtask_of
+from greenroom.app.organisation.inbox import Letter, Private, approval_of, kind_of, notices, subtask_of
 from greenroom.app.organisation.people import oldest_first
-from greenroom.app.organisation.pool import Private
 from greenroom.app.organisation.words import commands
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId
 from greenroom.core.state.agent import Agent

@@ -23,7 +23,7 @@ from greenroom.interfaces.cli.exits import Exit
 from greenroom.interfaces.cli.streams import hush
 
 if TYPE_CHECKING:
-    from greenroom.app.hands.redaction import Redaction
+    from greenroom.app.toolset.redaction import Redaction
 
 WIDE = 160
 """Columns when nobody looks: a pipe does not cut lines."""

@@ -9,8 +9,8 @@ from typing import Final
 
 from immutables import Map
 
-from greenroom.app.organisation.names import CHINESE, STATES, in_language
-from greenroom.app.organisation.words import Catalogue
+from greenroom.app.messages import CHINESE, Catalogue, in_language
+from greenroom.app.organisation.words import STATES
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import record
 

@@ -17,9 +17,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.styles import Style
 
-from greenroom.app.talks.typed.handlers import COMMANDS
-from greenroom.app.talks.typed.lines import unfinished
-from greenroom.app.talks.typed.people import Gone, Read, Stopped, Woken, Written
+from greenroom.app.conversation.people import Gone, Read, Stopped, Woken, Written
+from greenroom.app.conversation.typed import COMMANDS, unfinished
 from greenroom.core.base.text import seen
 from greenroom.interfaces.cli.display.echo import forget_typed
 from greenroom.interfaces.cli.display.lines import yes_or_no

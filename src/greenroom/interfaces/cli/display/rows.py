@@ -9,7 +9,7 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from greenroom.app.organisation.names import CHINESE, in_language
+from greenroom.app.messages import CHINESE, in_language
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.stage import Stage

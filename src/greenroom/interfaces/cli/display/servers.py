@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.servers.looking import Seen
+from greenroom.app.mcp_servers import Seen
 from greenroom.interfaces.cli.display.output import Output, harmless
 from greenroom.interfaces.cli.display.progress import Progress
 from greenroom.interfaces.cli.display.tables import Column, Fitted, row

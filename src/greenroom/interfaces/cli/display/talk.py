@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from greenroom.app.talks.history import typed_in
+from greenroom.app.conversation.chat import typed_in
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Live, ToolPrinted
 from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from greenroom.app.organisation.names import CHINESE
+from greenroom.app.messages import CHINESE
 from greenroom.app.runtime import Told
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import AgentId, agent_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from greenroom.app.organisation.names import CHINESE, STATES
+from greenroom.app.messages import CHINESE
+from greenroom.app.organisation.words import STATES
 from greenroom.core.base.records import evolve
 from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals

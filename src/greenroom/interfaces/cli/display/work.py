@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from greenroom.app.talks.history import typed_in
+from greenroom.app.conversation.chat import typed_in
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.display.deeds import deed, judged, verdict_in

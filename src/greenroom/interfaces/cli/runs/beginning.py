@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.hands.toolbox import Toolbox
+from greenroom.app.conversation.start import ASSISTANT, Cast, cast_of
+from greenroom.app.conversation.typed import Attached, message
 from greenroom.app.settings.schema import Caps
-from greenroom.app.talks.founding import ASSISTANT, Cast, cast_of
-from greenroom.app.talks.typed.data import Attached, message
+from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.jobs.choices import own_choices
-from greenroom.app.jobs.plan import Plan, own_check, plan_of
+from greenroom.app.jobs.plan import Plan, own_check, own_choices, plan_of
 from greenroom.core.ports.checks import Check
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.questions import Gone, Person

@@ -11,13 +11,10 @@ from typing import Final
 
 import typer
 
-from greenroom.app.talks.chat import Chat, Turn
-from greenroom.app.talks.outcome import models_of
-from greenroom.app.talks.typed.data import Attached, message
-from greenroom.app.talks.typed.handlers import Handler, handle
-from greenroom.app.talks.typed.lines import joined
-from greenroom.app.talks.typed.people import Gone, Person, Stopped, Woken, Written
-from greenroom.app.watching import watch_steps
+from greenroom.app.conversation.chat import Chat, Turn, models_of
+from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
+from greenroom.app.conversation.typed import Attached, Handler, handle, joined, message
+from greenroom.app.host import watch_steps
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step

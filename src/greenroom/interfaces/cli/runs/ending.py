@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from greenroom.app.standing import Standing
-from greenroom.app.talks.names import ASK, JOB, RUN
+from greenroom.app.conversation.names import ASK, JOB, RUN
+from greenroom.app.task_status import Standing
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data

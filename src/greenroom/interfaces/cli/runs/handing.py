@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, cast
 
-from greenroom.app.talks.names import JOB
+from greenroom.app.conversation.names import JOB
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from greenroom.app.equipping import equipment_in, meet_servers
-from greenroom.app.hands import hands
-from greenroom.app.hands.confirming import Confirming
-from greenroom.app.hands.copied import Copied
-from greenroom.app.hands.hands import FindEnded, Hands
-from greenroom.app.hands.policy import policy_for
-from greenroom.app.hands.project_rules import project_rules
-from greenroom.app.hands.rules_file import persons_rules
-from greenroom.app.hands.toolbox import Toolbox
-from greenroom.app.hands.walls import Walls
+from greenroom.app.custom import equipment_in, meet_servers
 from greenroom.app.settings.schema import Settings
+from greenroom.app.toolset import toolset as hands
+from greenroom.app.toolset.policy import Confirming, persons_rules, policy_for, project_rules
+from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.toolbox import Copied, Toolbox
+from greenroom.app.toolset.toolset import FindEnded, Hands
 from greenroom.core.ports.model import Models
 
 __all__ = ("equipment_in", "hands_in", "meet_servers", "persons_rules", "toolbox_of")

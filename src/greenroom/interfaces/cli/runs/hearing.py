@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from greenroom.app.conversation.send import tell
 from greenroom.app.lookup import Found
-from greenroom.app.talks.telling import tell
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
 from greenroom.interfaces.cli.display.errors import explain

@@ -7,18 +7,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.hands.walls import HOLDING, Tier, tier_in
-from greenroom.app.jobs.coder import coder
-from greenroom.app.jobs.founding import found_job
-from greenroom.app.jobs.kit import Supplies, job_kit
+from greenroom.app.conversation.start import Wanted, model_of
+from greenroom.app.jobs.kit import Supplies, coder, found_job, job_kit
 from greenroom.app.jobs.place import cache, outcome, refuse_too_wide, workspace
 from greenroom.app.jobs.plan import plan_of, setup_of
 from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.kit import Kit
-from greenroom.app.talks.founding import model_of
-from greenroom.app.talks.wanted import Wanted
+from greenroom.app.toolset.sandbox import tier_in
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.sandbox import HOLDING, Tier
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
 from greenroom.core.state.world import World

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from greenroom.app.hands.by_hand import by_hand_kits
+from greenroom.app.conversation.kits import talk_kits
+from greenroom.app.conversation.names import JOB
 from greenroom.app.kit import KitMaker
-from greenroom.app.library.kits import kits_of_programs
-from greenroom.app.organisation.names import KIT
-from greenroom.app.talks.kits import talk_kits
-from greenroom.app.talks.names import JOB
+from greenroom.app.library.results import kits_of_programs
+from greenroom.app.organisation.words import KIT
+from greenroom.app.toolset.by_hand import by_hand_kits
 from greenroom.interfaces.cli.asked.pace import demo_pace
 from greenroom.interfaces.cli.runs.means import Means
 from greenroom.testing.demo import demo_kits

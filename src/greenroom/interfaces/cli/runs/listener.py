@@ -9,12 +9,12 @@ from contextlib import suppress
 from typing import Final
 
 from greenroom.app.host import Host
-from greenroom.app.organisation.letters import Letter, kind_of, owed
-from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.inbox import Letter, kind_of, owed
 from greenroom.app.organisation.people import HumanAgent, oldest_first
 from greenroom.app.organisation.states import at_rest
+from greenroom.app.organisation.words import BASE
 from greenroom.app.runtime import Told
-from greenroom.app.standing import Standing, standing
+from greenroom.app.task_status import Standing, standing
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, agent_of
 from greenroom.core.base.records import record

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from greenroom.app.hands.ended import ended_step
+from greenroom.app.toolset.by_hand import ended_step
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.model import Model, Models
@@ -16,13 +16,12 @@ from greenroom.interfaces.cli.loading import load
 from greenroom.testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:
-    from greenroom.app.hands.copied import Copied
-    from greenroom.app.hands.hands import FindEnded, Hands
-    from greenroom.app.hands.toolbox import Toolbox
     from greenroom.app.kit import Kit
-    from greenroom.app.provisions import Provisions
+    from greenroom.app.model_registry import Provisions
     from greenroom.app.runtime import Runtime
     from greenroom.app.settings.schema import Settings
+    from greenroom.app.toolset.toolbox import Copied, Toolbox
+    from greenroom.app.toolset.toolset import FindEnded, Hands
     from greenroom.core.state.team import Team
     from greenroom.interfaces.cli.runs.surroundings import Surroundings
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
+from greenroom.app.conversation.start import Cast, model_of
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.charter import (
     Charter,
@@ -27,10 +28,8 @@ from greenroom.app.organisation.founders import (
     renew,
 )
 from greenroom.app.organisation.kit import Supplies, organisation_kit
-from greenroom.app.organisation.names import BASE
 from greenroom.app.organisation.people import more_messages
-from greenroom.app.organisation.words import phrase
-from greenroom.app.talks.founding import Cast, model_of
+from greenroom.app.organisation.words import BASE, phrase
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Bug, Refused, Rejected, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from greenroom.app.jobs.report import JobReport
-from greenroom.app.jobs.words import one_line
+from greenroom.app.jobs.verdict import one_line
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Workspace
 from greenroom.core.state.approval import Approval

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greenroom.app.provisions import Provisions
+from greenroom.app.model_registry import Provisions
 
 
 def provisions() -> Provisions:

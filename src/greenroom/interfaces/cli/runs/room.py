@@ -11,16 +11,15 @@ from typing import Final, assert_never
 
 from rich.text import Text
 
-from greenroom.app.hands.by_hand import called_by_hand, found_by_hand
+from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
+from greenroom.app.conversation.typed import joined
 from greenroom.app.organisation import input as entry
-from greenroom.app.organisation.letters import Letter, approval_of
-from greenroom.app.organisation.names import BASE
+from greenroom.app.organisation.inbox import Letter, approval_of
 from greenroom.app.organisation.people import HumanAgent, meeting_place
 from greenroom.app.organisation.states import at_rest
-from greenroom.app.organisation.words import nobody, sent_away
-from greenroom.app.standing import Standing
-from greenroom.app.talks.typed.lines import joined
-from greenroom.app.talks.typed.people import Gone, Person, Stopped, Woken, Written
+from greenroom.app.organisation.words import BASE, nobody, sent_away
+from greenroom.app.task_status import Standing
+from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
 from greenroom.core.base.errors import Refused, Rejected, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import AgentId, GroupId, StageId
 from greenroom.core.base.records import evolve

@@ -9,12 +9,11 @@ import shlex
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from greenroom.app.host import Host
-from greenroom.app.standing import Standing
-from greenroom.app.talks.names import RUN
-from greenroom.app.talks.outcome import settle
-from greenroom.app.talks.wanted import wanted_in
-from greenroom.app.watching import watch_steps
+from greenroom.app.conversation.chat import settle
+from greenroom.app.conversation.names import RUN
+from greenroom.app.conversation.start import wanted_in
+from greenroom.app.host import Host, watch_steps
+from greenroom.app.task_status import Standing
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.state.step import Step

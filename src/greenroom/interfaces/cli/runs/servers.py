@@ -6,11 +6,19 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from greenroom.app.servers.here import Found, Servers, servers_in, surroundings
-from greenroom.app.servers.listings import Known, Listings, own_listings
-from greenroom.app.servers.looking import Seen, look
+from greenroom.app.mcp_servers import (
+    Found,
+    Known,
+    Listings,
+    Seen,
+    Servers,
+    look,
+    own_listings,
+    servers_in,
+    surroundings,
+)
 from greenroom.app.settings.schema import Settings
-from greenroom.app.trust.ledger import own_ledger
+from greenroom.app.trust import own_ledger
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.interfaces.cli.runs.session import Desk
 

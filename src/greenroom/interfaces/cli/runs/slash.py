@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, Literal
 
+from greenroom.app.conversation.chat import Chat
+from greenroom.app.conversation.start import model_of, voiced
+from greenroom.app.conversation.typed import COMMANDS, Command
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import MILLION, Caps
-from greenroom.app.talks.chat import Chat
-from greenroom.app.talks.founding import model_of, voiced
-from greenroom.app.talks.typed.handlers import COMMANDS, Command
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record

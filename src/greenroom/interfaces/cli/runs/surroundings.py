@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.app.agents import Agents, find_agents
-from greenroom.app.trust.agents import agreed
-from greenroom.app.trust.ledger import own_ledger
-from greenroom.app.trust.notes import agreed_notes
+from greenroom.app.trust import agreed, agreed_notes, own_ledger
 from greenroom.app.workspace import current_folder, workspace_root
 
 

@@ -10,10 +10,8 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.servers.here import brought_servers
-from greenroom.app.trust.brought import Brought
-from greenroom.app.trust.ledger import Ledger, Standing, own_ledger
-from greenroom.app.trust.listing import brought_by
+from greenroom.app.mcp_servers import brought_servers
+from greenroom.app.trust import Brought, Ledger, Standing, brought_by, own_ledger
 from greenroom.app.workspace import current_folder
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.display.output import harmless

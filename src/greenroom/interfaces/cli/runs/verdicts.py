@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.app.talks.chat import Turn
+from greenroom.app.conversation.chat import Turn
 from greenroom.interfaces.cli.display.rows import dollars, seconds
 from greenroom.interfaces.cli.runs.ending import MILLION, because
 

@@ -1,0 +1,185 @@
+"""Starting a question, a run or a chat: who takes part, what was said beforehand, and the team that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from greenroom.app.conversation.names import CHAT
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
+from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.rules.intents import AddTask, QueueSteps
+from greenroom.core.state.origin import label
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import Step, Work
+
+WANTED: Final = "wanted"
+"""Where the first turn has it."""
+
+FIELDS: Final = ("question", "tests_may_change", "allow_unverified")
+
+
+@record
+class Wanted:
+    """`question`: an answer is all that is wanted. `tests_may_change`: the request is to change tests, so that those
+    which were there before are not what they were proves nothing against the work. `allow_unverified`: go on where
+    nothing can verify the change."""
+
+    question: bool = False
+    tests_may_change: bool = False
+    allow_unverified: bool = False
+
+    @property
+    def data(self) -> Data | None:
+        """As the first turn keeps it; None when nothing was said."""
+        said = {name: True for name in FIELDS if getattr(self, name)}
+        return {WANTED: said} if said else None
+
+
+NOTHING_SAID: Final = Wanted()
+
+
+def wanted_in(steps: Iterable[Step]) -> Wanted:
+    """What was said when these steps began. What an agent has begun itself says nothing about it."""
+    for step in steps:
+        held = (step.work.instruction_content or {}).get(WANTED)
+        if step.cause is None and step.work.executor == "converse" and isinstance(held, Mapping):
+            return Wanted(**{name: bool(held.get(name)) for name in FIELDS})
+    return NOTHING_SAID
+
+
+PROFILE: Final = "Answer what you are asked: to the point, and honest about what you do not know."
+ASSISTANT: Final = AgentSpec(name="assistant", role="an assistant", profile=PROFILE, manager=True)
+"""Who answers when nobody else is named."""
+
+FIRST: Final[TaskId] = task_id(1)
+"""A talk has one task."""
+
+NAME: Final = 60
+"""Characters of a question that its task is called by."""
+
+
+@record
+class Cast:
+    """Who takes part: first the one that is talked to, then those it may call. `missing` are names that nobody has.
+
+    `workspace` is the folder in which they have tools; empty when none of them has any.
+    """
+
+    members: tuple[tuple[AgentId, AgentSpec], ...]
+    missing: tuple[str, ...] = ()
+    workspace: str = ""
+
+    @property
+    def first(self) -> AgentId:
+        """The one that is talked to."""
+        return self.members[0][0]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that they ask; that of the first one comes first."""
+        return tuple(dict.fromkeys(model_of(spec) for _, spec in self.members))
+
+
+def cast_of(
+    spec: AgentSpec,
+    others: Mapping[str, AgentSpec],
+    settled: Callable[[str], str],
+    *,
+    model: str = "",
+    tools: bool = True,
+    language: str = "",
+) -> Cast:
+    """The cast of an agent. `settled` says which model a name means from now on; `model` wins over its own."""
+    main = settled(model or model_of(spec))
+    found, missing, todo = {spec.name: voiced(spec, main)}, list[str](), list(spec.calls)
+    for name in todo:
+        if name in found or name in missing:
+            continue
+        if name not in others:
+            missing.append(name)
+            continue
+        other = others[name]
+        found[name] = voiced(other, settled(model_of(other)) if model_of(other) else main)
+        todo += other.calls
+    members = [(AgentId(name), _fitted(one, tools=tools, language=language)) for name, one in found.items()]
+    return Cast(members=tuple(members), missing=tuple(missing))
+
+
+def model_of(spec: AgentSpec) -> str:
+    """The name of the model that an agent asks; empty is the normal one."""
+    return str((spec.llm_config or {}).get("model", ""))
+
+
+def voiced(spec: AgentSpec, model: str) -> AgentSpec:
+    """The same agent, who asks this model."""
+    return evolve(spec, llm_config={**(spec.llm_config or {}), "model": model})
+
+
+def _fitted(spec: AgentSpec, *, tools: bool, language: str) -> AgentSpec:
+    """As it takes part in a talk, where also those converse who plan in an organisation."""
+    bare = spec if tools else evolve(spec, tools=(), groups=())
+    return evolve(bare, style="converse", skills=(), language=bare.language or language)
+
+
+async def found_alone(
+    runtime: Runtime,
+    kit: str,
+    cast: Cast,
+    question: str,
+    *,
+    typed: str = "",
+    limits: Limits,
+    wanted: Wanted = NOTHING_SAID,
+) -> TeamId:
+    """A team whose answer ends its only task; it does not work yet. `typed` is what a person wrote of the question."""
+    shown = typed or question
+    task = task_of(shown, cast)
+    works, origins = (turn(question, typed, wanted),), brought(question, typed)
+    first = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
+    return await runtime.create(
+        kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, first)
+    )
+
+
+async def found_chat(
+    runtime: Runtime, cast: Cast, text: str, *, typed: str = "", limits: Limits, kit: str = CHAT
+) -> TeamId:
+    """A chat that begins with this; its task stays open."""
+    works, origins = (turn(text, typed),), brought(text, typed)
+    queued = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
+    task = _task(f"Chat: {_short(typed or text)}", "Talk with a person.", cast)
+    return await runtime.create(
+        kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, queued)
+    )
+
+
+def turn(text: str, typed: str = "", wanted: Wanted = NOTHING_SAID) -> Work:
+    """A turn. What was typed is kept beside what is said when that is more, for whoever reads it again."""
+    return Work(
+        type="skill",
+        executor="converse",
+        intention=typed if typed != text else "",
+        text_content=text,
+        instruction_content=wanted.data,
+    )
+
+
+def brought(text: str, typed: str) -> tuple[str, ...]:
+    """Where it comes from what a person sends along with what they have typed: files, or what a pipe has brought."""
+    return (label("file", "attached"),) if typed and typed != text else ()
+
+
+def task_of(typed: str, cast: Cast) -> AddTask:
+    """The task of a question, or of something to do."""
+    return _task(_short(typed) or "question", typed, cast)
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:NAME]
+
+
+def _task(name: str, intention: str, cast: Cast) -> AddTask:
+    return AddTask(name=name, intention=intention, manager=cast.first, group=tuple(one for one, _ in cast.members))

@@ -1,0 +1,387 @@
+"""Tools and callbacks of a workspace from files, packages and MCP servers: what may be used, and why not the rest."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Final, TypeVar, cast, get_args
+
+from greenroom.abilities.protocols.schemas import BadSchema, faults
+from greenroom.app.functions import Tool, as_text, group_of, refuse_name
+from greenroom.app.mcp_servers import equipment_of, meet
+from greenroom.app.settings.home import config_folder
+from greenroom.app.settings.layers import load
+from greenroom.app.settings.schema import Settings
+from greenroom.app.threads import in_thread
+from greenroom.app.toolset.callbacks import Callback, Callbacks
+from greenroom.app.toolset.modules import Broken, load_module
+from greenroom.app.toolset.toolbox import Equipment, together
+from greenroom.app.toolset.toolset import toolbox_of
+from greenroom.app.trust import FOLDERS, Kind, Script, Trusted, brought, own_ledger, own_scripts, project_scripts
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data, record
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import SHOWN, Target, ToolCard, ToolExecutor
+from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepType, Terms
+from greenroom.core.state.world import World
+
+G = TypeVar("G")
+FORM: Final = ("name", "description", "parameters", "execute")
+
+
+class Unfit(WorldFault):
+    """It has the form, and cannot be used. The text says why."""
+
+
+def has_form(value: object) -> bool:
+    """Whether this is a tool in that form, or the class of one."""
+    return all(hasattr(value, name) for name in FORM)
+
+
+class Foreign:
+    """One of them. What it does not say of itself is what is safest: effectful, and a person is asked."""
+
+    type: StepType = "tool"
+
+    def __init__(self, thing: object, source: str) -> None:
+        self._thing = thing() if isinstance(thing, type) else thing
+        self.name = str(self._said("name", ""))
+        refuse_name(self.name)
+        self.description = str(self._said("description", "")).strip()
+        if not self.description:
+            raise Unfit(f"the tool {self.name!r} has no description: nobody would know when to call it")
+        effect = self._effect()
+        spec = ToolSpec(
+            name=self.name, description=self.description, parameters=self._parameters(), pure=effect == "pure"
+        )
+        self.card = ToolCard(
+            spec=spec,
+            group=group_of(self._said("group", None), effect, self.name),
+            effect=effect,
+            seconds=self._number("seconds", 0),
+            shown=self._number("shown", SHOWN),
+            source=source,
+        )
+
+    def can_be_used(self) -> bool:
+        """What its `check` says, if it has one."""
+        check = self._said("check", None)
+        return not callable(check) or bool(check())
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Nothing is known of what it touches."""
+        return (Target(kind="tool", value=self.name, writes=self.card.effect in SIDE_EFFECTS),)
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """Its effect; permission is somebody else's business."""
+        return Terms(effect=self.card.effect)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Call it: a coroutine here, everything else in a thread."""
+        execute = cast("Callable[..., object]", self._said("execute", None))
+        given = dict(bench.step.work.instruction_content or {})
+        if inspect.iscoroutinefunction(execute):
+            value: object = await execute(given)
+        else:
+            value = await in_thread(partial(execute, given), {})
+        return _outcome(value)
+
+    def _said(self, name: str, otherwise: object) -> object:
+        return getattr(self._thing, name, otherwise)
+
+    def _effect(self) -> Effect:
+        said = self._said("effect", "effectful")
+        if said not in get_args(Effect):
+            raise Unfit(f"the tool {self.name!r} has an effect {said!r}. There are: {', '.join(get_args(Effect))}")
+        return cast("Effect", said)
+
+    def _number(self, name: str, otherwise: int) -> int:
+        said = self._said(name, otherwise)
+        if type(said) is not int or said < 0:
+            raise Unfit(f"`{name}` of the tool {self.name!r} must be a whole number from 0 on, not {said!r}")
+        return said
+
+    def _parameters(self) -> Data:
+        said = self._said("parameters", None)
+        if not isinstance(said, Mapping):
+            raise Unfit(f"`parameters` of the tool {self.name!r} must be a JSON schema, not {type(said).__name__}")
+        return dict(said)
+
+
+def _outcome(value: object) -> Outcome:
+    """What `execute` returned: `success`, `stdout` and `stderr`; anything else is the result itself."""
+    if not isinstance(value, Mapping) or "success" not in value:
+        return Outcome(result={"output": as_text(value)})
+    out, error = as_text(value.get("stdout") or ""), as_text(value.get("stderr") or "")
+    if value["success"]:
+        return Outcome(result={"output": f"{out}\n{error}".strip("\n") if error else out})
+    told = error or out or "It failed and did not say why."
+    return Outcome(state="failed", error=told, result={"output": out} if error and out else None)
+
+
+def given_by(module: ModuleType, source: str) -> list[ToolExecutor]:
+    """The tools that stand at the top of a module, in their order. What it has imported is another's."""
+    own = [value for name, value in vars(module).items() if not name.startswith("_") and _is_own(value, module)]
+    return made(own, source)
+
+
+def made(things: Iterable[object], source: str) -> list[ToolExecutor]:
+    """Tools of these; what says that it cannot be used now (`check`) is left out without a word."""
+    unique = {id(one): one for one in things}
+    tools = [one for thing in unique.values() for one in _tool(thing, source)]
+    for tool in tools:
+        _refuse_schema(tool)
+    return tools
+
+
+def _is_own(value: object, module: ModuleType) -> bool:
+    if isinstance(value, Tool):
+        return getattr(value.function, "__module__", None) == module.__name__
+    if not has_form(value):
+        return False
+    kind = value if isinstance(value, type) else type(value)
+    made_here = kind.__module__ == module.__name__
+    # An instance stands for its class, which else would be a second tool of the same name.
+    return made_here and not (isinstance(value, type) and any(type(one) is value for one in vars(module).values()))
+
+
+def _tool(thing: object, source: str) -> Iterator[ToolExecutor]:
+    if isinstance(thing, Tool):
+        mine = thing.given(None)
+        mine.source = source
+        yield mine
+    elif has_form(thing):
+        foreign = Foreign(thing, source)
+        if foreign.can_be_used():
+            yield foreign
+    else:
+        raise Unfit(f"{type(thing).__name__} is no tool. Make it one with @tool")
+
+
+def _refuse_schema(tool: ToolExecutor) -> None:
+    schema = tool.card.spec.parameters
+    if schema.get("type") != "object":
+        raise WorldFault(f"the parameters of the tool {tool.name!r} are no schema of an object")
+    try:
+        faults(schema, {})
+    except BadSchema as error:
+        raise WorldFault(f"the parameters of the tool {tool.name!r} are no JSON schema: {error}") from None
+
+
+GROUP: Final = "greenroom.tools"
+
+
+def of_packages() -> tuple[list[ToolExecutor], list[str]]:
+    """All tools, and what is wrong with entry points that give none. Who installed a package has agreed to it."""
+    found: list[ToolExecutor] = []
+    troubles: list[str] = []
+    for one in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+        try:
+            found += _of(one)
+        except WorldFault as fault:
+            troubles.append(
+                f"The package {_package(one)!r} gives tools under {one.name!r}, which cannot be used: "
+                f"{str(fault).rstrip('.')}. It is left out; update or uninstall it."
+            )
+    return found, troubles
+
+
+def _of(one: EntryPoint) -> list[ToolExecutor]:
+    try:
+        return _packages_given(one)
+    except WorldFault:
+        raise
+    except (Exception, SystemExit) as error:
+        raise WorldFault(f"{type(error).__name__}: {error}") from error
+
+
+def _packages_given(one: EntryPoint) -> list[ToolExecutor]:
+    thing = one.load()
+    source = f"package:{_package(one)}"
+    if isinstance(thing, Tool) or has_form(thing):
+        return made([thing], source)
+    if not callable(thing):
+        raise WorldFault(f"{type(thing).__name__} is neither a tool nor a function that gives tools")
+    given = cast("Callable[[], object]", thing)()
+    several = isinstance(given, Iterable) and not isinstance(given, Tool) and not has_form(given)
+    return made(cast("Iterable[object]", given) if several else [given], source)
+
+
+def _package(one: EntryPoint) -> str:
+    return one.dist.name if one.dist is not None else one.value
+
+
+FACTORIES: Final = ("get_after_tool_call_cb", "register_after_tool_call_cb")
+
+
+def find_callbacks(folders: Iterable[Path]) -> tuple[list[Callback], list[str]]:
+    """The callbacks of all files, by folder and name; and what is wrong with files that give none.
+
+    Files whose name begins with `_` are there for others.
+    """
+    scripts = [own_scripts(folder) for folder in folders]
+    found, troubles = _collect((script for one in scripts for script in one.found), given_callbacks)
+    return found, [*(trouble for one in scripts for trouble in one.troubles), *troubles]
+
+
+def _collect(scripts: Iterable[Script], give: Callable[[Script], Iterable[G]]) -> tuple[list[G], list[str]]:
+    """What all files give, and why some of them cannot be used."""
+    found: list[G] = []
+    troubles: list[str] = []
+    for script in scripts:
+        try:
+            found += give(script)
+        except Broken as broken:
+            troubles.append(str(broken))
+    return found, troubles
+
+
+def given_callbacks(script: Script) -> list[Callback]:
+    """The callbacks of one file, of what stood in it when it was looked at; `Broken` when it cannot be used."""
+    file, module = script.path, load_module(script.path, script.beside)
+    direct = getattr(module, "after_tool_call_cb", None)
+    if callable(direct):
+        return [cast("Callback", direct)]
+    for name in FACTORIES:
+        factory = getattr(module, name, None)
+        if callable(factory):
+            return _made(file, name, factory)
+    return []
+
+
+def _made(file: Path, name: str, factory: Callable[[], object]) -> list[Callback]:
+    try:
+        made = factory()
+    except (Exception, SystemExit) as error:
+        raise Broken(file, f"{name}() failed: {type(error).__name__}: {error}") from error
+    if callable(made):
+        return [cast("Callback", made)]
+    if made is None and name == FACTORIES[1]:
+        return []
+    raise Broken(file, f"{name}() returned {type(made).__name__}, which cannot be called")
+
+
+LEFT_OUT: Final = "greenroom trust"
+
+
+def custom_equipment(root: Path, settings: Settings, trusted: Trusted) -> Equipment:
+    """All that may be used here, and a note for all that may not. This is where such files are run.
+
+    Of two tools with one name the first one stays: the house's, then the person's, packages', the project's.
+    """
+    folder = config_folder()
+    own = own_scripts(folder / FOLDERS["tool"])
+    packed, troubles = of_packages()
+    brings = _brings(root, "tool", trusted)
+    mine, broken = _collect(own.found, lambda script: _given(script, f"yours:{script.path.name}"))
+    theirs, spoilt = _collect(brings.usable, lambda script: _given(script, f"project:{script.path.name}"))
+    tools, doubles = _first_of_each(root, (*mine, *packed, *theirs))
+    callbacks = _callbacks(root, (folder / FOLDERS["callback"], *map(Path, settings.after_tool_call)), trusted)
+    notes = (*own.troubles, *broken, *troubles, *brings.troubles, *spoilt, *doubles)
+    return Equipment(
+        tools=tools,
+        after=callbacks.after,
+        notes=(*notes, *callbacks.notes),
+        unagreed=(*brings.unagreed, *callbacks.unagreed),
+    )
+
+
+def _given(script: Script, source: str) -> list[ToolExecutor]:
+    module = load_module(script.path, script.beside)
+    try:
+        return given_by(module, source)
+    except WorldFault as fault:
+        raise Broken(script.path, str(fault).rstrip(".")) from None
+    except (Exception, SystemExit) as error:
+        raise Broken(script.path, f"gives no tool: {type(error).__name__}: {error}") from error
+
+
+def _first_of_each(root: Path, tools: Iterable[ToolExecutor]) -> tuple[tuple[ToolExecutor, ...], list[str]]:
+    known = {tool.name: tool.card.source for tool in toolbox_of(root)}
+    kept: list[ToolExecutor] = []
+    doubles: list[str] = []
+    for tool in tools:
+        first = known.get(tool.name)
+        if first is None:
+            known[tool.name] = tool.card.source
+            kept.append(tool)
+            continue
+        whose = "Greenroom has one itself" if first == "built-in" else f"{first} gives one"
+        doubles.append(f"The tool {tool.name!r} of {tool.card.source} is left out: {whose}. Give it another name.")
+    return tuple(kept), doubles
+
+
+# ------------------------------------------------------------------------------------------------------- callbacks
+
+
+def _callbacks(root: Path, folders: Iterable[Path], trusted: Trusted) -> Equipment:
+    """Who hears of every call afterwards: the person's callbacks, then the project's."""
+    places = list(dict.fromkeys(folders))
+    lost = [f"{one} is no folder, so no callback is found there." for one in places[1:] if not one.is_dir()]
+    own, troubles = find_callbacks(one for one in places if one.is_dir())
+    brings = _brings(root, "callback", trusted)
+    theirs, spoilt = _collect(brings.usable, given_callbacks)
+    found = [*own, *theirs]
+    return Equipment(
+        after=(Callbacks(found),) if found else (),
+        notes=(*lost, *troubles, *spoilt, *brings.troubles),
+        unagreed=brings.unagreed,
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------- trust
+
+
+@record
+class _Brings:
+    """The files of the project that may be used, what is wrong with others, and what waits for a person's trust."""
+
+    usable: tuple[Script, ...]
+    troubles: tuple[str, ...]
+    unagreed: tuple[str, ...] = ()
+
+
+def _brings(root: Path, kind: Kind, trusted: Trusted) -> _Brings:
+    scripts = project_scripts(root, kind)
+    usable = tuple(one for one in scripts.found if trusted(brought(one, kind, root)))
+    left = [one.path.name for one in scripts.found if one not in usable]
+    if not left:
+        return _Brings(usable=usable, troubles=tuple(scripts.troubles))
+    what = f"{FOLDERS[kind] if len(left) > 1 else kind} of this project"
+    verb = "are" if len(left) > 1 else "is"
+    note = f"The {what} {verb} not used before you agree to {'them' if len(left) > 1 else 'it'}"
+    waits = f"{note}, {', '.join(left)}: {LEFT_OUT}"
+    return _Brings(usable=usable, troubles=tuple(scripts.troubles), unagreed=(waits,))
+
+
+def equipment_in(root: Path) -> Equipment:
+    """All that may be used, and a note for all that may not."""
+    return together((files_in(root), servers_in(root)))
+
+
+def files_in(root: Path) -> Equipment:
+    """What files and packages give. This is where they are run."""
+    return custom_equipment(root, *_agreed(root))
+
+
+def servers_in(root: Path) -> Equipment:
+    """The tools of MCP servers; each of them starts at its first call, and ends when this is closed."""
+    settings, trusted = _agreed(root)
+    return equipment_of(root, os.environ, settings, trusted)
+
+
+async def meet_servers(root: Path) -> tuple[str, ...]:
+    """Before a run: see what servers have that nobody has looked at; a sentence for each that does not work."""
+    settings, trusted = _agreed(root)
+    return await meet(root, os.environ, settings, trusted)
+
+
+def _agreed(root: Path) -> tuple[Settings, Trusted]:
+    """The person's settings there, and what they have agreed to."""
+    return load({}, os.environ, root).settings, own_ledger().trusted(root)

@@ -1,0 +1,306 @@
+"""Which tools an agent of a program has, odd ones among them, their context, and which were executed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from greenroom import Agent, AgentSpec, Bench, Context, EventBus, Greenroom, Turn, WorldFault, tool
+from greenroom.app.toolset.toolbox import DEFAULT, Toolbox
+from greenroom.app.toolset.toolset import toolbox_of
+from greenroom.core.base.records import encode
+from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
+from tests.abilities.skills.test_turns import several
+
+
+@tool
+def pay() -> str:
+    """Pay."""
+    return "paid"
+
+
+async def offered(work: Path, agent: Agent[str]) -> list[str]:
+    """What its model is told of."""
+    model = Played(lambda _: says("So."))
+    agent.model = model
+    async with Greenroom(memory=True, workspace=work) as house:
+        await house.run(agent, "Go.")
+    return [one.name for one in model.asked[0].tools if one.name not in ("read_output", "finish")]
+
+
+@pytest.mark.req("AG-164")
+async def test_an_empty_list_of_tools_to_use_means_the_usual_ones_and_a_list_narrows_them(tmp_path: Path) -> None:
+    model = Played(lambda _: says("So."))
+    assert await offered(tmp_path, Agent("ann", model=model)) == []
+    assert await offered(tmp_path, Agent("ann", use_tools=[], model=model)) == list(DEFAULT)
+    two = ["read_code", "execute_script"]
+    assert await offered(tmp_path, Agent("ann", use_tools=two, model=model)) == two
+    some = Agent("ann", groups=["read"], tools=[pay], use_tools=["read_code", "patch"], model=model)
+    assert await offered(tmp_path, some) == ["read_code"], "a list gives nothing that the agent would not have"
+
+
+@pytest.mark.req("AG-70", "AG-172")
+async def test_an_agent_that_edits_no_files_has_neither_tool_whatever_else_is_said(tmp_path: Path) -> None:
+    model = Played(lambda _: says("So."))
+    for agent in (
+        Agent("ann", use_tools=[], disable_file_edit=True, model=model),
+        Agent("ann", tools=["patch", "read_code"], groups=["edit", "read"], disable_file_edit=True, model=model),
+        Agent("ann", spec=AgentSpec(name="ann", groups=("edit", "read")), disable_file_edit=True, model=model),
+    ):
+        found = await offered(tmp_path, agent)
+        assert "read_code" in found
+        assert not {"patch", "rewrite"}.intersection(found)
+    acting = AgentSpec(name="ann", turn=Turn(protocols=("tool_call", "patch", "rewrite")))
+    assert Agent("ann", spec=acting, disable_file_edit=True).spec.turn.protocols == ("tool_call",)
+
+
+def test_the_usual_tools_are_all_there(tmp_path: Path) -> None:
+    toolbox: Toolbox = toolbox_of(tmp_path)
+    assert {tool.name for tool in toolbox}.issuperset(DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"rules": [5]}, "5 cannot be a rule. Write a line"),
+        ({"rules": "allow command ls"}, "cannot be the rules of a house. Give a list"),
+        ({"workspace": 5}, "5 cannot be a workspace. Give the path of a folder"),
+        ({"workspace": "a\0b"}, "cannot be a workspace: it is no folder"),
+    ],
+)
+def test_what_cannot_be_meant_about_a_house_is_said_in_a_sentence(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(WorldFault, match=re.escape(why)):
+        Greenroom(memory=True, **given)
+
+
+PATIENCE = 20.0
+
+
+class Point(BaseModel):
+    """A place."""
+
+    x: int
+    y: int = 0
+
+
+class Odd(BaseException):
+    """Nobody expects it."""
+
+
+async def told(function: Callable[..., Any], **given: object) -> str:
+    """What the model reads of a call of this tool."""
+    model = Played(in_order(several((function.__name__, given)), says("So.")))
+    async with Greenroom(memory=True) as house, asyncio.timeout(PATIENCE):
+        await house.run(Agent("ann", tools=[function], model=model), "Do it.")
+    return next(one.content for one in model.asked[-1].messages if one.role == "tool")
+
+
+ANYTHING = (StopIteration("x"), Odd("x"), GeneratorExit(), SystemExit(3), KeyboardInterrupt())
+
+
+@pytest.mark.parametrize(("error", "waits"), [*((error, False) for error in ANYTHING), (Odd("x"), True)])
+async def test_whatever_a_tool_raises_costs_one_step_and_is_done_once(error: BaseException, waits: bool) -> None:
+    made = 0
+
+    def pays() -> None:
+        """Pay."""
+        nonlocal made
+        made += 1
+        raise error
+
+    async def pays_later() -> None:
+        """Pay."""
+        pays()
+
+    pays_later.__name__ = "pays"
+    read = await told(pays_later if waits else pays)
+    assert (made, type(error).__name__ in read) == (1, True)
+
+
+async def test_an_error_that_is_very_long_or_no_text_is_told_in_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger("greenroom.actors.agents.crew"), "disabled", True)  # no log can hold it
+
+    def fails() -> None:
+        """Fail."""
+        raise ValueError("\ud800" + "x" * 5_000_000)
+
+    assert len(await told(fails)) < 11_000
+
+
+async def test_paths_and_pydantic_models_are_parameters_like_all_others() -> None:
+    def reaches(place: Point, through: list[Point], file: Path, via: Point | None = None) -> str:
+        """Go there."""
+        return f"{type(place).__name__} {place.x} {len(through)} {file.name} {via}"
+
+    read = await told(reaches, place={"x": 3}, through=[{"x": 1}], file="a/b.txt")
+    assert read == "Point 3 1 b.txt None"
+
+
+@pytest.mark.parametrize(
+    ("hint", "given"), [(datetime, "2024"), (bool, "1"), (int, "5"), (float, "nan"), (Point, {"x": "far"})]
+)
+async def test_what_is_not_of_the_type_never_reaches_the_tool(hint: Any, given: object) -> None:
+    def takes(value: object) -> str:
+        """Take it."""
+        return "taken"
+
+    takes.__annotations__["value"] = hint
+    assert (await told(takes, value=given)).startswith("Not called: ")
+
+
+@pytest.mark.parametrize("name", ["finish", "answer", "send_message", "call_agent", "post_note"])
+def test_a_tool_is_not_called_like_a_call_of_the_house(name: str) -> None:
+    with pytest.raises(WorldFault, match="the house itself"):
+        tool(name=name)(says)
+
+
+def yields() -> Iterator[int]:
+    """Yield."""
+    yield 1
+
+
+def takes_object(value: int, other: asyncio.Lock) -> None:
+    """Take it."""
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (yields, "yields, and a model reads one result"),
+        (partial(takes_object, 1), "is no name for a tool"),
+        (
+            takes_object,
+            "The parameter 'other' of the tool 'takes_object': Lock cannot be told to a model: a Lock has no",
+        ),
+    ],
+)
+def test_what_cannot_be_a_tool_says_why(function: Callable[..., object], why: str) -> None:
+    with pytest.raises(WorldFault, match=why):
+        tool(function)
+
+
+def test_a_callable_that_is_no_function_and_a_hint_that_is_none_are_refused() -> None:
+    with pytest.raises(WorldFault, match="is no function"):
+        tool(name="takes")(partial(takes_object, 1))
+    takes_object.__annotations__["other"] = "1 +"
+    with pytest.raises(WorldFault, match="cannot be read"):
+        tool(takes_object)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"tools": yields}, "Give a list: tools="),
+        ({"agents": ["bob"]}, "it is no Agent"),
+        ({"model": 5}, "give the name of a model"),
+        ({"temperature": 99}, "cannot be temperature"),
+        ({"repairs": -1}, "cannot be repairs"),
+    ],
+)
+def test_an_agent_that_cannot_be_is_refused_when_it_is_described(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(WorldFault, match=why):
+        Agent("ann", **given)
+
+
+async def test_only_a_text_is_something_to_do() -> None:
+    wrong: Any = 5
+    async with Greenroom(memory=True) as house:
+        with pytest.raises(WorldFault, match="text"):
+            await house.run(Agent("ann", model=Played(lambda _: says("x"))), wrong)
+
+
+def test_a_callback_is_a_plain_function() -> None:
+    async def later(**_: object) -> None:
+        """Never."""
+
+    for wrong in (later, 5):
+        callback: Any = wrong
+        with pytest.raises(WorldFault, match="plain function"):
+            EventBus().subscribe("task_started", callback)
+
+
+SECRET = "the-secret-of-the-shop"
+
+
+@dataclass
+class Shop:
+    """What the tools work with."""
+
+    secret: str
+    stock: dict[str, int]
+
+
+@tool(effect="pure")
+def stock(item: str, shop: Context[Shop], bench: Bench) -> str:
+    """How many there are of something."""
+    return f"{shop.stock[item]} for {bench.agent.agent_id}"
+
+
+@tool(effect="pure")
+async def closed(shop: Context[Shop | None] = None) -> bool:
+    """Whether the shop is closed."""
+    return shop is None
+
+
+def keeper(model: Played | None = None) -> Agent[str]:
+    """Looks once, then says so."""
+    return Agent("keeper", tools=[stock], model=model or Played(in_order(calls("stock", item="tea"), says("Seven."))))
+
+
+async def test_a_tool_gets_what_its_run_was_given_and_the_model_is_not_told() -> None:
+    model = Played(in_order(calls("stock", item="tea"), says("Seven.")))
+    async with Greenroom(memory=True) as house:
+        result = await house.run(keeper(model), "Tea?", context=Shop(SECRET, {"tea": 7}))
+        log = [encode(one.event) async for one in house.runtime.events(result.run)]
+    assert model.asked[1].messages[-1].content == "7 for keeper"
+    assert stock.spec.parameters["properties"] == {"item": {"type": "string"}}
+    assert not [one for one in log if SECRET.encode() in one]
+
+
+async def test_runs_side_by_side_have_each_their_own() -> None:
+    async with Greenroom(memory=True) as house:
+        models = [Played(in_order(calls("stock", item="tea"), says("Done."))) for _ in range(2)]
+        shops = [Shop("", {"tea": 1}), Shop("", {"tea": 2})]
+        pairs = zip(models, shops, strict=True)
+        await asyncio.gather(*(house.run(keeper(model), "Tea?", context=shop) for model, shop in pairs))
+    assert [model.asked[1].messages[-1].content for model in models] == ["1 for keeper", "2 for keeper"]
+
+
+async def test_a_tool_that_needs_something_is_not_run_without_it(tmp_path: Path) -> None:
+    shop = Shop(SECRET, {"tea": 7})
+    async with Greenroom(tmp_path) as house:
+        with pytest.raises(WorldFault, match="The tool 'stock' needs a context, and none was given"):
+            await house.run(keeper(), "Tea?")
+        assert await house.runs() == [], "nothing was begun"
+        async with house.start(keeper(), "Tea?", context=shop) as run:
+            pass
+    async with Greenroom(tmp_path) as house:
+        with pytest.raises(WorldFault, match="give it each time"):
+            await house.resume(keeper(), run.id)
+        assert (await house.resume(keeper(), run.id, context=shop)).output == "Seven."
+
+
+async def test_a_tool_may_do_without() -> None:
+    def agent() -> Agent[str]:
+        return Agent("ann", tools=[closed], model=Played(lambda request: seen(request.messages[-1].content)))
+
+    def seen(last: str) -> Answer:
+        return calls("closed") if last == "Closed?" else says(last)
+
+    async with Greenroom(memory=True) as house:
+        assert (await house.run(agent(), "Closed?")).output == "true"
+        assert (await house.run(agent(), "Closed?", context=Shop("", {}))).output == "false"
+
+
+def test_people_call_it_as_before() -> None:
+    assert asyncio.run(closed()) is True

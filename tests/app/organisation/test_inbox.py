@@ -1,0 +1,157 @@
+"""Words, letters and the conversation pool of people."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from greenroom.app.messages import Catalogue
+from greenroom.app.organisation.words import BASE, CATALOGUE, commands, nobody, refused
+from greenroom.core.base.ids import GroupId
+from greenroom.core.rules.intents import AddParticipants, FinishStage, FinishTask
+from greenroom.interfaces.cli.display import phrases
+from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, office
+
+
+@pytest.mark.req("MAS-72", "MAS-236", "MAS-241", "MAS-242", "MAS-246")
+async def test_all_that_was_sent_and_received_is_in_the_private_talk_with_the_other() -> None:
+    async with office() as house:
+        await house.writes(ANN, "Good morning.")
+        await house.ann.say("Good morning.", MANAGER)
+        await house.writes(ANN, "Green or black?", waiting=True)
+        (letter,) = await house.ann.inbox()
+        await house.ann.answer(letter, "Green.")
+        found = (await house.ann.pool()).portrait
+        assert set(found) == {"conversation_groups", "conversation_privates", "global_messages"}
+        privates = found["conversation_privates"]
+        assert isinstance(privates, dict)
+        talk = privates["manager"]
+        assert [(one["sender_id"], one["content"]) for one in talk] == [
+            ("manager", "Good morning."),
+            ("ann", "Good morning."),
+            ("manager", "Green or black?"),
+            ("ann", "Green."),
+        ]
+        assert {tuple(one) for one in talk} == {
+            ("sender_id", "content", "stage_relative", "timestamp", "need_reply", "waiting", "return_waiting_id")
+        }
+        assert [(one["need_reply"], one["waiting"], one["return_waiting_id"]) for one in talk[2:]] == [
+            (True, "manager>2:ann", None),
+            (False, None, "manager>2:ann"),
+        ]
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", one["timestamp"]) for one in talk)
+
+
+@pytest.mark.req("MAS-245", "MAS-247")
+async def test_a_message_that_needs_a_reply_is_announced_in_the_very_words_and_a_waiting_one_before_all() -> None:
+    async with office("zh") as house:
+        await house.writes(ANN, "绿茶？", need_reply=True)
+        await house.writes(ANN, "红茶？", waiting=True)
+        told = (await house.ann.pool()).global_messages
+        literal = "来自Agent[<agent_id>manager</agent_id>]的消息需要您回复。"
+        assert told[:2] == (literal, literal)
+        assert told[2] == "优先提醒：Agent[<agent_id>manager</agent_id>]正在等待您的回复（等待ID：manager>2:ann）。"
+    async with office("en") as house:
+        await house.writes(ANN, "Green?", waiting=True)
+        assert (await house.ann.pool()).global_messages == (
+            "A message of Agent[<agent_id>manager</agent_id>] needs your reply.",
+            "Priority: Agent[<agent_id>manager</agent_id>] does nothing until you reply (waiting id manager>1:ann).",
+        )
+
+
+@pytest.mark.req("MAS-248", "MAS-249", "MAS-250", "MAS-251", "MAS-252")
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        (
+            "en",
+            (
+                "has begun, and you have a part in it",
+                "You take part in task t2 now. Tasting: Know the tea",
+                "Stage t2.s1 is over: finished. Taste it: Mild.",
+                "t2 is over",
+            ),
+        ),
+        (
+            "zh",
+            (
+                "已开始，您的职责",
+                "您已加入任务t2：Tasting: Know the tea",
+                "阶段t2.s1已结束：已完成。Taste it: Mild.",
+                "任务t2已结束：已完成",
+            ),
+        ),
+    ],
+)
+async def test_people_are_told_when_stages_and_tasks_begin_and_end(language: str, words: tuple[str, ...]) -> None:
+    async with office(language) as house:
+        await house.allot(ANN)
+        await house.runtime.ask(house.team, AddParticipants(task_id=T2, agents=(BEN,)))
+        (joined,) = (await house.ben.pool()).global_messages
+        await house.runtime.ask(house.team, FinishStage(stage_id=S1, summary="Mild."))
+        await house.runtime.ask(house.team, FinishTask(task_id=T2, summary="Good tea."))
+        begun, stage, task = (await house.ann.pool()).global_messages
+        for text, expected in zip((begun, joined, stage, task), words, strict=True):
+            assert expected in text
+        assert "Good tea." in task
+
+
+@pytest.mark.req("MAS-240")
+async def test_what_was_said_in_a_group_stays_readable_when_its_task_is_over() -> None:
+    async with office() as house:
+        await house.allot(ANN, BEN)
+        await house.ann.form(GroupId("cups"), BEN, task=T2)
+        await house.ben.say_in(GroupId("cups"), "Mine is cold.")
+        await house.runtime.ask(house.team, FinishTask(task_id=T2, summary="Enough."))
+        assert GroupId("cups") not in (await house.world()).groups
+        (group,) = (await house.ann.pool()).conversation_groups
+        assert (group.participants, [one.content for one in group.messages]) == ((BEN, ANN), ["Mine is cold."])
+
+
+async def test_what_others_say_to_each_other_is_in_nobody_elses_pool() -> None:
+    async with office() as house:
+        await house.writes(BEN, "For you only.")
+        assert (await house.ann.pool()).conversation_privates == {}
+        assert BASE in (await house.world()).tasks
+
+
+GAP = re.compile(r"\{(\w+)")
+TABLES = {
+    CATALOGUE: ("charter", "founding", "input", "commands", "refusals", "hints", "notices", "instructions"),
+    phrases.CATALOGUE: ("room", "team", "standing", "columns", "picture", "reasons"),
+}
+OWN_WORDS = {"unreadable", "place", "must_be", "must_be_model", "no_key", "misnamed", "no_model", "no_tool", "meant"}
+"""Phrases in which Chinese says itself what English takes from elsewhere."""
+
+
+@pytest.mark.parametrize("catalogue", TABLES)
+def test_every_phrase_is_there_in_both_languages_with_the_same_gaps(catalogue: Catalogue) -> None:
+    for table in TABLES[catalogue]:
+        english, chinese = catalogue.table(table, "en"), catalogue.table(table, "zh")
+        assert english.keys() == chinese.keys()
+        for name in english:
+            if name not in OWN_WORDS and not name.startswith("unfit_"):
+                assert {*GAP.findall(english[name])} == {*GAP.findall(chinese[name])}, name
+
+
+def test_every_command_takes_the_same_in_both_languages() -> None:
+    assert {name for name, about in commands("en").items() if "  " in about} == {
+        name for name, about in commands("zh").items() if "  " in about
+    }
+
+
+def test_a_region_speaks_its_language_and_an_unknown_language_is_english() -> None:
+    assert commands("zh-CN") == commands("zh")
+    assert commands("fr") == commands("") == commands("en")
+
+
+def test_a_refusal_says_what_there_is_also_when_that_is_nothing() -> None:
+    assert refused("unknown_group", "there", "en", name="us", there="").rejected.hint == "There are: none."
+    assert "现有：无。" in str(refused("unknown_group", "there", "zh", name="us", there=""))
+
+
+@pytest.mark.parametrize(("name", "near"), [("Ben", "ben"), ("\u0441\u043e\u0440\u0430", "copa")])
+def test_an_agent_whose_name_looks_like_it_is_offered(name: str, near: str) -> None:
+    assert nobody(name, ("wu", "ben", "copa"), "en").rejected.hint == f"Did you mean {near!r}?"
+    assert nobody("eve", ("wu", "ben"), "en").rejected.hint == "There are: ben, wu."

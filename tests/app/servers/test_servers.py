@@ -1,0 +1,442 @@
+"""The MCP servers of a workspace: found, looked at, kept as they were seen, and their tools in a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import stat
+import sys
+import time
+from asyncio.subprocess import PIPE
+from pathlib import Path
+
+import pytest
+
+from greenroom.adapters.mcp.catalogue import Catalogue, Change, Listed, changed
+from greenroom.adapters.mcp.client import Patience
+from greenroom.adapters.mcp.configuration import masked
+from greenroom.adapters.mcp.tool import McpTool
+from greenroom.app import mcp_servers as module
+from greenroom.app.mcp_servers import LONGEST_FILE as LONGEST
+from greenroom.app.mcp_servers import (
+    Found,
+    Listings,
+    brought_servers,
+    meet,
+    own_listings,
+    servers_in,
+    surroundings,
+    told_changes,
+    withheld,
+)
+from greenroom.app.toolset.toolbox import Equipment
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
+from tests.adapters.mcp.running import ORDINARY, TOKEN, calls, marked, output, ran, until, write_tools
+from tests.app.servers.places import QUICK, Place, everybody, nobody
+
+MINE = {"command": "mine"}
+
+
+def names(place: Place) -> list[tuple[str, bool]]:
+    return [(one.server.name, one.own) for one in servers_in(place.root, place.settings).found]
+
+
+def faults(place: Place) -> str:
+    return " ".join(servers_in(place.root, place.settings).faults)
+
+
+def test_a_person_has_servers_and_a_project_brings_some(place: Place) -> None:
+    place.own("mine")
+    place.project(theirs=MINE)
+    assert names(place) == [("mine", True), ("theirs", False)]
+    assert place.named("theirs").where == str(place.root)
+
+
+def test_of_two_with_one_name_the_persons_own_is_used(place: Place) -> None:
+    place.own("db")
+    place.project(db={"command": "evil"})
+    here = servers_in(place.root, place.settings)
+    assert names(place) == [("db", True)]
+    assert [one.server.command for one in here.hidden] == ["evil"]
+
+
+def test_what_a_project_brings_is_shown_before_it_is_trusted_and_bound_to_all_of_it(place: Place) -> None:
+    env = {"TOKEN": "${GITHUB_TOKEN}", "LD_PRELOAD": "./a.so, B=c"}
+    place.project(db={"command": "serve", "args": ["--fast"], "env": env, "cwd": "sub"})
+    (one,) = brought_servers(place.root)
+    assert (one.kind, one.name) == ("server", "db")
+    assert one.shown == (
+        "db: serve --fast (in sub; env LD_PRELOAD='./a.so, B=c', TOKEN='${GITHUB_TOKEN}'; takes your GITHUB_TOKEN)"
+    )
+    assert "a.so" not in masked(place.named("db").server), "where others look on it stays hidden"
+    place.project(db={"command": "serve", "args": ["--fast"], "env": {"TOKEN": "${OTHER}"}})
+    assert brought_servers(place.root)[0].digest != one.digest
+
+
+def test_a_bad_entry_costs_no_other_server(place: Place) -> None:
+    place.own("mine")
+    place.project(bad={"command": 7}, sly={"command": "x", "read_only": ["y"]}, good=MINE)
+    assert names(place) == [("mine", True), ("good", False)]
+    assert "`bad.command` must be a text" in faults(place)
+    assert "`sly.read_only` says that tools are harmless, which only your own settings can" in faults(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", ".mcp.json is not JSON"),
+        ("[" * 100_000, ".mcp.json is not JSON"),
+        ("[]", "it is no table"),
+        ('{"mcpServers": 3}', "`mcpServers` must be a table"),
+        (" " * (LONGEST + 1), "more than 1 MB"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_said_and_costs_no_own_server(place: Place, text: str, why: str) -> None:
+    place.own("mine")
+    (place.root / ".mcp.json").write_text(text)
+    assert names(place) == [("mine", True)]
+    assert why in faults(place)
+
+
+def test_a_link_out_of_the_workspace_is_not_followed(place: Place) -> None:
+    (place.home / "other.json").write_text(json.dumps({"x": MINE}))
+    (place.root / ".mcp.json").symlink_to(place.home / "other.json")
+    assert names(place) == []
+    assert "leads out of the workspace" in faults(place)
+
+
+def test_where_anybody_may_leave_things_nothing_is_brought(place: Place) -> None:
+    place.project(x=MINE)
+    place.root.chmod(0o1777)
+    assert (names(place), faults(place)) == ([], "")
+
+
+def test_an_unknown_name_gets_the_nearest(place: Place) -> None:
+    place.own("github")
+    with pytest.raises(WorldFault, match=r"no MCP server 'githob' here. Did you mean 'github'\?"):
+        place.named("githob")
+    with pytest.raises(WorldFault, match=r"`greenroom mcp list` has them"):
+        place.named("zzz")
+
+
+def test_keys_of_models_are_kept_from_all_servers(place: Place) -> None:
+    place.config.mkdir(parents=True)
+    (place.config / "config.toml").write_text('[providers.openai]\nkey_env = "MY_MODEL_KEY"\n')
+    assert {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MY_MODEL_KEY"} <= withheld(place.settings)
+
+
+def test_an_own_server_begins_at_home_and_not_among_a_strangers_files(place: Place) -> None:
+    place.project(theirs=MINE)
+    place.own("mine")
+    place.own("here", cwd=".")
+
+    def begins(name: str) -> Path:
+        found = place.named(name)
+        return (surroundings(found, place.root, place.environ, place.settings).folder / found.server.folder).resolve()
+
+    assert (begins("theirs"), begins("mine"), begins("here")) == (place.root, place.home, place.root)
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "number", "maximum": 1.5, "default": None}}}
+ECHO = Listed(name="echo", description="Says \u200bit.", schema=SCHEMA, read_only=True)
+
+
+@pytest.fixture(name="found")
+def _found(place: Place) -> Found:
+    return place.own("db")
+
+
+def test_what_is_kept_is_what_was_listed(place: Place, found: Found) -> None:
+    own_listings().keep(found, (ECHO,))
+    known = own_listings().of(found)
+    assert known is not None
+    assert known.listed == (ECHO,)
+    assert changed(known.agreed, (ECHO,)) == ()
+    file = place.config / "mcp.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_it_is_bound_to_the_settings_of_the_server(found: Found) -> None:
+    own_listings().keep(found, (ECHO,))
+    other = evolve(found, server=evolve(found.server, args=("--evil",)))
+    assert own_listings().of(other) is None
+    assert own_listings().latest(other) is not None
+
+
+def test_the_same_words_in_another_workspace_are_another_server(found: Found) -> None:
+    one, other = evolve(found, where="/a"), evolve(found, where="/b")
+    own_listings().keep(one, (ECHO,))
+    assert own_listings().of(other) is None
+    assert own_listings().of(found) is None
+
+
+def test_what_is_kept_later_counts_and_what_is_forgotten_is_gone(found: Found) -> None:
+    own_listings().keep(found, (ECHO,))
+    own_listings().keep(found, ())
+    known = own_listings().of(found)
+    assert known is not None
+    assert known.listed == ()
+    own_listings().forget(found)
+    assert own_listings().of(found) is None
+    own_listings().forget(found)
+
+
+def test_a_file_that_cannot_be_used_is_said(place: Place, found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = place.config / "mcp.json"
+    file.write_text("{")
+    with pytest.raises(WorldFault, match="is not as it was written"):
+        own_listings().of(found)
+    monkeypatch.setattr(module, "LONGEST_LISTINGS", 0)
+    with pytest.raises(WorldFault, match=r"is too large. Delete it"):
+        own_listings().of(found)
+    with pytest.raises(WorldFault, match="cannot be read"):
+        Listings(file / "below").of(found)
+    with pytest.raises(WorldFault, match="cannot be written: Not a directory"):
+        Listings(file / "below" / "mcp.json").keep(found, (ECHO,))
+
+
+def test_a_server_that_says_too_much_is_not_kept(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 100)
+    with pytest.raises(WorldFault, match="says more than 0 MB about its tools"):
+        own_listings().keep(found, (ECHO,))
+
+
+OBJECT = {"type": "object", "properties": {}}
+
+
+async def test_a_server_is_started_listed_and_ended(place: Place) -> None:
+    found = place.own()
+    seen = await place.look(found)
+    assert seen.version == "2025-11-25"
+    assert "mcp__raw__echo" in seen.catalogue.offered
+    assert own_listings().of(found) is None, "looking keeps nothing"
+    await until(lambda: marked(place.folder.name) == [])
+
+
+async def test_one_that_does_not_work_says_why_and_leaves_nobody(place: Place) -> None:
+    place.own("dies", "dies")
+    with pytest.raises(WorldFault, match=r"The MCP server 'dies': .*Cannot find the database"):
+        await place.look(place.named("dies"))
+    place.own("hangs", "hangs", start_timeout=1)
+    began = time.monotonic()
+    with pytest.raises(WorldFault, match="it did not answer within 1 s after it was started"):
+        await place.look(place.named("hangs"))
+    assert time.monotonic() - began < 10
+    await until(lambda: marked(place.folder.name) == [])
+
+
+async def test_a_program_that_is_not_there_is_said_once(place: Place) -> None:
+    place.project(gone={"command": "no-such-program"})
+    with pytest.raises(WorldFault) as fault:
+        await place.look(place.named("gone"))
+    assert str(fault.value).count("The MCP server 'gone'") == 1
+
+
+async def test_before_a_run_new_servers_of_the_person_are_met_and_no_others(place: Place) -> None:
+    place.own()
+    place.own("hangs", "hangs", start_timeout=1)
+    place.own("off", "dies", disabled=True)
+    place.project(theirs=place.table("dies"))
+    (said,) = await meet(place.root, place.environ, place.settings, nobody, patience=QUICK)
+    assert "'hangs': it did not answer within 1 s" in said
+    known = own_listings().of(place.named())
+    assert known is not None
+    assert "echo" in {one.name for one in known.listed}
+    assert own_listings().of(place.named("hangs")) is None
+    nothing = Patience(start=0.001)
+    assert [
+        one for one in await meet(place.root, place.environ, place.settings, nobody, patience=nothing) if "raw" in one
+    ] == []
+
+
+async def test_a_server_of_the_project_is_met_when_somebody_trusts_it(place: Place) -> None:
+    place.project(theirs=place.table())
+    assert await meet(place.root, place.environ, place.settings, everybody, patience=QUICK) == ()
+    assert own_listings().of(place.named("theirs")) is not None
+
+
+async def test_other_settings_are_met_anew_but_other_tools_are_not_agreed_to(place: Place) -> None:
+    found = place.own()
+    own_listings().keep(
+        evolve(found, server=evolve(found.server, folder="/")), (await place.look(found)).catalogue.listed
+    )
+    assert own_listings().of(found) is None
+    assert await meet(place.root, place.environ, place.settings, nobody, patience=QUICK) == ()
+    known = own_listings().of(found)
+    assert known is not None
+    own_listings().keep(evolve(found, server=evolve(found.server, folder="/")), known.listed)
+    write_tools(place.folder, {"name": "guest", "inputSchema": OBJECT})
+    (said,) = await meet(place.root, place.environ, place.settings, nobody, patience=QUICK)
+    assert "has other tools than you agreed to: guest (new)" in said
+    assert own_listings().of(found) is None
+
+
+def test_many_changes_are_told_in_a_few_words() -> None:
+    changes = tuple(Change(name=f"t{number}", how="new") for number in range(7))
+    said = told_changes("my server", Catalogue(changes=changes))
+    assert "t3 (new), t4 (new) and 2 more. They are not used" in said
+    assert said.endswith("greenroom mcp check 'my server'")
+
+
+def tool(equipment: Equipment, name: str) -> McpTool:
+    found = next(one for one in equipment.tools if one.name.endswith(f"__{name}"))
+    assert isinstance(found, McpTool)
+    return found
+
+
+def folder_of(pid: int) -> Path:
+    return Path(f"/proc/{pid}/cwd").resolve()
+
+
+async def ended(equipment: Equipment) -> None:
+    for closing in equipment.closing:
+        await closing()
+
+
+async def seen(place: Place, name: str = "raw") -> None:
+    """The person has looked at it."""
+    found = place.named(name)
+    own_listings().keep(found, (await place.look(found)).catalogue.listed)
+
+
+async def test_tools_are_known_without_a_start_and_a_call_starts_the_server(place: Place) -> None:
+    place.own(read_only=["echo"])
+    await seen(place)
+    await until(lambda: marked(place.folder.name) == [])
+    equipment = place.equipment()
+    echo = tool(equipment, "echo")
+    assert (echo.card.group, echo.card.effect, echo.card.source) == ("mcp", "pure", "mcp:raw")
+    assert equipment.notes == ()
+    assert marked(place.folder.name) == []
+    assert output(await ran(echo, text="hello")) == "hello"
+    assert marked(place.folder.name) != []
+    await ended(equipment)
+    await until(lambda: marked(place.folder.name) == [])
+
+
+async def test_nothing_of_the_sdk_is_loaded_to_know_the_tools(place: Place) -> None:
+    place.own()
+    await seen(place)
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from greenroom.app.mcp_servers import equipment_of\n"
+        "from greenroom.app.settings.layers import load\n"
+        "root = Path(sys.argv[1])\n"
+        "found = equipment_of(root, os.environ, load({}, os.environ, root).settings, lambda _: False)\n"
+        "print(len(found.tools) > 5, {'mcp', 'mcp_types', 'httpx2', 'anyio', 'pydantic'} & set(sys.modules))\n"
+    )
+    environ = {**place.environ, "XDG_CONFIG_HOME": str(place.config.parent)}
+    words = [sys.executable, "-c", program, str(place.root)]
+    done = await asyncio.create_subprocess_exec(*words, env=environ, stdout=PIPE, stderr=PIPE)
+    assert await asyncio.wait_for(done.communicate(), 30) == (b"True set()\n", b"")
+
+
+async def test_what_changed_is_refused_and_told_once(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    place.own()
+    await seen(place)
+    (place.folder / "swapped").touch()
+    write_tools(place.folder, {"name": "guest", "inputSchema": OBJECT})
+    told: list[str] = []
+    equipment = place.equipment(tell=told.append)
+    for _ in range(2):
+        outcome = await ran(tool(equipment, "echo"), text="hello")
+        assert outcome.state == "failed"
+        assert "mcp__raw__echo has changed since a person agreed to it" in outcome.error
+    assert output(await ran(tool(equipment, "count"))) == "count is done", "what is as it was is used"
+    (said,) = told
+    assert "other tools than you agreed to: echo (changed), guest (new)." in said
+    assert said.endswith("greenroom mcp check raw")
+    await ended(equipment)
+    with caplog.at_level(logging.WARNING):
+        again = place.equipment()
+        await ran(tool(again, "echo"), text="hello")
+        await ended(again)
+    assert said in caplog.text
+
+
+async def test_what_may_not_be_used_is_noted_with_what_helps(place: Place) -> None:
+    place.own("new")
+    place.own("off", disabled=True)
+    place.project(theirs=place.table(), bad={"command": 3})
+    equipment = place.equipment(nobody)
+    assert equipment.tools == ()
+    bad, new = equipment.notes
+    (theirs,) = equipment.unagreed
+    assert "`bad.command`" in bad
+    assert new.endswith("before you have looked at its tools: greenroom mcp check new")
+    assert theirs == "The MCP server 'theirs' of this project is not used before you agree to it: greenroom trust"
+    *_, theirs = place.equipment(everybody).notes
+    assert theirs.endswith("greenroom mcp check theirs"), "to trust a server is not to know its tools"
+    assert marked(place.folder.name) == []
+
+
+async def test_a_trusted_server_of_a_project_begins_in_its_workspace(place: Place) -> None:
+    place.project(raw=place.table())
+    await seen(place)
+    assert place.equipment(nobody).tools == ()
+    equipment = place.equipment(everybody)
+    await ran(tool(equipment, "count"))
+    assert calls(place.folder) == ["count"]
+    assert {folder_of(pid) for pid in marked(place.folder.name)} == {place.root}
+    await ended(equipment)
+
+
+async def test_what_was_seen_and_cannot_be_read_costs_the_servers_only(place: Place) -> None:
+    place.own()
+    (place.config / "mcp.json").write_text("{")
+    (note,) = place.equipment().notes
+    assert note.startswith("The MCP server 'raw' is not used. ")
+    assert "Delete it" in note
+
+
+async def test_a_server_that_hangs_at_its_start_costs_a_call_and_no_more(place: Place) -> None:
+    place.own(start_timeout=1)
+    await seen(place)
+    found = place.named()
+    listed = own_listings().of(found)
+    assert listed is not None
+    text = (place.config / "config.toml").read_text()
+    (place.config / "config.toml").write_text(text.replace('"polite"', '"hangs"'))
+    own_listings().keep(place.named(), listed.listed)
+    equipment = place.equipment()
+    began = time.monotonic()
+    outcome = await ran(tool(equipment, "echo"), text="hello")
+    assert outcome.state == "failed"
+    assert "Not called. The MCP server 'raw': it did not answer within 1 s" in outcome.error
+    assert time.monotonic() - began < 10
+    await ended(equipment)
+    await until(lambda: marked(place.folder.name) == [])
+
+
+async def test_a_key_of_the_person_is_not_seen_by_a_server(place: Place) -> None:
+    place.project(ordinary={"command": sys.executable, "args": [ORDINARY], "env": {"MINE": "${MY_TOKEN}"}})
+    environ = {"OPENAI_API_KEY": "sk-planted", "OTHER_SECRET": "planted-too", "MY_TOKEN": "for-it"}
+    found = place.named("ordinary")
+    own_listings().keep(found, (await place.look(found, **environ)).catalogue.listed)
+    equipment = place.equipment(everybody, environ=environ)
+    given = json.loads(output(await ran(tool(equipment, "environment"))))
+    await ended(equipment)
+    assert given["MINE"] == "****", "it was given what it may have, and no agent reads that"
+    assert "planted" not in str(given)
+
+
+async def test_the_key_of_a_model_is_given_to_no_server_even_if_it_asks_for_it(place: Place) -> None:
+    place.config.mkdir(parents=True, exist_ok=True)
+    (place.config / "config.toml").write_text('[providers.mine]\nbase_url = "http://127.0.0.1:9"\nkey_env = "MY_KEY"\n')
+    place.project(raw=place.table())
+    await seen(place)
+    known = own_listings().of(place.named())
+    assert known is not None
+    for name in ("OPENAI_API_KEY", "MY_KEY"):
+        place.project(raw=place.table(env={TOKEN: place.folder.name, "WANTED": f"${{{name}}}"}))
+        own_listings().keep(place.named(), known.listed)
+        equipment = place.equipment(everybody, environ={name: "sk-planted"})
+        outcome = await ran(tool(equipment, "echo"), text="hello")
+        assert outcome.state == "failed"
+        assert name in outcome.error
+        assert "sk-planted" not in outcome.error
+        await ended(equipment)
+        assert calls(place.folder) == []
