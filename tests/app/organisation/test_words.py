@@ -5,7 +5,7 @@ import re
 import pytest
 
 from greenroom.app.organisation.words import CATALOGUE, Catalogue, commands, nobody, refused
-from greenroom.interfaces.cli.display import phrases
+from greenroom.interfaces.cli.display import words as phrases
 
 GAP = re.compile(r"\{(\w+)")
 TABLES = {

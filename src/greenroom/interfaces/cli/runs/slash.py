@@ -13,12 +13,11 @@ from greenroom.app.talks.typed.handlers import COMMANDS, Command
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record
+from greenroom.interfaces.cli.context import Invocation, command
 from greenroom.interfaces.cli.display.progress import Progress
-from greenroom.interfaces.cli.display.rows import dollars, seconds
+from greenroom.interfaces.cli.display.team import dollars, seconds
 from greenroom.interfaces.cli.display.words import shorten
-from greenroom.interfaces.cli.runs.beginning import Begun, bounds, refuse_unpriced
-from greenroom.interfaces.cli.runs.running import command
-from greenroom.interfaces.cli.runs.session import Door
+from greenroom.interfaces.cli.runs.start import Begun, bounds, refuse_unpriced
 
 READERS: Final = {"cost": values.cost, "tokens": values.tokens, "time": values.time}
 FIELDS: Final = {"cost": "money", "tokens": "tokens", "time": "millis"}
@@ -45,8 +44,8 @@ class Next:
 class Slash:
     """Does them. Before something was said there is no team; what is chosen then counts for the one to be made."""
 
-    def __init__(self, door: Door, chat: Chat, progress: Progress, begun: Begun | None) -> None:
-        self._door = door
+    def __init__(self, cli: Invocation, chat: Chat, progress: Progress, begun: Begun | None) -> None:
+        self._cli = cli
         self._chat = chat
         self._progress = progress
         self.begun = begun
@@ -84,7 +83,7 @@ class Slash:
     async def _done(self, summary: str) -> Next:
         if self._chat.team is not None:
             await self._chat.complete(summary)
-            self._progress.note(f"The chat is over. It can be read: {command(self._door, 'show', self._chat.its_team)}")
+            self._progress.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
         return Next(what="leave")
 
     async def _clear(self, _: str) -> Next:
@@ -129,7 +128,7 @@ class Slash:
     async def _model(self, name: str) -> Next:
         if not name:
             return self._say(f"{await self._present()}. Another one: /model NAME; `greenroom models list` has them.")
-        provisions = self._door.means.provisions
+        provisions = self._cli.means.provisions
         settled = provisions.settled(name)
         refuse_unpriced(provisions.named(settled), await self._allowed())
         if self._chat.team is None:
