@@ -29,8 +29,8 @@ from greenroom.interfaces.cli.display.output import Console, Output
 from greenroom.interfaces.cli.display.progress import Progress
 from greenroom.interfaces.cli.exit_codes import Exit
 from greenroom.interfaces.cli.resources import Resources
-from greenroom.interfaces.cli.runs import conversation as conversing
-from greenroom.interfaces.cli.runs.conversation import Conversation
+from greenroom.interfaces.cli.runs import chat as conversing
+from greenroom.interfaces.cli.runs.chat import Conversation
 from greenroom.interfaces.cli.runs.start import Begun
 from greenroom.interfaces.cli.setup import Setup
 from tests.app.talks.voice import HELD, Reply, Voice, cast

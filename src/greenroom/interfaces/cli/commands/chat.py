@@ -35,7 +35,7 @@ from greenroom.interfaces.cli.options import (
     piped,
     typed,
 )
-from greenroom.interfaces.cli.runs.conversation import PROMPT, Conversation
+from greenroom.interfaces.cli.runs.chat import PROMPT, Conversation
 from greenroom.interfaces.cli.runs.start import Begun, begin, new_limits, see_what_is_brought
 
 REMEMBERED: Final = 200
