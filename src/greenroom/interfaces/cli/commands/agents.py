@@ -20,7 +20,6 @@ from greenroom.app.trust.ledger import own_ledger
 from greenroom.app.trust.listing import of_agent
 from greenroom.app.workspace import current_folder, workspace_root
 from greenroom.core.base.records import encode, evolve, whole
-from greenroom.core.ports.model import ToolSpec
 from greenroom.interfaces.cli.context import Invocation, command
 from greenroom.interfaces.cli.display.output import Column, Fitted, harmless, row
 from greenroom.interfaces.cli.display.words import shorten
@@ -224,7 +223,8 @@ def _show(cli: Invocation, found: FirstRequest) -> None:
     for message in request.messages:
         _part(cli, message.role, message.content)
     if request.tools:
-        _part(cli, "tools", "\n\n".join(_tool(tool) for tool in request.tools))
+        described = (f"{tool.name}: {tool.description}\n{_json(tool.parameters)}" for tool in request.tools)
+        _part(cli, "tools", "\n\n".join(described))
     if request.schema is not None:
         _part(cli, "schema", _json(request.schema))
 
@@ -232,10 +232,6 @@ def _show(cli: Invocation, found: FirstRequest) -> None:
 def _part(cli: Invocation, title: str, content: str) -> None:
     cli.out.show(Text(""), Rule(Text(title, style="bold"), align="left", style="dim"))
     cli.out.write(f"{content}\n")
-
-
-def _tool(tool: ToolSpec) -> str:
-    return f"{tool.name}: {tool.description}\n{_json(tool.parameters)}"
 
 
 def _settings(found: FirstRequest) -> str:

@@ -66,7 +66,14 @@ async def doctor(
 ) -> Exit:
     """Check this machine and the log; exit code 3 when something is broken."""
     stored = await _store(cli.home, accept_loss=accept_loss)
-    machine = [_python(), _sqlite(), _git(), _sandbox(cli.means), _home(cli.home)]
+    python = f"Python {platform.python_version()} on {platform.system()}"
+    machine = [
+        Finding(what="python", state="ok", found=python),
+        _sqlite(),
+        _git(),
+        _sandbox(cli.means),
+        _home(cli.home),
+    ]
     findings = [*machine, *stored, *_settings(cli.means)]
     cli.out.begin(command="doctor", home=str(cli.home))
     for each in findings:
@@ -77,10 +84,6 @@ async def doctor(
         cli.out.item("finding", whole(each))
     broken = any(each.state == "bad" for each in findings)
     return cli.out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
-
-
-def _python() -> Finding:
-    return Finding(what="python", state="ok", found=f"Python {platform.python_version()} on {platform.system()}")
 
 
 def _sqlite() -> Finding:

@@ -91,7 +91,8 @@ class Slash:
         return Next()
 
     async def _help(self, _: str) -> Next:
-        rows = [(f"/{name} {_taken(about)}".strip(), _about(about)) for name, about in COMMANDS.items()]
+        known = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
+        rows = [(f"/{name} {takes}".strip(), about) for name, (takes, _, about) in known.items()]
         wide = max(len(left) for left, _ in (*rows, *KEYS))
         for left, right in (*rows, *KEYS):
             self._progress.note(f"  {left.ljust(wide)}  {right}")
@@ -199,14 +200,6 @@ def _caps(limits: Limits) -> Caps:
         tokens=limits.tokens,
         time=None if limits.millis is None else limits.millis / 1000,
     )
-
-
-def _taken(about: str) -> str:
-    return about.partition("  ")[0] if "  " in about else ""
-
-
-def _about(about: str) -> str:
-    return about.partition("  ")[2] or about
 
 
 # --------------------------------------------------------------------------------------------------- the conversation

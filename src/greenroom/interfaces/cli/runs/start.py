@@ -66,7 +66,8 @@ async def begin(
     if agent or tools:
         see_what_is_brought(cli, cli.means.root)
     agents = cli.means.surroundings.agents() if agent else None
-    spec = agents.get(agent).spec if agents is not None else _default_agent(cli, job=job)
+    usual = coder(cli.means.language) if job else ASSISTANT
+    spec = agents.get(agent).spec if agents is not None else usual
     await provisions.look_around()
     settings = provisions.loaded.settings
     others = agents.specs if agents is not None else {}
@@ -85,10 +86,6 @@ async def begin(
         outside=_outside(cast, box) if box is not None else "",
         notes=(*(_absent(name, agents) for name in cast.missing), *(box.notes if box is not None else ())),
     )
-
-
-def _default_agent(cli: Invocation, *, job: bool) -> AgentSpec:
-    return coder(cli.means.language) if job else ASSISTANT
 
 
 def _absent(name: str, agents: Agents | None) -> str:
