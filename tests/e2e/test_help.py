@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.interfaces.cli.asked.table import ENTRIES
+from greenroom.interfaces.cli.app import ENTRIES
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
 
 LIMIT = 0.3
@@ -44,7 +44,7 @@ def within(limit: float, home: Path, *words: str, **more: str) -> bool:
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from greenroom.interfaces.cli.entry.line import run\n"
+        "from greenroom.interfaces.cli.app import run\n"
         "code = run(['--help'])\n"
         "heavy = {'asyncio', 'pydantic', 'rich', 'sqlite3', 'greenroom.app', 'greenroom.core.state'}\n"
         "print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)\n"
@@ -62,7 +62,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 def test_who_only_looks_does_not_wait_for_what_works(home: Path, words: tuple[str, ...]) -> None:
     program = (
         "import sys\n"
-        "from greenroom.interfaces.cli.entry.line import run\n"
+        "from greenroom.interfaces.cli.app import run\n"
         f"run({list(words)!r})\n"
         "heavy = {'pydantic', 'aiohttp', 'greenroom.app.toolset.toolset', 'greenroom.app.jobs.delivery'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
@@ -98,7 +98,7 @@ def test_a_shell_completes_commands_options_and_ids(home: Path) -> None:
 def test_a_shell_does_not_wait_for_what_it_does_not_need(home: Path) -> None:
     program = (
         "import sys\n"
-        "from greenroom.interfaces.cli.entry.line import run\n"
+        "from greenroom.interfaces.cli.app import run\n"
         "try:\n"
         "    run([])\n"
         "finally:\n"

@@ -1,4 +1,4 @@
-"""The door in this process: quick, and with a home of one's own."""
+"""The cli in this process: quick, and with a home of one's own."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from greenroom.app.runtime import Runtime, Told
-from greenroom.interfaces.cli.entry.line import run
+from greenroom.interfaces.cli.app import run
 from greenroom.testing.demo import AGENTS, ASKING_KIT, PERSON, TASK, demo_kits
 from tests.e2e.terminal import NOBODY, SECRET, SERVERS, Ended
 

@@ -24,15 +24,15 @@ from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.context import Invocation, Stop
 from greenroom.interfaces.cli.display.output import Console, Output
-from greenroom.interfaces.cli.display.progress import Quiet
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs import conversing
-from greenroom.interfaces.cli.runs.beginning import Begun
-from greenroom.interfaces.cli.runs.conversing import Conversation
-from greenroom.interfaces.cli.runs.means import Means
-from greenroom.interfaces.cli.runs.session import Door, Stop
+from greenroom.interfaces.cli.display.progress import Progress
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.resources import Resources
+from greenroom.interfaces.cli.runs import chat as conversing
+from greenroom.interfaces.cli.runs.chat import Conversation
+from greenroom.interfaces.cli.runs.start import Begun
+from greenroom.interfaces.cli.setup import Setup
 from tests.app.conversation.voice import HELD, Reply, Voice, cast
 
 LOOK = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
@@ -55,23 +55,23 @@ class Look:
 
 
 class Held:
-    """A conversation, its door and its voice."""
+    """A conversation, its cli and its voice."""
 
     def __init__(self, runtime: Runtime, voice: Voice, home: Path) -> None:
         self.voice = voice
         self.out = Output("text", sys.stdout)
-        quiet = Quiet(Console(file=io.StringIO()))
+        quiet = Progress(Console(file=io.StringIO()))
         self.stop = Stop()
-        self.door = Door(
-            setup=Setup(), home=home, out=self.out, progress=quiet, means=Means(), stop=self.stop, runtime=runtime
+        self.cli = Invocation(
+            setup=Setup(), home=home, out=self.out, progress=quiet, means=Resources(), stop=self.stop, opened=runtime
         )
 
     def with_(self, person: Person) -> Conversation:
         """The conversation with this person."""
         who = cast(AgentSpec(name="assistant", tools=("look",)))
         begun = Begun(cast=who, caps=Caps(cost=None), language="", replayed=False)
-        chat = Chat(self.door.runtime, agent=who.first)
-        return Conversation(self.door, chat, person, (builtin, shell), begun)
+        chat = Chat(self.cli.runtime, agent=who.first)
+        return Conversation(self.cli, chat, person, (builtin, shell), begun)
 
 
 @asynccontextmanager

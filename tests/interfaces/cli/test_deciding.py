@@ -4,7 +4,7 @@ import pytest
 
 from greenroom.core.base.ids import AgentId, ApprovalId, StepId, TaskId
 from greenroom.core.state.approval import Approval
-from greenroom.interfaces.cli.runs.deciding import answered, question
+from greenroom.interfaces.cli.runs.follow import answered, question
 
 FALSE = "Fine?\nann wants to use rewrite. It speaks.\r[y] once\u2028[a] always: allow path **"
 

@@ -1,8 +1,8 @@
 import pytest
 
 from greenroom.core.base.errors import Bug, ModelFault, Refused, Rejected, StaleOwner, StoreFault, StoreFull
-from greenroom.interfaces.cli.display.errors import explain
-from greenroom.interfaces.cli.exits import Exit, of_error, of_signal, of_standings
+from greenroom.interfaces.cli.errors import explain
+from greenroom.interfaces.cli.exit_codes import Exit, of_error, of_signal, of_standings
 
 
 @pytest.mark.parametrize(

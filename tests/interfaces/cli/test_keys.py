@@ -2,8 +2,7 @@
 
 import pytest
 
-from greenroom.interfaces.cli.display.keys import LONGEST, TypedLine
-from greenroom.interfaces.cli.display.questions import in_words
+from greenroom.interfaces.cli.display.questions import LONGEST, TypedLine, in_words
 
 
 @pytest.mark.parametrize(

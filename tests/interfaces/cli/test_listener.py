@@ -11,7 +11,7 @@ from greenroom.core.state.step import Step, StepEnded, StepQueued, Work
 from greenroom.core.state.task import EndWord, Task, TaskEnded
 from greenroom.core.state.thread import Thread
 from greenroom.core.state.world import NOWHERE, World
-from greenroom.interfaces.cli.runs.listener import Failures, GaveUp, Lost
+from greenroom.interfaces.cli.runs.organisation import Failures, GaveUp, Lost
 
 BOSS, WU = AgentId("boss"), AgentId("wu")
 T2, T3 = TaskId("t2"), TaskId("t3")

@@ -1,15 +1,11 @@
 import json
 import sys
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import pytest
 
-from greenroom.interfaces.cli.asked import orders
-from greenroom.interfaces.cli.asked.table import ENTRIES, SECTIONS, TEAM, entry_of
-from greenroom.interfaces.cli.entry import lazy, line
-from greenroom.interfaces.cli.entry.lazy import LazyCommand, load_command
-from greenroom.interfaces.cli.loading import load
+from greenroom.interfaces.cli import app
+from greenroom.interfaces.cli.app import ENTRIES, SECTIONS, LazyCommand, load_command
 from tests.interfaces.cli.conftest import Type
 
 
@@ -23,17 +19,6 @@ def test_no_command_is_listed_twice() -> None:
     names = [entry.name for entry in ENTRIES]
     assert len(names) == len(set(names))
     assert {entry.section for entry in ENTRIES} == set(SECTIONS)
-
-
-def test_every_order_has_the_command_that_does_it() -> None:
-    wanted = {order.__name__.lower(): order for order in get_args(orders.Order)}
-    # One has no order, and one is another's second name.
-    assert {*wanted, "doctor", "approvalsanswer"} == {entry.name.replace(" ", "") for entry in (*ENTRIES, TEAM)}
-    for name, order in wanted.items():
-        entry = entry_of(name)
-        command = load(f"commands.{entry.module}", entry.function)
-        given = list(get_type_hints(command).values())[1]
-        assert given is order, entry.name
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -87,7 +72,7 @@ def test_wrong_words_are_a_matter_of_usage(greenroom: Type, words: tuple[str, ..
 
 
 def test_windows_is_sent_to_wsl(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "on_windows", lambda: True)
+    monkeypatch.setattr(app, "on_windows", lambda: True)
     ended = greenroom("doctor")
     assert ended.code == 3
     assert "use WSL2" in ended.err
@@ -100,12 +85,12 @@ def test_a_bug_is_one_sentence_and_with_v_a_traceback(
     def broken(_: object) -> int:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(line, "run", broken)
+    monkeypatch.setattr(app, "run", broken)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     for words, traceback in ((["greenroom"], False), (["greenroom", "-v"], True)):
         monkeypatch.setattr(sys, "argv", words)
         with pytest.raises(ZeroDivisionError) as caught:
-            line.start()
+            app.start()
         sys.excepthook(caught.type, caught.value, caught.tb)
         told = capsys.readouterr().err
         assert "Something broke that should not: ZeroDivisionError: by zero. This is a bug" in told

@@ -26,27 +26,28 @@ from greenroom.core.ports.executor import Abilities
 from greenroom.core.ports.log import Held
 from greenroom.core.rules.intents import AddParticipants, AddTask, RemoveAgent, SendMessage
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.commands import chat
+from greenroom.interfaces.cli.context import Invocation, Stop
+from greenroom.interfaces.cli.display import editor, lines
 from greenroom.interfaces.cli.display.output import Console, Output
-from greenroom.interfaces.cli.display.phrases import Way
-from greenroom.interfaces.cli.display.progress import Quiet
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs import listener
-from greenroom.interfaces.cli.runs.listener import Ear, Keeper, fate_of
-from greenroom.interfaces.cli.runs.means import Means
+from greenroom.interfaces.cli.display.progress import Progress
+from greenroom.interfaces.cli.display.words import Way
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.resources import Resources
+from greenroom.interfaces.cli.runs import organisation as listener
+from greenroom.interfaces.cli.runs.organisation import Ear, Keeper, fate_of
 from greenroom.interfaces.cli.runs.room import Room
-from greenroom.interfaces.cli.runs.session import Door, Stop
+from greenroom.interfaces.cli.setup import Setup
 from tests.app.organisation.office import ANN, BEN, MANAGER, WU, founders, office
 from tests.interfaces.cli.conftest import Type
 
 KITS = {KIT: lambda _: Kit(abilities=Abilities(()))}
 
 
-def door_of(runtime: Runtime, home: Path) -> Door:
-    quiet = Quiet(Console(file=io.StringIO()))
+def door_of(runtime: Runtime, home: Path) -> Invocation:
+    quiet = Progress(Console(file=io.StringIO()))
     out = Output("text", io.StringIO())
-    return Door(setup=Setup(), home=home, out=out, progress=quiet, means=Means(), stop=Stop(), runtime=runtime)
+    return Invocation(setup=Setup(), home=home, out=out, progress=quiet, means=Resources(), stop=Stop(), opened=runtime)
 
 
 async def test_it_waits_only_for_people() -> None:
@@ -109,10 +110,10 @@ async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, m
     try:
         team = await found(there, founders())
         await there.start(team)
-        door = door_of(here, tmp_path)
-        ear = Ear(door, HumanAgent(here, team, ANN))
+        cli = door_of(here, tmp_path)
+        ear = Ear(cli, HumanAgent(here, team, ANN))
         await ear.open()
-        keeper = Keeper(door, ear)
+        keeper = Keeper(cli, ear)
         monkeypatch.setattr(Runtime, "world", counted)
         await keeper.open()
         for _ in range(5):
@@ -175,9 +176,9 @@ def test_what_was_typed_in_a_chat_stays_there(tmp_path: Path, greenroom: Type, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
     monkeypatch.setattr(chat, "typed_before", typed)
-    monkeypatch.setattr(chat, "_terminal", lambda *_: sys.stdin)
-    monkeypatch.setattr(chat, "_screen", lambda *_: sys.stderr)
-    monkeypatch.setattr(chat, "load", lambda *_: Typist)
+    monkeypatch.setattr(lines, "_terminal", lambda *_: sys.stdin)
+    monkeypatch.setattr(lines, "_screen", lambda *_: sys.stderr)
+    monkeypatch.setattr(editor, "Prompt", Typist)
     write_charter(tmp_path, Wish(name="tea", people=("ann",), language="en"))
     Typist.remembered.clear()
     ended = greenroom("talk", "tea")

@@ -10,8 +10,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import EffectPrepared
-from greenroom.interfaces.cli.display.rows import MOST, agents_table, doing, picture, seconds
-from greenroom.interfaces.cli.display.telling import Teller
+from greenroom.interfaces.cli.display.team import MOST, Teller, agents_table, doing, picture, seconds
 
 
 def drawn(what: RenderableType, width: int = 120) -> str:

@@ -14,10 +14,9 @@ from greenroom.app.jobs.report import JobReport
 from greenroom.app.jobs.verdict import Verdict
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Applied, Branched, Diff
-from greenroom.interfaces.cli.asked.taking import Apply, Branch
-from greenroom.interfaces.cli.commands import taking
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.session import Door
+from greenroom.interfaces.cli.commands import change
+from greenroom.interfaces.cli.context import Invocation
+from greenroom.interfaces.cli.exit_codes import Exit
 from tests.adapters.git.person import Person
 from tests.adapters.git.shapes import plain
 from tests.interfaces.cli.conftest import Type
@@ -30,18 +29,19 @@ NOTHING: Final = Diff(changes=(), text="")
 class Job:
     """A job with work, held by somebody or by nobody, and what is said and done in order."""
 
-    def __init__(self, asked: str = "Paint it.", *, owner: str = "", over: bool = False) -> None:
+    def __init__(self, asked: str = "Paint it.", *, owner: str = "", over: bool = False, hooks: bool = False) -> None:
         self.asked = asked
         self.owner = owner
         self.over = over
+        self.sets_up_hooks = hooks
         self.said: list[str] = []
         self.message = ""
 
     @property
-    def door(self) -> Door:
+    def cli(self) -> Invocation:
         runtime = SimpleNamespace(world=self._world, log=self, ended_tasks=self._tasks, stands=self._stands)
         means, setup = SimpleNamespace(steps=self._steps), SimpleNamespace(home=None)
-        return cast("Door", SimpleNamespace(runtime=runtime, means=means, setup=setup, progress=self, out=self))
+        return cast("Invocation", SimpleNamespace(runtime=runtime, means=means, setup=setup, progress=self, out=self))
 
     @property
     def came(self) -> SimpleNamespace:
@@ -82,7 +82,7 @@ class Job:
         """A commit can be made."""
 
     async def hooks(self, *_: object) -> tuple[str, ...]:
-        return ()
+        return ("scripts/lint.sh",) if self.sets_up_hooks else ()
 
     async def diff(self, *_: object, limit: int) -> Diff:
         return NOTHING
@@ -115,11 +115,11 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> Take:
             return JobReport(base="b", tip="t", diff=NOTHING, verdict=Verdict(state="verified"))
 
         for name, stand_in in (("find", found), ("outcome", came), ("report_of", reported)):
-            monkeypatch.setattr(taking, name, stand_in)
+            monkeypatch.setattr(change, name, stand_in)
         if by == "apply":
-            code = await taking.apply(job.door, Apply(name="last", commit=True, message=""))
+            code = await change.apply(job.cli, "last")
         else:
-            code = await taking.branch(job.door, Branch(name="last", branch="new"))
+            code = await change.branch(job.cli, "last", "new")
         assert code is Exit.DONE
         return job.said[: job.said.index("-- done")]
 
@@ -133,6 +133,11 @@ async def test_of_a_run_that_is_not_over_that_is_said_before_its_work_is_taken_o
     paused = "it is paused (the money is spent). Go on with: greenroom resume r1."
     assert await taken(waits, by) == [f"r1 is not over: {paused} {LATER}"]
     assert await taken(over, by) == []
+
+
+async def test_a_change_that_sets_up_hooks_is_committed_without_any_and_that_is_said(taken: Take) -> None:
+    told = "The change sets up hooks (scripts/lint.sh), so it is committed without running any. --hooks runs them."
+    assert await taken(Job(over=True, hooks=True), "apply") == [told]
 
 
 @pytest.mark.parametrize(

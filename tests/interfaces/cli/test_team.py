@@ -14,11 +14,10 @@ from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.log import Held
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.asked.orders import Tape
-from greenroom.interfaces.cli.asked.organising import TeamStop
 from greenroom.interfaces.cli.commands import team as commands
+from greenroom.interfaces.cli.context import Invocation
+from greenroom.interfaces.cli.options import RunOptions
 from greenroom.interfaces.cli.runs.organisation import Meant, brought_up
-from greenroom.interfaces.cli.runs.session import Door
 from tests.e2e.organised import TEA, Company, Line, step, writes
 from tests.e2e.provider import provider, reached
 from tests.interfaces.cli.conftest import Type
@@ -67,9 +66,9 @@ def _tea(tmp_path: Path, home: Path, greenroom: Type, monkeypatch: pytest.Monkey
 def test_a_stop_while_a_start_is_under_way_holds(
     tea: Type, monkeypatch: pytest.MonkeyPatch, stopped_before: bool
 ) -> None:
-    async def stopped_meanwhile(door: Door, one: Meant, tape: Tape) -> TeamId:
-        team = await brought_up(door, one, tape)
-        await commands.team_stop(door, TeamStop(name="tea"))
+    async def stopped_meanwhile(cli: Invocation, one: Meant, options: RunOptions) -> TeamId:
+        team = await brought_up(cli, one, options)
+        await commands.team_stop(cli, "tea")
         return team
 
     assert tea("talk", "--say", "Tea, please.").code == 0
@@ -113,7 +112,7 @@ def test_a_limit_that_is_reached_while_a_step_still_works_ends_with_the_code_of_
         del take_over
         return cast("Host", await runtime.world(team))
 
-    async def reached_meanwhile(_: Door, host: Host) -> World:
+    async def reached_meanwhile(_: Invocation, host: Host) -> World:
         world = cast("World", host)
         (step,) = (one for one in world.steps.values() if one.agent_id == "manager")
         busy = world.steps.set(step.step_id, evolve(step, state="running"))

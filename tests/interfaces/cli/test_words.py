@@ -18,10 +18,10 @@ from greenroom.core.state.team import Origin, OwnerChanged, TeamForked, TeamPaus
 from greenroom.core.state.thread import Noticed
 from greenroom.core.state.timer import TimerFired
 from greenroom.core.state.world import NOWHERE
-from greenroom.interfaces.cli.display.json_lines import line
-from greenroom.interfaces.cli.display.schema import event_fields
-from greenroom.interfaces.cli.display.telling import Teller
+from greenroom.interfaces.cli.display.output import event_fields
+from greenroom.interfaces.cli.display.team import Teller
 from greenroom.interfaces.cli.display.words import say, shorten
+from greenroom.interfaces.cli.errors import line
 
 
 def test_a_run_is_told_in_sentences(story: list[Told]) -> None:

@@ -12,10 +12,8 @@ from greenroom.core.state.task import TaskPaused, TaskResumed
 from greenroom.core.state.team import OwnerChanged, TeamPaused, TeamResumed
 from greenroom.core.state.timer import TimerFired
 from greenroom.core.state.world import NOWHERE
-from greenroom.interfaces.cli.display.phrases import STOPPED, Way, reason, still
-from greenroom.interfaces.cli.display.telling import Teller
-from greenroom.interfaces.cli.display.words import say
-from greenroom.interfaces.cli.display.words_zh import say_zh
+from greenroom.interfaces.cli.display.team import Teller
+from greenroom.interfaces.cli.display.words import STOPPED, Way, reason, say, still
 
 
 def test_a_run_is_told_in_chinese_sentences(story: list[Told]) -> None:
@@ -60,7 +58,7 @@ def test_a_run_is_told_in_chinese_sentences(story: list[Told]) -> None:
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
 def test_what_is_rare_has_chinese_words_too(event: Event, sentence: str) -> None:
-    assert say_zh(NOWHERE, event).text == sentence
+    assert say(NOWHERE, event, "zh").text == sentence
     assert say(NOWHERE, event).text != sentence
 
 

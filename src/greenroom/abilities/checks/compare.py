@@ -24,9 +24,16 @@ def compare(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
     gone: set[str] = set()
     if base.exact and now.exact and ran:
         gone = {name for name, word in base.tests.items() if word == "passed" and name not in now.tests}
-    sorts = {"new": new, "old": old, "mended": passes_again, "flaky": frozenset(flaky), "gone": gone}
+    sorts = {"new": new, "old": old, "mended": passes_again, "gone": gone}
     counts = {sort: len(names) for sort, names in sorts.items() if len(names) > NAMED}
-    return Compared(**{sort: cut(names) for sort, names in sorts.items()}, counts=counts)
+    return Compared(
+        new=cut(new),
+        old=cut(old),
+        mended=cut(passes_again),
+        flaky=cut(flaky),
+        gone=cut(gone),
+        counts=counts,
+    )
 
 
 def failed_before(name: str, base: Ran) -> bool:

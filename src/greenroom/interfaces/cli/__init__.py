@@ -1,1 +1,1 @@
-"""The terminal's door: the `greenroom` command."""
+"""The terminal's cli: the `greenroom` command."""

@@ -1,4 +1,4 @@
-"""`python -m greenroom.interfaces.cli`: the same door, for processes that the command starts itself."""
+"""`python -m greenroom.interfaces.cli`: the same cli, for processes that the command starts itself."""
 
 from __future__ import annotations
 

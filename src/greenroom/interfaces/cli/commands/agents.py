@@ -1,26 +1,27 @@
-"""`greenroom agents`: which agents files describe, all that is known of one, and a file for a new one."""
+"""`greenroom agents` and `prompt`: the agents that files describe, a file for a new one, and what a model gets."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
+import typer
+from rich.rule import Rule
 from rich.text import Text
 
-from greenroom.app.agents.finding import Agents, Found, find_agents, remarks
+from greenroom.app.agents.finding import Agents, Found, find_agents, missing_tools, remarks
 from greenroom.app.agents.writing import Wish, write_agent
+from greenroom.app.first_request import FirstRequest, Surroundings, first_request
+from greenroom.app.reading import TextReader
 from greenroom.app.trust import may_be_used, of_agent, own_ledger, refusal
 from greenroom.app.workspace import current_folder, workspace_root
-from greenroom.core.base.records import encode, whole
-from greenroom.interfaces.cli.asked.orders import AgentsList, AgentsNew, AgentsShow
-from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.display.tables import Column, Fitted, row
+from greenroom.core.base.records import encode, evolve, whole
+from greenroom.interfaces.cli.context import Invocation, command
+from greenroom.interfaces.cli.display.output import Column, Fitted, harmless, row
 from greenroom.interfaces.cli.display.words import shorten
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.hands import toolbox_of
-from greenroom.interfaces.cli.runs.running import command
-from greenroom.interfaces.cli.runs.session import Desk
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.toolset import toolbox_of
 
 AGENTS: Final = (
     Column(name="agent"),
@@ -30,6 +31,9 @@ AGENTS: Final = (
 )
 FIELDS: Final = (Column(name="key"), Column(name="value", gives=True))
 LINE: Final = 100
+AgentName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="AGENT", help="Its name, as `greenroom agents list` has it.")
+]
 APART: Final = ("name", "prompt", "version")
 """What is not shown among the other fields: it stands above or below them."""
 
@@ -37,22 +41,18 @@ APART: Final = ("name", "prompt", "version")
 # ------------------------------------------------------------------------------------------------------------ list
 
 
-async def agents_list(desk: Desk, _: AgentsList) -> Exit:
-    """A row per agent; what is wrong with other files is said beside it."""
+async def agents_list(cli: Invocation) -> Exit:
+    """List the agents that can be used in this folder: of the project, your own, and Claude Code's."""
     agents, agreed = _looked_at()
-    desk.out.begin(command="agents list")
-    for many in ("agents", "troubles"):
-        desk.out.expect(many)
-    for one in agents.found.values():
-        desk.out.item("agent", {**_summary(one), "agreed": agreed(one)})
-    for trouble in agents.troubles:
-        desk.out.item("trouble", {"agent": trouble.name, "error": trouble.text})
+    cli.out.begin(command="agents list")
+    cli.out.listing("agent", ({**_summary(one), "agreed": agreed(one)} for one in agents.found.values()))
+    cli.out.listing("trouble", ({"agent": each.name, "error": each.text} for each in agents.troubles))
     if agents.found:
-        desk.out.show(Fitted(AGENTS, [_row(one, agreed=agreed(one)) for one in agents.found.values()]))
-    _note_others(desk, agents)
+        cli.out.show(Fitted(AGENTS, [_row(one, agreed=agreed(one)) for one in agents.found.values()]))
+    _note_others(cli, agents)
     if not all(map(agreed, agents.found.values())):
-        desk.progress.note(f"Of these some are used only when you have agreed to them: {command(desk, 'trust')}")
-    return desk.out.result("ok", Exit.DONE)
+        cli.progress.note(f"Of these some are used only when you have agreed to them: {command(cli, 'trust')}")
+    return cli.out.result("ok", Exit.DONE)
 
 
 def _looked_at() -> tuple[Agents, Callable[[Found], bool]]:
@@ -71,19 +71,19 @@ def _row(one: Found, *, agreed: bool) -> list[Text]:
     return row(spec.name, what, model or Text("normal", style="dim"), place)
 
 
-def _note_others(desk: Desk, agents: Agents) -> None:
+def _note_others(cli: Invocation, agents: Agents) -> None:
     for one in agents.hidden:
         nearer = agents.found.get(one.spec.name)
         why = f"{nearer.path} has the same name and comes first" if nearer else "the nearer file of its name is broken"
-        desk.progress.note(harmless(f"! {one.path} does not count: {why}."), style="dim")
+        cli.progress.note(harmless(f"! {one.path} does not count: {why}."), style="dim")
     for trouble in agents.troubles:
-        desk.progress.note(f"! {trouble.text}", style="yellow")
+        cli.progress.note(f"! {trouble.text}", style="yellow")
     if agents.found:
         first = next(iter(agents.found))
-        desk.progress.note(f"\nOne of them: {command(desk, 'agents', 'show', first)}")
+        cli.progress.note(f"\nOne of them: {command(cli, 'agents', 'show', first)}")
     else:
         none = "There are no agents that can be used here." if agents.troubles else "There are no agents here yet."
-        desk.progress.note(f"{none} Make one: {command(desk, 'agents', 'new', 'NAME')}")
+        cli.progress.note(f"{none} Make one: {command(cli, 'agents', 'new', 'NAME')}")
 
 
 def _summary(one: Found) -> dict[str, object]:
@@ -101,25 +101,25 @@ def _summary(one: Found) -> dict[str, object]:
 # ------------------------------------------------------------------------------------------------------------ show
 
 
-async def agents_show(desk: Desk, order: AgentsShow) -> Exit:
-    """All fields that differ from their default, the prompt, and the report."""
+async def agents_show(cli: Invocation, name: AgentName) -> Exit:
+    """Show all that is known of an agent, which file it is from, and what of that file does not count here."""
     agents, agreed = _looked_at()
-    one = agents.get(order.name)
-    names = {tool.name for tool in toolbox_of(workspace_root(current_folder()))}
+    one = agents.get(name.strip())
+    names = {tool.name for tool in toolbox_of(cli.means.root)}
     report = [str(note) for note in remarks(one, agents, names)]
     if not agreed(one):
-        desk.progress.note(f"! {refusal(one)}\n", style="yellow")
-    desk.out.begin(command="agents show")
-    desk.out.show(_head(one), Text(""))
-    desk.out.show(Fitted(FIELDS, [row(key, harmless(value)) for key, value in _fields(one)]))
+        cli.progress.note(f"! {refusal(one)}\n", style="yellow")
+    cli.out.begin(command="agents show")
+    cli.out.show(_head(one), Text(""))
+    cli.out.show(Fitted(FIELDS, [row(key, harmless(value)) for key, value in _fields(one)]))
     if one.spec.prompt:
-        desk.out.show(Text("\nprompt", style="dim"))
-        desk.out.write(f"{one.spec.prompt}\n")
+        cli.out.show(Text("\nprompt", style="dim"))
+        cli.out.write(f"{one.spec.prompt}\n")
     if report:
-        desk.out.show(Text("\nwhat does not count here", style="dim"))
-        desk.out.show(*(Text(harmless(f"! {text}"), style="yellow") for text in report))
-    desk.progress.note(f"\nWhat a model gets: {command(desk, 'prompt', 'show', one.spec.name)}")
-    return desk.out.result(
+        cli.out.show(Text("\nwhat does not count here", style="dim"))
+        cli.out.show(*(Text(harmless(f"! {text}"), style="yellow") for text in report))
+    cli.progress.note(f"\nWhat a model gets: {command(cli, 'prompt', 'show', one.spec.name)}")
+    return cli.out.result(
         "ok",
         Exit.DONE,
         **{**_summary(one), "agreed": agreed(one), "spec": json.loads(encode(whole(one.spec))), "report": report},
@@ -154,25 +154,112 @@ def _shown(value: object) -> str:
 # ------------------------------------------------------------------------------------------------------------- new
 
 
-async def agents_new(desk: Desk, order: AgentsNew) -> Exit:
-    """Write it and say what comes next."""
-    tools = tuple(name for one in order.tools.split(",") if (name := one.strip()))
-    wish = Wish(name=order.name, description=order.description, model=order.model, tools=tools, user=order.user)
-    if not order.user:
-        own_ledger().standing(workspace_root(current_folder()))  # nothing is written that could not be agreed to
+async def agents_new(
+    cli: Invocation,
+    name: Annotated[str, typer.Argument(metavar="AGENT", help="What it is to be called, like code-reviewer.")],
+    *,
+    description: Annotated[str, typer.Option("--description", "-d", metavar="TEXT", help="What it is for.")] = "",
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME", help="strong, fast, a group or provider:model.")
+    ] = "",
+    tools: Annotated[str, typer.Option("--tools", metavar="A,B", help="The only tools that it may use.")] = "",
+    user: Annotated[
+        bool, typer.Option("--user", help="For all your projects, not only for the one in this folder.")
+    ] = False,
+) -> Exit:
+    """Write .greenroom/agents/AGENT.md: a template that works as it is. Nothing is ever overwritten."""
+    name, root = name.strip(), cli.means.root
+    listed = tuple(each.strip() for each in tools.split(",") if each.strip())
+    if not user:
+        own_ledger().standing(root)  # nothing is written that could not be agreed to
+    wish = Wish(name=name, description=description, model=model.strip(), tools=listed, user=user)
     path = write_agent(current_folder(), wish)
-    if not order.user:
-        _agree_to(order.name)
-    desk.out.begin(command="agents new")
-    desk.out.show(harmless(str(path)))
-    desk.progress.note("✓ Open it in your editor and write what the agent is told of its work.", style="green")
-    if not order.user:
-        desk.progress.note(f"Then agree to what you have made of it: {command(desk, 'trust')}")
-    desk.progress.note(f"Then see what a model gets: {command(desk, 'prompt', 'show', order.name)}")
-    return desk.out.result("written", Exit.DONE, name=order.name, file=str(path))
+    if not user:  # a person who has it written here has agreed to what is written
+        own_ledger().agree(root, [of_agent(find_agents(root).get(name), root)])
+    cli.out.begin(command="agents new")
+    cli.out.show(harmless(str(path)))
+    cli.progress.note("✓ Open it in your editor and write what the agent is told of its work.", style="green")
+    if not user:
+        cli.progress.note(f"Then agree to what you have made of it: {command(cli, 'trust')}")
+    cli.progress.note(f"Then see what a model gets: {command(cli, 'prompt', 'show', name)}")
+    return cli.out.result("written", Exit.DONE, name=name, file=str(path))
 
 
-def _agree_to(name: str) -> None:
-    """Whoever has it written here has agreed to what is written."""
-    root = workspace_root(current_folder())
-    own_ledger().agree(root, [of_agent(find_agents(root).get(name), root)])
+# -------------------------------------------------------------------------------------------------------------- prompt
+
+OPTIONS: Final = ("tool_choice", "schema", "max_output", "temperature", "effort", "streaming")
+
+
+async def prompt_show(
+    cli: Invocation,
+    name: Annotated[str, typer.Argument(metavar="AGENT", help="Its name, as `greenroom agents list` has it.")],
+    *,
+    message: Annotated[str, typer.Option("--message", metavar="TEXT", help="What the agent is told.")] = "Hello.",
+) -> Exit:
+    """Print exactly what a model gets when this agent begins: messages, tools, settings. Nobody is asked."""
+    folder = current_folder()
+    agents = find_agents(folder)
+    tools, found = toolbox_of(cli.means.root), agents.get(name.strip()).spec
+    spec = tools.equipped(evolve(found, language=found.language or cli.means.language))
+    notes = cli.means.notes()
+    around = Surroundings(tools=tools.specs, others=agents.specs, reader=TextReader(), project=notes)
+    await cli.means.provisions.look_around()
+    request = await first_request(spec, message, cli.means, around)
+    cli.out.begin(command="prompt show")
+    if request.trouble:
+        cli.progress.note(f"! {request.trouble}", style="yellow")
+    for note in missing_tools(spec, {tool.name for tool in around.tools}):
+        cli.progress.note(f"! {note}", style="yellow")
+    _show(cli, request)
+    return cli.out.result("ok", Exit.DONE, agent=spec.name, version=spec.version, **fields(request))
+
+
+def _show(cli: Invocation, found: FirstRequest) -> None:
+    request = found.request
+    cli.out.show(Text(_settings(found), style="dim"))
+    for message in request.messages:
+        _part(cli, message.role, message.content)
+    if request.tools:
+        described = (f"{tool.name}: {tool.description}\n{_json(tool.parameters)}" for tool in request.tools)
+        _part(cli, "tools", "\n\n".join(described))
+    if request.schema is not None:
+        _part(cli, "schema", _json(request.schema))
+
+
+def _part(cli: Invocation, title: str, content: str) -> None:
+    cli.out.show(Text(""), Rule(Text(title, style="bold"), align="left", style="dim"))
+    cli.out.write(f"{content}\n")
+
+
+def _settings(found: FirstRequest) -> str:
+    """The first line: who is asked, and how."""
+    request = found.request
+    how = [f"to {found.model}" if found.model else "to a model that is not set up yet"]
+    how.append(f"at most {request.max_output:,} tokens back")
+    if request.temperature is not None:
+        how.append(f"temperature {request.temperature:g}")
+    if request.effort is not None:
+        how.append(f"effort {request.effort}")
+    how += [] if request.streaming else ["in one piece"]
+    return harmless(" · ".join(how))
+
+
+def fields(found: FirstRequest) -> dict[str, object]:
+    """The same for a program."""
+    request = found.request
+    return {
+        "model": found.model or None,
+        "trouble": found.trouble or None,
+        "request": {
+            "messages": [{"role": one.role, "content": one.content} for one in request.messages],
+            "tools": [
+                {"name": one.name, "description": one.description, "parameters": json.loads(encode(one.parameters))}
+                for one in request.tools
+            ],
+            **{name: getattr(request, name) for name in OPTIONS},
+        },
+    }
+
+
+def _json(data: object) -> str:
+    return json.dumps(json.loads(encode(data)), ensure_ascii=False, indent=2)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TextIO, cast
+from typing import Annotated, Final
+
+import typer
 
 from greenroom.app.conversation.chat import Chat, chats, choose_model, find_chat, models_of, typed_before, typed_in
 from greenroom.app.conversation.people import Nobody, Person
@@ -17,82 +17,120 @@ from greenroom.app.conversation.typed import COMMANDS, Handler, builtin, file_co
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.world import World
-from greenroom.interfaces.cli.asked import orders
-from greenroom.interfaces.cli.display.lines import PlainLines
+from greenroom.interfaces.cli.context import Invocation, command, invoke
+from greenroom.interfaces.cli.display.lines import Aids, typist
 from greenroom.interfaces.cli.display.words import shorten
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.loading import load
-from greenroom.interfaces.cli.runs.beginning import Wish, begun, new_limits, see_what_is_brought
-from greenroom.interfaces.cli.runs.conversing import PROMPT, Conversation
-from greenroom.interfaces.cli.runs.running import command
-from greenroom.interfaces.cli.runs.session import Door
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.options import (
+    DEFAULTS,
+    AgentName,
+    ModelName,
+    Request,
+    RunOptions,
+    complete_id,
+    piped,
+    typed,
+)
+from greenroom.interfaces.cli.runs.chat import PROMPT, Conversation
+from greenroom.interfaces.cli.runs.start import Begun, begin, new_limits, see_what_is_brought
 
-TERMINAL = Path("/dev/tty")
-REMEMBERED = 200
+REMEMBERED: Final = 200
 """Lines that can be had back with the arrow keys."""
 
-SHOWN = 400
+NOTHING: Final = Request("")
+SHOWN: Final = 400
 """Characters of the last answer when a chat is taken up again."""
 
 
-async def chat(door: Door, order: orders.Chat) -> Exit:
-    """Begin a chat, or go on with one, and talk until somebody leaves."""
-    team = await find_chat(door.runtime, order.resume) if order.resume else None
-    with somebody(door, order.first) as person:
-        if team is not None:
-            return await _again(door, order, team, person)
-        return await _new(door, order, person)
+def chat(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to begin with; what is piped in is then read as its context."),
+    ] = None,
+    *,
+    agent: AgentName = "",
+    resume: Annotated[
+        str,
+        typer.Option(
+            "--resume", metavar="ID", help="Go on with a chat, or with the `last` one.", autocompletion=complete_id
+        ),
+    ] = "",
+    model: ModelName = "",
+    options: RunOptions = DEFAULTS,
+) -> int:
+    """Talk with an agent. Without a terminal, each line of stdin is a turn. /help lists what can be typed."""
+    if resume and agent:
+        raise typer.BadParameter("A chat keeps its agent. Leave --agent out, or begin a new chat without --resume.")
+    first = Request(typed(words, "text"), piped()) if words else Request("")
+
+    async def work(cli: Invocation) -> Exit:
+        team = await find_chat(cli.runtime, resume.strip()) if resume.strip() else None
+        with typist(cli.out, _aids(cli), first.text) as person:
+            if team is not None:
+                return await _again(cli, team, person, options, first, model=model.strip())
+            begun = await begin(cli, options, agent=agent.strip(), model=model.strip())
+            return await _new(cli, begun, person, first, resume=resume.strip())
+
+    return invoke(context, "make", work)
 
 
-async def reopen(door: Door, order: orders.Chat) -> Exit:
-    """Go on with a chat that was to be resumed; where nobody can type, only with what was begun."""
-    team = TeamId(order.resume)
+async def reopen(cli: Invocation, team: TeamId, options: RunOptions) -> Exit:
+    """Go on with a chat that was to be resumed; where no person can type, only with what was begun."""
     if sys.stdin.isatty():
-        with somebody(door, order.first) as person:
-            return await _again(door, order, team, person, go_on=True)
-    agent = (await door.runtime.world(team)).tasks[FIRST].manager
-    if await Chat(door.runtime, team=team, agent=agent).goes_on():
-        return await _again(door, order, team, Nobody(), go_on=True)
-    told = command(door, "chat", "--resume", team)
-    door.out.show(f"{team} is a chat, and it is your turn: {told}")
-    return door.out.result("waiting", Exit.WAITING, team=team, hint=told)
+        with typist(cli.out, _aids(cli)) as person:
+            return await _again(cli, team, person, options, go_on=True)
+    agent = (await cli.runtime.world(team)).tasks[FIRST].manager
+    if await Chat(cli.runtime, team=team, agent=agent).goes_on():
+        return await _again(cli, team, Nobody(), options, go_on=True)
+    told = command(cli, "chat", "--resume", team)
+    cli.out.show(f"{team} is a chat, and it is your turn: {told}")
+    return cli.out.result("waiting", Exit.WAITING, team=team, hint=told)
 
 
-async def _new(door: Door, order: orders.Chat, person: Person) -> Exit:
-    beginning = await begun(door, Wish(agent=order.agent, model=order.model, caps=order.caps, tape=order.tape))
-    talk = Conversation(door, Chat(door.runtime, agent=beginning.cast.first), person, _handlers(door), beginning)
-    if order.resume:
+async def _new(cli: Invocation, begun: Begun, person: Person, first: Request, *, resume: str) -> Exit:
+    talk = Conversation(cli, Chat(cli.runtime, agent=begun.cast.first), person, _handlers(cli), begun)
+    if resume:
         talk.note("There is no chat to go on with. This is a new one.", style="dim")
-    talk.note(beginning.line + (" · /help" if person.attended else ""), style="dim")
-    for note in beginning.notes:
+    talk.note(begun.line + (" · /help" if person.attended else ""), style="dim")
+    for note in begun.notes:
         talk.note(note, style="dim")
-    return await talk.hold(order.first, order.context)
+    return await talk.hold(first.text, first.context)
 
 
-async def _again(door: Door, order: orders.Chat, team: TeamId, person: Person, *, go_on: bool = False) -> Exit:
-    world = await door.runtime.world(team)
-    await _refuse_held(door, team)
+async def _again(
+    cli: Invocation,
+    team: TeamId,
+    person: Person,
+    options: RunOptions,
+    first: Request = NOTHING,
+    *,
+    model: str = "",
+    go_on: bool = False,
+) -> Exit:
+    world = await cli.runtime.world(team)
+    await _refuse_held(cli, team)
     if world.team.workspace:
-        see_what_is_brought(door, Path(world.team.workspace))
-    door.means.tape(order.tape)
-    limits = new_limits(door, world, order.caps)
-    if order.model:
-        settled = door.means.provisions.settled(order.model)
-        await door.runtime.ask(team, *choose_model(world, world.tasks[FIRST].manager, settled))
-        world = await door.runtime.world(team)
+        see_what_is_brought(cli, Path(world.team.workspace))
+    cli.means.tape(options)
+    limits = new_limits(cli, world, options)
+    if model:
+        settled = cli.means.provisions.settled(model)
+        await cli.runtime.ask(team, *choose_model(world, world.tasks[FIRST].manager, settled))
+        world = await cli.runtime.world(team)
     for name in models_of(world):
-        door.means.named(name)  # that nobody can be asked is said before anything goes on
-    await door.runtime.ask(team, *limits)
-    past = Chat(door.runtime, team=team, agent=world.tasks[FIRST].manager)
-    talk = Conversation(door, past, person, _handlers(door), None)
-    await _remind(talk, past, await door.runtime.world(team), enter=not go_on)
-    return await talk.hold(order.first, order.context, go_on=go_on)
+        cli.means.named(name)  # that a model cannot be asked is said before anything goes on
+    await cli.runtime.ask(team, *limits)
+    past = Chat(cli.runtime, team=team, agent=world.tasks[FIRST].manager)
+    talk = Conversation(cli, past, person, _handlers(cli), None)
+    await _remind(talk, past, await cli.runtime.world(team), enter=not go_on)
+    return await talk.hold(first.text, first.context, go_on=go_on)
 
 
-async def _refuse_held(door: Door, team: TeamId) -> None:
-    holder = await door.runtime.log.holder(team)
+async def _refuse_held(cli: Invocation, team: TeamId) -> None:
+    holder = await cli.runtime.log.holder(team)
     if holder is not None:
-        told = command(door, "tell", team, "TEXT")
+        told = command(cli, "tell", team, "TEXT")
         raise WorldFault(f"The chat {team!r} is open already, in {holder.owner}. Say something there with `{told}`.")
 
 
@@ -112,70 +150,21 @@ async def _remind(talk: Conversation, past: Chat, world: World, *, enter: bool) 
         talk.note(f"It stands still: {paused.rstrip('.')}. Enter goes on.", style="yellow")
 
 
-def _handlers(door: Door) -> tuple[Handler, ...]:
+def _handlers(cli: Invocation) -> tuple[Handler, ...]:
     """What is done with what is typed, in this order."""
-    around = door.means.surroundings
+    around = cli.means.surroundings
     return (builtin, shell, file_context(around.folder, around.root))
 
 
-# ---------------------------------------------------------------------------------------------------------- people
-
-
-@dataclass(frozen=True, kw_only=True)
-class Aids:
-    """What somebody who types is offered: commands behind a slash, words behind an @, and what they typed before, if
-    that is anybody's business."""
-
-    commands: Mapping[str, str]
-    words: Callable[[str], Iterable[str]]
-    before: Callable[[], AsyncIterator[str]] | None = None
-
-
-@contextmanager
-def somebody(door: Door, first: str = "", aids: Aids | None = None) -> Iterator[Person]:
-    """Who talks: a person at a terminal; else whoever wrote the lines on stdin, or nobody if that was context.
-
-    `first` is what was said already; who talks with an agent is offered files and what was typed in other chats.
-    """
-    with ExitStack() as open_:
-        terminal = _terminal(open_, door, first)
-        if terminal is None:
-            yield Nobody() if first else PlainLines(sys.stdin.fileno())
-        elif os.environ.get("TERM") == "dumb":
-            yield PlainLines(terminal.fileno(), attended=True)
-        else:
-            make = cast("Callable[..., Person]", load("display.prompt", "Prompt"))
-            offered_here = aids or _aids(door)
-            yield make(terminal, _screen(open_, door), offered_here.words, offered_here.before, offered_here.commands)
-
-
-def _terminal(open_: ExitStack, door: Door, first: str) -> TextIO | None:
-    """Where somebody types: stdin, or the terminal behind it when stdin was only context."""
-    if sys.stdin.isatty():
-        return sys.stdin
-    if not first or not door.out.file.isatty():
-        return None
-    try:
-        return open_.enter_context(TERMINAL.open(encoding="utf-8"))
-    except OSError:
-        return None
-
-
-def _screen(open_: ExitStack, door: Door) -> TextIO:
-    """Where the prompt is shown: not among the answers, if that can be."""
-    shown = next((one for one in (sys.stderr, door.out.file) if one.isatty()), None)
-    return shown or open_.enter_context(TERMINAL.open("w", encoding="utf-8"))
-
-
-def _aids(door: Door) -> Aids:
-    around = door.means.surroundings
+def _aids(cli: Invocation) -> Aids:
+    around = cli.means.surroundings
 
     def files(beginning: str) -> Iterator[str]:
         return offered(beginning, around.folder, around.root)
 
     async def before() -> AsyncIterator[str]:
         with suppress(StoreFault):  # a log that cannot be read keeps nobody from typing
-            async for line in typed_before(door.runtime, await chats(door.runtime), most=REMEMBERED):
+            async for line in typed_before(cli.runtime, await chats(cli.runtime), most=REMEMBERED):
                 yield line
 
     return Aids(commands=COMMANDS, words=files, before=before)

@@ -8,12 +8,11 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.settings.layers import Loaded, load, looked_at, rows
+from greenroom.app.settings.layers import load, looked_at, rows
 from greenroom.core.base.errors import WorldFault
-from greenroom.interfaces.cli.asked.orders import ConfigPath, ConfigShow
-from greenroom.interfaces.cli.display.tables import Column, Fitted, row
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.session import Desk
+from greenroom.interfaces.cli.context import Invocation
+from greenroom.interfaces.cli.display.output import Column, Fitted, row
+from greenroom.interfaces.cli.exit_codes import Exit
 
 SETTINGS: Final = (
     Column(name="setting"),
@@ -23,36 +22,24 @@ SETTINGS: Final = (
 FILES: Final = (Column(name="what"), Column(name="file"), Column(name="there"))
 
 
-async def config_show(desk: Desk, _: ConfigShow) -> Exit:
-    """A row per setting."""
-    found = rows(here())
-    desk.out.begin(command="config show")
-    desk.out.expect("settings")
-    for one in found:
-        desk.out.item("setting", {"key": one.key, "value": one.value, "from": str(one.origin)})
-    desk.out.show(Fitted(SETTINGS, [row(one.key, value(one.value), str(one.origin)) for one in found]))
-    return desk.out.result("ok", Exit.DONE)
-
-
-async def config_path(desk: Desk, _: ConfigPath) -> Exit:
-    """A row per file, whether it is there or not."""
-    files = looked_at(os.environ, Path.cwd())
-    desk.out.begin(command="config path")
-    desk.out.expect("files")
-    for one in files:
-        desk.out.item("file", {"what": one.what, "path": str(one.path), "there": one.there})
-    desk.out.show(Fitted(FILES, [row(one.what, str(one.path), "yes" if one.there else "no") for one in files]))
-    return desk.out.result("ok", Exit.DONE)
-
-
-def here() -> Loaded:
-    """The settings that hold in the current folder."""
+async def config_show(cli: Invocation) -> Exit:
+    """Show every setting and where it comes from; keys are masked."""
     try:
-        return load({}, os.environ, Path.cwd())
+        found = rows(load({}, os.environ, Path.cwd()))
     except FileNotFoundError:
         raise WorldFault("The current folder is gone. Go to another one.") from None
+    cli.out.begin(command="config show")
+    cli.out.listing("setting", ({"key": each.key, "value": each.value, "from": str(each.origin)} for each in found))
+    unset = Text("not set", style="dim")
+    cells = [row(each.key, each.value or unset.copy(), str(each.origin)) for each in found]
+    cli.out.show(Fitted(SETTINGS, cells))
+    return cli.out.result("ok", Exit.DONE)
 
 
-def value(text: str) -> Text:
-    """What is not set looks like it."""
-    return Text(text) if text else Text("not set", style="dim")
+async def config_path(cli: Invocation) -> Exit:
+    """Print the files that settings and keys are read from."""
+    files = looked_at(os.environ, Path.cwd())
+    cli.out.begin(command="config path")
+    cli.out.listing("file", ({"what": each.what, "path": str(each.path), "there": each.there} for each in files))
+    cli.out.show(Fitted(FILES, [row(each.what, str(each.path), "yes" if each.there else "no") for each in files]))
+    return cli.out.result("ok", Exit.DONE)

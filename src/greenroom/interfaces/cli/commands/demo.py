@@ -17,26 +17,33 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+import typer
 from platformdirs import user_cache_path
 
 from greenroom.app.settings.home import VARIABLE
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import KNOWN, Wish, tier_in
-from greenroom.core.base.errors import GreenroomError, Refused, Rejected, WorldFault
+from greenroom.core.base.errors import GreenroomError, WorldFault
+from greenroom.core.base.records import evolve
 from greenroom.core.state.team import OwnerChanged
-from greenroom.interfaces.cli.asked.orders import Demo
-from greenroom.interfaces.cli.asked.pace import demo_pace
+from greenroom.interfaces.cli.context import Invocation, invoke, refused
 from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.session import Desk
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.options import Record, Replay, RunOptions
+from greenroom.interfaces.cli.resources import PACE, WATCHABLE, demo_pace
+from greenroom.interfaces.cli.runs.follow import follow
+from greenroom.interfaces.cli.runs.result import close
 from greenroom.testing import demo_job as job
+from greenroom.testing.demo import AGENTS, ASKING_KIT, KIT, PERSON, TASK
 from greenroom.testing.demo_job import Log, ScriptedProvider, git, read_log
 
 FIRST_LINE: Final = (
     "The model is scripted: no key, no network. Everything else is real: git, files, tests, walls, kill -9."
 )
+TEAM_LINE: Final = "The agents' replies are scripted. Everything else is real: the log, the files, what they do."
+MISSING_CUE: Final = "The script has no reply"
 NO_PYTEST: Final = "There is no pytest beside Greenroom here: Python's own unittest runs the tests."
 SETTINGS: Final = """\
 # The model of the demo: a script, served on this machine while the demo ran.
@@ -80,8 +87,8 @@ class Command(NamedTuple):
 class Play:
     """The demo as it is played: its folder, its processes, and what is known by now."""
 
-    def __init__(self, desk: Desk, folder: Path, pace: float) -> None:
-        self.desk, self.folder, self.pace = desk, folder, pace
+    def __init__(self, cli: Invocation, folder: Path, pace: float) -> None:
+        self.cli, self.folder, self.pace = cli, folder, pace
         self.root, self.home = folder / "shop", folder / "home"
         self.provider = ScriptedProvider(pace)
         self.typed: list[str] = []
@@ -107,7 +114,7 @@ class Play:
 
     def say(self, text: str, first: str = "   ", style: str = "") -> None:
         """Print a line."""
-        self.desk.progress.note(f"{first}{text}".rstrip(), style=style)
+        self.cli.progress.note(f"{first}{text}".rstrip(), style=style)
 
     def show_command(self, text: str) -> None:
         """Print what a person would type."""
@@ -307,18 +314,69 @@ SCENES: Final[Sequence[tuple[str, Callable[[Play], Awaitable[Iterable[Fact]]]]]]
 # ---------------------------------------------------------------------------------------------------------- the whole
 
 
-async def demo(desk: Desk, order: Demo) -> Exit:
+def demo(
+    context: typer.Context,
+    *,
+    folder: Annotated[
+        str | None,
+        typer.Option("--in", metavar="FOLDER", help="Where to play; a repository that is there is taken as it stands."),
+    ] = None,
+    pace: Annotated[
+        float,
+        typer.Option(
+            "--pace",
+            metavar="SECONDS",
+            min=0.0,
+            max=60.0,
+            envvar=PACE,
+            show_envvar=False,
+            help="How long a scripted reply takes; 0 is at once.",
+        ),
+    ] = WATCHABLE,
+    team: Annotated[bool, typer.Option("--team", help="Watch three agents who talk and write a page instead.")] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="Let that team ask you before it publishes.")] = False,
+    record: Record = None,
+    replay: Replay = None,
+) -> int:
+    """Watch a job from the request to the undo, in a small repository made for it: real commands, git, tests, a kill
+    and a resume. Only the model is scripted. The folder stays. Exit code 1 when a line of the story does not hold."""
+    os.environ[PACE] = str(pace)
+    if team and folder:
+        raise typer.BadParameter("The team of --team works in its home. Leave --in out.")
+    if team:
+        options = RunOptions(record=record, replay=replay)
+        return invoke(context, "make", lambda cli: play_team(cli, options, ask=ask))
+    if ask or record or replay:
+        raise typer.BadParameter("--ask, --record and --replay are for the team of the demo. Add --team.")
+    place = Path(folder).absolute() if folder else None
+    return invoke(context, "none", lambda cli: play_job(cli, place))
+
+
+async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
+    """Three scripted agents talk and work, for a look around in a team. A turn that the script does not cover is a
+    failure, whatever the others made of it."""
+    cli.means.tape(options)
+    cli.progress.note(TEAM_LINE, style="bold")
+    agents, kit = ((*AGENTS, PERSON), ASKING_KIT) if ask else (AGENTS, KIT)
+    team = await cli.runtime.create("demo", agents, kit=kit, begin=(TASK,))
+    cli.out.begin(team=team, command="demo", scripted=True, home=str(cli.home))
+    ending = await follow(cli, team, new=True)
+    missed = [failure for failure in ending.teller.failures if MISSING_CUE in failure]
+    return close(cli, team, evolve(ending, fault=missed[0]) if missed else ending, name="last")
+
+
+async def play_job(cli: Invocation, chosen: Path | None) -> Exit:
     """Make the repository, play the scenes in it, and say what held."""
-    if desk.setup.home is not None:
+    if cli.setup.home is not None:
         why = "The demo has a home of its own, beside the repository that it makes."
-        raise Refused(Rejected(code="own_home", why=why, hint="Leave --home out; --in FOLDER says where both are."))
-    folder = order.folder.absolute() if order.folder else Path(tempfile.mkdtemp(prefix="greenroom-demo-"))
-    play, began = Play(desk, folder, demo_pace()), time.monotonic()
+        raise refused("own_home", why, "Leave --home out; --in FOLDER says where both are.")
+    folder = chosen or Path(tempfile.mkdtemp(prefix="greenroom-demo-"))
+    play, began = Play(cli, folder, demo_pace()), time.monotonic()
     server = await asyncio.start_server(play.provider.answer, "127.0.0.1", 0)
     try:
         play.say(FIRST_LINE, first="", style="bold")
         play.set_up(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
-        desk.out.begin(command="demo", scripted=True, folder=str(folder), home=str(play.home), sandbox=play.tier)
+        cli.out.begin(command="demo", scripted=True, folder=str(folder), home=str(play.home), sandbox=play.tier)
         play.say(f"It happens in {folder}, which stays. Sandbox: {play.tier}.", first="")
         if not (play.root / "pyproject.toml").exists():
             play.say(NO_PYTEST, first="")
@@ -347,7 +405,7 @@ async def play_scenes(play: Play) -> Sequence[str]:
         told = [{"held": fact.held, "text": fact.text} for fact in facts]
         held = all(fact.held for fact in facts)
         line = {"number": number, "title": title, "commands": [*play.typed], "held": held, "facts": told}
-        play.desk.out.item("line", line)
+        play.cli.out.item("line", line)
         if not held:
             head = f"✗ The story did not hold, in line {number} of {len(SCENES)}: {title}."
             return [head, *(f"  {fact.text}" for fact in facts if not fact.held)]
@@ -371,7 +429,7 @@ async def report(play: Play, wrong: Sequence[str], whole: int) -> Exit:
         f"pauses, {seconds['rest']} Greenroom and git themselves."
     )
     look = [*commands_to_type(play)]
-    out = play.desk.out
+    out = play.cli.out
     out.write("\n".join((*ends, took, "", "Look for yourself:", *(f"  {line}" for line in look))) + "\n")
     return out.result(
         "failed" if wrong else "finished",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import shutil
@@ -10,26 +9,24 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
+import typer
 from rich.text import Text
 
 from greenroom.app.checkup import damage, spoilt_snapshots
 from greenroom.app.jobs.place import cache
 from greenroom.app.lookup import has_store
 from greenroom.app.runtime import Runtime
-from greenroom.app.settings import home_folder
 from greenroom.app.toolset.sandbox import tier_in
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record, whole
 from greenroom.core.ports.codec import SCHEMA
 from greenroom.core.ports.sandbox import Tier
-from greenroom.interfaces.cli.asked.setup import Setup
 from greenroom.interfaces.cli.commands.storage import size
-from greenroom.interfaces.cli.display.output import Output
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.means import Means
-from greenroom.interfaces.cli.streams import answering
+from greenroom.interfaces.cli.context import Invocation
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.resources import Resources
 
 SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 WALLS: Final = {
@@ -45,6 +42,8 @@ STATES: Final[Mapping[Tier, Literal["ok", "warn"]]] = {
     "none": "warn",
 }
 TODO: Final = "On Linux install bubblewrap; docs/howto-sandbox.md says what else can be missing."
+NOT_USED: Final = "Nothing is lost: the team is read from its log, and makes a new snapshot when it runs."
+COPY: Final = "Copy {home} before anything else, then restore it from a backup or forget the damaged team."
 LITTLE: Final = 200_000_000
 """Bytes of free space below which a warning is due."""
 
@@ -59,25 +58,33 @@ class Finding:
     todo: str = ""
 
 
-def doctor(setup: Setup, accept_loss: bool) -> int:
-    """Look at everything; a broken store is a finding like any other."""
-    home = home_folder(setup.home)
-    with answering() as stream, Output(setup.output_format, stream) as out:
-        stored = asyncio.run(_store(home, accept_loss=accept_loss))
-        findings = [_python(), _sqlite(), _git(), _sandbox(), _home(home), *stored, *_settings()]
-        out.begin(command="doctor", home=str(home))
-        for one in findings:
-            sign, style = SIGNS[one.state]
-            out.show(Text(f"{sign} ", style=style).append(f"{one.what:<9} {one.found}", style="default"))
-            if one.todo:
-                out.show(Text(f"            {one.todo}", style="bold"))
-            out.item("finding", whole(one))
-        broken = any(one.state == "bad" for one in findings)
-        return out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
-
-
-def _python() -> Finding:
-    return Finding(what="python", state="ok", found=f"Python {platform.python_version()} on {platform.system()}")
+async def doctor(
+    cli: Invocation,
+    *,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Go on with a log that has lost commits (a file was cut or restored).")
+    ] = False,
+) -> Exit:
+    """Check this machine and the log; exit code 3 when something is broken."""
+    stored = await _store(cli.home, accept_loss=accept_loss)
+    python = f"Python {platform.python_version()} on {platform.system()}"
+    machine = [
+        Finding(what="python", state="ok", found=python),
+        _sqlite(),
+        _git(),
+        _sandbox(cli.means),
+        _home(cli.home),
+    ]
+    findings = [*machine, *stored, *_settings(cli.means)]
+    cli.out.begin(command="doctor", home=str(cli.home))
+    for each in findings:
+        sign, style = SIGNS[each.state]
+        cli.out.show(Text(f"{sign} ", style=style).append(f"{each.what:<9} {each.found}", style="default"))
+        if each.todo:
+            cli.out.show(Text(f"            {each.todo}", style="bold"))
+        cli.out.item("finding", whole(each))
+    broken = any(each.state == "bad" for each in findings)
+    return cli.out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
 
 
 def _sqlite() -> Finding:
@@ -96,11 +103,11 @@ def _git() -> Finding:
     return Finding(what="git", state="ok", found=where)
 
 
-def _sandbox() -> Finding:
+def _sandbox(means: Resources) -> Finding:
     """What commands of a run from this folder get, and why nothing better."""
     settings = None
     with suppress(GreenroomError):
-        settings = Means().provisions.loaded.settings.sandbox
+        settings = means.provisions.loaded.settings.sandbox
     chosen = tier_in(cache(), settings, at=Path.cwd())
     why = "; ".join(chosen.why)
     found = WALLS[chosen.tier] + (f" ({why})" if why else "")
@@ -122,9 +129,9 @@ def _home(home: Path) -> Finding:
     return Finding(what="home", state="ok", found=found)
 
 
-def _settings() -> list[Finding]:
+def _settings(means: Resources) -> list[Finding]:
     """Whether the settings can be read, and which model would be asked. No model is asked for it."""
-    provisions = Means().provisions
+    provisions = means.provisions
     try:
         loaded = provisions.loaded
     except GreenroomError as error:
@@ -166,7 +173,3 @@ async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:
     found = f"sound, schema {SCHEMA}" if has_store(home) else "none yet: the first team that runs makes it"
     sound = [Finding(what="database", state="ok", found=found)]
     return [*(wrong or sound), *spoilt, Finding(what="teams", state="ok", found=told)]
-
-
-NOT_USED: Final = "Nothing is lost: the team is read from its log, and makes a new snapshot when it runs."
-COPY: Final = "Copy {home} before anything else, then restore it from a backup or forget the damaged team."

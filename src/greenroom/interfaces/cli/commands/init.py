@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Annotated
+
+import typer
 
 from greenroom.app.first_settings import (
     Candidate,
@@ -25,17 +27,26 @@ from greenroom.app.first_settings import (
 from greenroom.app.settings.keys import key_for, save_key
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import Settings
-from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
-from greenroom.interfaces.cli.asked.orders import Init
-from greenroom.interfaces.cli.asked.setup import Setup
+from greenroom.interfaces.cli.context import refused
 from greenroom.interfaces.cli.display.output import Output
 from greenroom.interfaces.cli.display.progress import Progress, progress_for
 from greenroom.interfaces.cli.display.questions import Gone, Person
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.streams import answering
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.process import answering
+from greenroom.interfaces.cli.setup import setup_of
 
-NOTHING: Final = "Nothing was written."
+
+@record
+class Wish:
+    """What to set up, as far as it was said. `key` came on stdin; `user` is for all projects; `yes` asks nothing."""
+
+    provider: str
+    model: str
+    key: str
+    user: bool
+    yes: bool
 
 
 @record
@@ -46,45 +57,66 @@ class Plan:
     key: str
     choice: Choice
     path: Path
+    user: bool
     keep: bool
 
 
-def init(setup: Setup, order: Init) -> int:
-    """Find out, ask, write, and say what to type next."""
+def init(
+    context: typer.Context,
+    *,
+    provider: Annotated[str, typer.Option("--provider", metavar="NAME", help="Whose models, like openai.")] = "",
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME", help="The normal model, like openai:gpt-5.5.")
+    ] = "",
+    key_stdin: Annotated[bool, typer.Option("--key-stdin", help="Read the key from stdin and store it.")] = False,
+    user: Annotated[
+        bool, typer.Option("--user", help="Settings for all projects, not only for the one in this folder.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; keep what is there.")] = False,
+) -> int:
+    """Look for keys and local model servers, choose models, and write the settings. A key never gets into a project."""
+    key = sys.stdin.readline().strip() if key_stdin else ""
+    if key_stdin and not key:
+        raise typer.BadParameter("No key came on stdin. Pipe it in, for instance from your password manager.")
+    if key_stdin and not (provider or model):
+        raise typer.BadParameter("Whose key is it? Say it with --provider.")
+    wish = Wish(provider=provider.strip(), model=model.strip(), key=key, user=user, yes=yes or key_stdin)
+    setup = setup_of(context)
     progress = progress_for(setup)
     with answering() as stream, Output(setup.output_format, stream) as out:
         try:
-            plan = Asking(order, progress).plan()
+            plan = Asking(wish, progress).plan()
         except Gone:
-            progress.note(f"\n{NOTHING}", style="bold")
+            progress.note("\nNothing was written.", style="bold")
             return out.result("stopped", Exit.INTERRUPTED)
-        return _written(plan, order, progress, out)
+        return _written(plan, progress, out)
 
 
 class Asking:
     """Makes the plan; a person is asked only at a terminal, and never with `--yes`."""
 
-    def __init__(self, order: Init, progress: Progress) -> None:
-        self._order = order
+    def __init__(self, wish: Wish, progress: Progress) -> None:
+        self._wish = wish
         self._progress = progress
-        alone = order.yes or not sys.stdin.isatty()
+        alone = wish.yes or not sys.stdin.isatty()
         self._person = None if alone else Person()
         self._settings: Settings = load({}, os.environ, Path.cwd()).settings
 
     def plan(self) -> Plan:
         """All that is to be known before anything is written."""
-        order = self._order
-        named = whose(self._settings, order.provider, order.model)
-        if not named and self._person is None and not order.yes:
+        wish = self._wish
+        named = whose(self._settings, wish.provider, wish.model)
+        if not named and self._person is None and not wish.yes:
             why = "`greenroom init` asks questions, and stdin is no terminal."
             hint = "Say --yes to take what it finds, or name a --provider or a --model."
-            raise Refused(Rejected(code="no_terminal", why=why, hint=hint))
+            raise refused("no_terminal", why, hint)
         found = self._found()
         one = self._provider(named, found)
-        key = order.key or self._key(one.provider)
+        key = wish.key or self._key(one.provider)
         choice = self._models(one)
-        path = config_file(os.environ, Path.cwd(), user=order.user)
-        return Plan(provider=one.provider, key=key, choice=choice, path=path, keep=self._keeps(path))
+        path = config_file(os.environ, Path.cwd(), user=wish.user)
+        keep = self._keeps(path)
+        return Plan(provider=one.provider, key=key, choice=choice, path=path, user=wish.user, keep=keep)
 
     def _found(self) -> Sequence[Candidate]:
         found = asyncio.run(candidates(os.environ))
@@ -129,7 +161,7 @@ class Asking:
         return self._person.secret(f"The key for {name} (it is not shown)")
 
     def _models(self, one: Candidate) -> Choice:
-        given = in_full(self._settings, one.provider, self._order.model) if self._order.model else ""
+        given = in_full(self._settings, one.provider, self._wish.model) if self._wish.model else ""
         strong = given or (one.models[0] if one.models else "")
         # What a server of one's own has besides is none of our business, if one of its models was named.
         second = one.models[1:2] if needs_key(one.provider) or not given else ()
@@ -148,7 +180,7 @@ class Asking:
         return self._person is None or not self._person.agrees(f"{path} is there already. Replace it?")
 
 
-def _written(plan: Plan, order: Init, progress: Progress, out: Output) -> int:
+def _written(plan: Plan, progress: Progress, out: Output) -> int:
     stored = kept = None
     if plan.key:
         stored = save_key(plan.provider, plan.key)
@@ -156,7 +188,7 @@ def _written(plan: Plan, order: Init, progress: Progress, out: Output) -> int:
     if plan.keep:
         progress.note(f"! {plan.path} is there already and stays as it is.", style="yellow")
     else:
-        kept = write(plan.path, text(plan.choice, user=order.user), user=order.user)
+        kept = write(plan.path, text(plan.choice, user=plan.user), user=plan.user)
         progress.note(f"✓ {plan.path}: strong {plan.choice.strong}, fast {plan.choice.fast}", style="green")
     if kept is not None:
         progress.note(f"  The old one is now {kept}.")

@@ -1,33 +1,41 @@
-"""`greenroom mcp list` and `check`: which servers there are here, whether they work, and what has changed in them."""
+"""`greenroom mcp`: the MCP servers here, whether they work, what has changed in them, and a person's own ones."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
 
+import typer
 from rich.text import Text
 
 from greenroom.adapters.mcp.configuration import masked
-from greenroom.app.mcp_servers import Found, Seen
+from greenroom.app.mcp_servers import (
+    Found,
+    Known,
+    Listings,
+    Seen,
+    Servers,
+    look,
+    own_listings,
+    servers_in,
+    surroundings,
+)
+from greenroom.app.mcp_settings import OwnFile, Wanted
+from greenroom.app.settings.layers import user_file
+from greenroom.app.settings.schema import Settings
+from greenroom.app.trust import own_ledger
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
-from greenroom.interfaces.cli.asked.allowing import McpCheck, McpList
-from greenroom.interfaces.cli.display.output import harmless
+from greenroom.interfaces.cli.context import Invocation, command, refused
+from greenroom.interfaces.cli.display.output import Column, Fitted, harmless, row
 from greenroom.interfaces.cli.display.questions import Gone, Person
-from greenroom.interfaces.cli.display.servers import (
-    counted,
-    left_out_told,
-    show_changes,
-    show_left_out,
-    show_tools,
-    tools_told,
-)
-from greenroom.interfaces.cli.display.tables import Column, Fitted, row
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.running import command
-from greenroom.interfaces.cli.runs.servers import Around, around
-from greenroom.interfaces.cli.runs.session import Desk
+from greenroom.interfaces.cli.display.words import shorten
+from greenroom.interfaces.cli.exit_codes import Exit
 
 SERVERS: Final = (
     Column(name="server"),
@@ -35,32 +43,64 @@ SERVERS: Final = (
     Column(name="tools"),
     Column(name="what", gives=True, needs=60, style="dim"),
 )
+TOOLS: Final = (Column(name="tool"), Column(name="what it says of itself", gives=True))
+LINE: Final = 100
+NOT_ADDED: Final = "Nothing was changed. --force adds it all the same."
+ServerName: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Its name, as `greenroom mcp list` has it.")]
+Several: TypeAlias = list[str] | None
 
 
-async def mcp_list(desk: Desk, _: McpList) -> Exit:
-    """A row per server."""
-    here = around(desk)
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The workspace in which this was typed, a person's settings, and what they have seen of servers."""
+
+    root: Path
+    settings: Settings
+    listings: Listings
+
+    @property
+    def servers(self) -> Servers:
+        """All of them."""
+        return servers_in(self.root, self.settings)
+
+    def trusts(self, found: Found) -> bool:
+        """Whether the person has agreed to its being started here."""
+        return found.own or own_ledger().trusted(self.root)(found.brought)
+
+    async def look(self, found: Found, known: Known | None = None) -> Seen:
+        """Start it, see what it has, end it."""
+        return await look(found, surroundings(found, self.root, os.environ, self.settings), known)
+
+
+def _here(cli: Invocation) -> Workspace:
+    return Workspace(cli.means.root, cli.means.provisions.loaded.settings, own_listings())
+
+
+# -------------------------------------------------------------------------------------------------------------- list
+
+
+async def mcp_list(cli: Invocation) -> Exit:
+    """List the MCP servers here: your own, and those that the project brings in .mcp.json. None is started."""
+    here = _here(cli)
     servers = here.servers
-    desk.out.begin(command="mcp list")
-    desk.out.expect("servers")
-    rows: list[list[Text]] = []
-    for found in servers.found:
-        told = _fields(here, found)
-        desk.out.item("server", told)
-        rows.append(row(*(harmless(str(told[key])) for key in ("name", "whose", "state", "what"))))
-    if rows:
-        desk.out.show(Fitted(SERVERS, rows))
+    listed = [_fields(here, found) for found in servers.found]
+    cli.out.begin(command="mcp list")
+    cli.out.listing("server", listed)
+    if listed:
+        keys = ("name", "whose", "state", "what")
+        cli.out.show(Fitted(SERVERS, [row(*(harmless(str(told[key])) for key in keys)) for told in listed]))
     else:
-        desk.progress.note(f"There is none. Add one: {command(desk, 'mcp', 'add')} NAME -- COMMAND ARGS…")
-    for one in servers.hidden:
-        desk.progress.note(f"The project's {one.server.name!r} is not used: yours of the same name is.", style="yellow")
-    _say_faults(desk, servers.faults)
-    return desk.out.result("ok", Exit.DONE, faults=list(servers.faults))
+        _note_none(cli)
+    for hidden in servers.hidden:
+        name = hidden.server.name
+        cli.progress.note(f"The project's {name!r} is not used: yours of the same name is.", style="yellow")
+    _note_faults(cli, servers.faults)
+    return cli.out.result("ok", Exit.DONE, faults=list(servers.faults))
 
 
-def _fields(here: Around, found: Found) -> dict[str, object]:
+def _fields(here: Workspace, found: Found) -> dict[str, object]:
     known = here.listings.of(found)
-    state = counted(len(known.offered)) if known is not None else "not looked at"
+    state = _counted(len(known.offered)) if known is not None else "not looked at"
     if not here.trusts(found):
         state = "not agreed to"
     if not found.server.enabled:
@@ -74,7 +114,16 @@ def _fields(here: Around, found: Found) -> dict[str, object]:
     }
 
 
-# ----------------------------------------------------------------------------------------------------------- check
+def _note_none(cli: Invocation) -> None:
+    cli.progress.note(f"There is none. Add one: {command(cli, 'mcp', 'add')} NAME -- COMMAND ARGS…")
+
+
+def _note_faults(cli: Invocation, faults: Sequence[str]) -> None:
+    for fault in faults:
+        cli.progress.note(harmless(fault), style="yellow")
+
+
+# ------------------------------------------------------------------------------------------------------------- check
 
 
 @record
@@ -87,71 +136,79 @@ class Checked:
     agreed: bool = False
 
 
-async def mcp_check(desk: Desk, order: McpCheck) -> Exit:
-    """Look at one or all of them, and keep what the person agrees to."""
-    here = around(desk)
+async def mcp_check(
+    cli: Invocation,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Only this one.")] = "",
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to tools that have changed.")] = False,
+) -> Exit:
+    """Start MCP servers; say what they have, and what differs from what you agreed to. Exit code 1 if one is wrong."""
+    here, name = _here(cli), name.strip()
     servers = here.servers
-    chosen = [servers.named(order.name)] if order.name else [one for one in servers.found if one.server.enabled]
-    desk.out.begin(command="mcp check")
-    desk.out.expect("servers")
-    faults = () if order.name else servers.faults
-    _say_faults(desk, faults)
+    chosen = [servers.named(name)] if name else [found for found in servers.found if found.server.enabled]
+    cli.out.begin(command="mcp check")
+    cli.out.expect("servers")
+    faults = () if name else servers.faults
+    _note_faults(cli, faults)
     right = not faults
     for found in chosen:
-        one = await _checked(desk, order, here, found)
-        desk.out.item("server", _checked_fields(one))
-        right = right and one.agreed
+        checked = await _check(cli, here, found, yes=yes)
+        cli.out.item("server", _checked_fields(checked))
+        right = right and checked.agreed
     if not chosen:
-        desk.progress.note(f"There is none. Add one: {command(desk, 'mcp', 'add')} NAME -- COMMAND ARGS…")
-    return desk.out.result("ok" if right else "failed", Exit.DONE if right else Exit.FAILED, faults=list(faults))
+        _note_none(cli)
+    return cli.out.result("ok" if right else "failed", Exit.DONE if right else Exit.FAILED, faults=list(faults))
 
 
-async def _checked(desk: Desk, order: McpCheck, here: Around, found: Found) -> Checked:
+async def _check(cli: Invocation, here: Workspace, found: Found, *, yes: bool) -> Checked:
     name = found.server.name
     if not here.trusts(found):
-        return _failed(desk, found, f"The project brings {name!r}; it is not started before you agree: greenroom trust")
+        return _failed(cli, found, f"The project brings {name!r}; it is not started before you agree: greenroom trust")
     known = here.listings.latest(found)
-    desk.progress.note(f"Starting {harmless(name)} …", style="dim")
+    cli.progress.note(f"Starting {harmless(name)} …", style="dim")
     try:
         seen = await here.look(found, known)
     except WorldFault as fault:
-        return _failed(desk, found, str(fault))
-    _say(desk, name, seen, first=known is None)
+        return _failed(cli, found, str(fault))
+    _show_checked(cli, name, seen, first=known is None)
     differs = bool(seen.catalogue.changes)
-    agreed = not differs or order.yes or _agrees(desk)
+    agreed = not differs or yes or _agrees(cli)
     if agreed:
         here.listings.keep(found, seen.catalogue.listed)
     if differs:
-        again = command(desk, "mcp", "check", shlex.quote(name), "--yes")
-        desk.progress.note("Agreed." if agreed else f"What differs is not used. Agree to it: {again}", style="yellow")
+        again = command(cli, "mcp", "check", shlex.quote(name), "--yes")
+        cli.progress.note("Agreed." if agreed else f"What differs is not used. Agree to it: {again}", style="yellow")
     return Checked(found=found, seen=seen, agreed=agreed)
 
 
-def _failed(desk: Desk, found: Found, fault: str) -> Checked:
-    desk.out.show(Text(f"✗ {harmless(found.server.name)}", style="red"))
-    desk.out.show(f"  {harmless(fault)}")
+def _failed(cli: Invocation, found: Found, fault: str) -> Checked:
+    cli.out.show(Text(f"✗ {harmless(found.server.name)}", style="red"))
+    cli.out.show(f"  {harmless(fault)}")
     return Checked(found=found, fault=fault)
 
 
-def _say(desk: Desk, name: str, seen: Seen, *, first: bool) -> None:
-    changes = len(seen.catalogue.changes)
+def _show_checked(cli: Invocation, name: str, seen: Seen, *, first: bool) -> None:
+    changes = seen.catalogue.changes
     if changes:
-        differ = "1 tool differs" if changes == 1 else f"{changes} tools differ"
-        desk.out.show(Text(f"! {harmless(name)}: {differ} from what you agreed to", style="yellow"))
-        show_changes(desk.out, seen)
-        show_left_out(desk.progress, seen)
+        differ = "1 tool differs" if len(changes) == 1 else f"{len(changes)} tools differ"
+        cli.out.show(Text(f"! {harmless(name)}: {differ} from what you agreed to", style="yellow"))
+        for change in changes:
+            cli.out.show(Text(f"  {change.how}: {harmless(change.name)}", style="yellow"))
+            for line in harmless(change.diff).splitlines():
+                cli.out.show(Text(f"    {line}", style={"+": "green", "-": "red"}.get(line[:1], "dim")))
+        _note_left_out(cli, seen)
         return
-    desk.out.show(Text(f"✓ {harmless(name)}", style="green"))
+    cli.out.show(Text(f"✓ {harmless(name)}", style="green"))
     if first:
-        show_tools(desk.out, desk.progress, seen)
+        _show_tools(cli, seen)
     else:
-        desk.out.show(f"  It speaks MCP {seen.version} and has {counted(len(seen.catalogue.offered))}, as you agreed.")
-        show_left_out(desk.progress, seen)
+        cli.out.show(f"  It speaks MCP {seen.version} and has {_counted(len(seen.catalogue.offered))}, as you agreed.")
+        _note_left_out(cli, seen)
 
 
-def _agrees(desk: Desk) -> bool:
-    """Whether the person says yes; nobody is asked where nobody can answer."""
-    if not desk.out.text or not sys.stdin.isatty():
+def _agrees(cli: Invocation) -> bool:
+    """Whether the person says yes; no where there is none to answer."""
+    if not cli.out.text or not sys.stdin.isatty():
         return False
     try:
         return Person().agrees("Agree to this?")
@@ -159,15 +216,132 @@ def _agrees(desk: Desk) -> bool:
         return False
 
 
-def _checked_fields(one: Checked) -> dict[str, object]:
-    told: dict[str, object] = {"name": one.found.server.name, "works": one.seen is not None, "agreed": one.agreed}
-    if one.seen is None:
-        return {**told, "fault": one.fault}
-    changes = [{"name": change.name, "how": change.how, "diff": change.diff} for change in one.seen.catalogue.changes]
-    told |= {"version": one.seen.version, "tools": tools_told(one.seen), "left_out": left_out_told(one.seen)}
-    return {**told, "changes": changes}
+def _checked_fields(checked: Checked) -> dict[str, object]:
+    told = {"name": checked.found.server.name, "works": checked.seen is not None, "agreed": checked.agreed}
+    if checked.seen is None:
+        return {**told, "fault": checked.fault}
+    changes = checked.seen.catalogue.changes
+    differing = [{"name": change.name, "how": change.how, "diff": change.diff} for change in changes]
+    return {**told, **_seen_fields(checked.seen), "changes": differing}
 
 
-def _say_faults(desk: Desk, faults: tuple[str, ...]) -> None:
-    for fault in faults:
-        desk.progress.note(harmless(fault), style="yellow")
+def _seen_fields(seen: Seen) -> dict[str, object]:
+    """What a server has, for programs."""
+    offered, left_out = seen.catalogue.offered.values(), seen.catalogue.left_out
+    return {
+        "version": seen.version,
+        "tools": [{"name": tool.name, "description": tool.description} for tool in offered],
+        "left_out": [{"name": left.name, "why": left.why} for left in left_out],
+    }
+
+
+def _show_tools(cli: Invocation, seen: Seen) -> None:
+    """A server's tools for people, and what is left out. Its words are a stranger's."""
+    offered = seen.catalogue.offered.values()
+    rows = [row(tool.name, shorten(harmless(" ".join(tool.description.split())), LINE)) for tool in offered]
+    cli.out.show(f"It speaks MCP {seen.version} and has {_counted(len(rows))}.")
+    if rows:
+        cli.out.show(Fitted(TOOLS, rows))
+    _note_left_out(cli, seen)
+
+
+def _note_left_out(cli: Invocation, seen: Seen) -> None:
+    for left in seen.catalogue.left_out:
+        cli.progress.note(f"Left out: {harmless(left.name)}. {harmless(left.why)}", style="yellow")
+
+
+def _counted(tools: int) -> str:
+    return "1 tool" if tools == 1 else f"{tools} tools"
+
+
+# ------------------------------------------------------------------------------------------------------- add, remove
+
+
+async def mcp_add(
+    cli: Invocation,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called: its tools are named after it.")],
+    words: Annotated[
+        Several, typer.Argument(metavar="URL|COMMAND", help="Its address; or, behind `--`, the program to start.")
+    ] = None,
+    *,
+    env: Annotated[
+        Several,
+        typer.Option("--env", metavar="K=V", help="What a program is given; K alone: your variable. Again for more."),
+    ] = None,
+    header: Annotated[
+        Several,
+        typer.Option("--header", metavar="K=V", help="What an address is sent, like Authorization='Bearer ${TOKEN}'."),
+    ] = None,
+    read_only: Annotated[
+        Several, typer.Option("--read-only", metavar="TOOL", help="A tool of which you say that it changes nothing.")
+    ] = None,
+    cwd: Annotated[
+        str, typer.Option("--cwd", metavar="PATH", help="Where a program begins; `.` is the workspace.")
+    ] = "",
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="How long a call may take. [default: 120]")
+    ] = None,
+    start_timeout: Annotated[
+        float | None, typer.Option("--start-timeout", metavar="SECONDS", help="How long its start may take.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Add it although it does not work now.")] = False,
+) -> Exit:
+    """Start an MCP server, show its tools, and add it to your own settings. A program stands behind `--`."""
+    wanted = Wanted(
+        name=name.strip(),
+        words=tuple(words or ()),
+        env=tuple(env or ()),
+        headers=tuple(header or ()),
+        read_only=tuple(read_only or ()),
+        cwd=cwd,
+        timeout=timeout,
+        start_timeout=start_timeout,
+    )
+    return await _add(cli, wanted, force=force)
+
+
+async def _add(cli: Invocation, wanted: Wanted, *, force: bool) -> Exit:
+    """Refuse all that can be refused; then look at the server; then write it down."""
+    here, name = _here(cli), wanted.name
+    found, file = wanted.found(), OwnFile(user_file(os.environ))
+    if name in here.settings.mcp:
+        hint = f"Remove it first: {command(cli, 'mcp', 'remove', name)}"
+        raise refused("exists", f"You have an MCP server {name!r} already.", hint)
+    file.check(name, wanted.table)
+    cli.out.begin(command="mcp add", name=name)
+    cli.progress.note(f"Starting {name} …", style="dim")
+    seen: Seen | None = None
+    try:
+        seen = await here.look(found)
+    except WorldFault as fault:
+        if not force:
+            raise WorldFault(f"{fault} {NOT_ADDED}") from None
+        cli.progress.note(str(fault), style="red")
+    file.add(name, wanted.table)
+    if seen is not None:
+        here.listings.keep(found, seen.catalogue.listed)
+    cli.out.show(f"Added: {name} (in {file.path})")
+    if any(each.server.name == name for each in here.servers.found if not each.own):
+        cli.progress.note("The project has one of the same name, which is not used any more: yours is.", style="yellow")
+    if seen is None:
+        check = command(cli, "mcp", "check", shlex.quote(name))
+        cli.progress.note(f"It is not used before you have looked at its tools: {check}", style="yellow")
+        return cli.out.result("added", Exit.DONE, file=str(file.path), works=False)
+    _show_tools(cli, seen)
+    cli.progress.note("\nAn agent has them whose file says `groups: [mcp]`, or names them under `tools`.")
+    return cli.out.result("added", Exit.DONE, file=str(file.path), works=True, **_seen_fields(seen))
+
+
+async def mcp_remove(cli: Invocation, name: ServerName) -> Exit:
+    """Take one of your own MCP servers out of your settings."""
+    here, name = _here(cli), name.strip()
+    found = here.servers.named(name)
+    if not found.own:
+        hint = 'Take it out of .mcp.json, or switch it off there with "disabled": true.'
+        raise refused("not_yours", f"The project brings the MCP server {name!r}.", hint)
+    file = OwnFile(user_file(os.environ))
+    file.remove(name)
+    here.listings.forget(found)
+    cli.out.begin(command="mcp remove", name=name)
+    cli.out.show(f"Removed: {name} (from {file.path})")
+    return cli.out.result("removed", Exit.DONE, file=str(file.path))

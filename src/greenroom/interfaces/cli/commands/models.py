@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.text import Text
 
 from greenroom.app.model_catalog import Offer, Shelf, Trial, at_hand, bound, shelf, trials
 from greenroom.app.model_registry import NO_MODEL
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Model, Usage
-from greenroom.interfaces.cli.asked.orders import ModelsCheck, ModelsList
-from greenroom.interfaces.cli.display.rows import dollars
-from greenroom.interfaces.cli.display.tables import Column, Fitted, row
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.running import command
-from greenroom.interfaces.cli.runs.session import Desk
+from greenroom.interfaces.cli.context import Invocation, command
+from greenroom.interfaces.cli.display.output import Column, Fitted, row
+from greenroom.interfaces.cli.display.team import MILLION, dollars
+from greenroom.interfaces.cli.exit_codes import Exit
 
-MILLION: Final = 1_000_000
 MANY: Final = 20
 """Models of one provider that are listed when it was not asked for by name."""
 
@@ -40,36 +38,39 @@ WAYS: Final = {"streamed": "streamed", "whole": "in one piece", "tool": "with a 
 # ------------------------------------------------------------------------------------------------------------ list
 
 
-async def models_list(desk: Desk, order: ModelsList) -> Exit:
-    """A row per model."""
-    provisions = desk.means.provisions
-    sources = await at_hand(provisions.loaded.settings, os.environ, order.provider)
+async def models_list(
+    cli: Invocation,
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Only this one's, like openai.")] = "",
+) -> Exit:
+    """List the models of the providers at hand: window, tools, price per million tokens, where the key comes from."""
+    provisions = cli.means.provisions
+    sources = await at_hand(provisions.loaded.settings, os.environ, provider.strip())
     if not sources:
         raise WorldFault(NO_MODEL)
-    desk.out.begin(command="models list")
-    desk.out.expect("models")
+    cli.out.begin(command="models list")
+    cli.out.expect("models")
     cells: list[list[Text]] = []
     for one in sources:
         found = await shelf(provisions.supply, one)
-        cells += [_offer(offer) for offer in _shown(desk, found, every=bool(order.provider))]
+        cells += [_offer(offer) for offer in _shown(cli, found, every=bool(provider.strip()))]
         for offer in found.offers:
-            desk.out.item("model", _fields(offer))
+            cli.out.item("model", _fields(offer))
     if cells:
-        desk.out.show(Fitted(MODELS, cells))
-    desk.progress.note(f"\nTry one: {command(desk, 'models', 'check', 'NAME')}")
-    return desk.out.result("ok", Exit.DONE)
+        cli.out.show(Fitted(MODELS, cells))
+    cli.progress.note(f"\nTry one: {command(cli, 'models', 'check', 'NAME')}")
+    return cli.out.result("ok", Exit.DONE)
 
 
-def _shown(desk: Desk, found: Shelf, *, every: bool) -> list[Offer]:
+def _shown(cli: Invocation, found: Shelf, *, every: bool) -> list[Offer]:
     """The models that a person gets to see: all of a provider that was named, else the first that we know."""
     name = found.source.provider
     if found.trouble:
         then = "; these are the catalog's proposals" if found.offers else ""
-        desk.progress.note(f"{name} {found.trouble.rstrip('.')}{then}.", style="yellow")
+        cli.progress.note(f"{name} {found.trouble.rstrip('.')}{then}.", style="yellow")
     if every or len(found.offers) <= MANY:
         return list(found.offers)
     shown = [offer for offer in found.offers if offer.known][:MANY] or list(found.offers[:MANY])
-    desk.progress.note(f"{name} has {len(found.offers)}; all of them: {command(desk, 'models', 'list', name)}")
+    cli.progress.note(f"{name} has {len(found.offers)}; all of them: {command(cli, 'models', 'list', name)}")
     return shown
 
 
@@ -96,37 +97,42 @@ def _fields(one: Offer) -> dict[str, object]:
 # ----------------------------------------------------------------------------------------------------------- check
 
 
-async def models_check(desk: Desk, order: ModelsCheck) -> Exit:
-    """Try it, or all that its name stands for."""
-    provisions = desk.means.provisions
+async def models_check(
+    cli: Invocation,
+    model: Annotated[
+        str, typer.Argument(metavar="NAME", help="provider:model, a role or a group. [default: the normal one]")
+    ] = "",
+) -> Exit:
+    """Try a model with three tiny calls: streamed, whole, with a tool. Exit code 4 when it does not answer."""
+    provisions = cli.means.provisions
     await provisions.look_around()
-    names = provisions.supply.meaning(order.model)
-    models = [provisions.supply.bare(name) for name in names]
-    desk.out.begin(command="models check", models=list(names))
-    desk.out.expect("trials")
-    cap, most = provisions.loaded.settings.limits.cost, sum(bound(model) or 0 for model in models)
+    names = provisions.supply.meaning(model.strip())
+    models = [provisions.supply.bare(each) for each in names]
+    cli.out.begin(command="models check", models=list(names))
+    cli.out.expect("trials")
+    cap, most = provisions.loaded.settings.limits.cost, sum(bound(each) or 0 for each in models)
     if cap is not None and most > cap * MILLION:
         raise WorldFault(
             f"The check may cost {dollars(most)}, and your cap is ${cap:g}. Raise it with GREENROOM_MAX_COST."
         )
-    works = [await _checked(desk, model) for model in models]
+    works = [await _checked(cli, each) for each in models]
     if any(works):
-        desk.progress.note(f"\nAsk it: {command(desk, 'ask', '--model', names[works.index(True)], 'QUESTION')}")
-    return desk.out.result("ok" if all(works) else "failed", Exit.DONE if all(works) else Exit.PROVIDER)
+        cli.progress.note(f"\nAsk it: {command(cli, 'ask', '--model', names[works.index(True)], 'QUESTION')}")
+    return cli.out.result("ok" if all(works) else "failed", Exit.DONE if all(works) else Exit.PROVIDER)
 
 
-async def _checked(desk: Desk, model: Model) -> bool:
+async def _checked(cli: Invocation, model: Model) -> bool:
     """Whether the model answers in the way in which agents ask."""
     most = bound(model)
     cost = "its price is unknown" if most is None else f"at most {dollars(most)}" if most else "free of charge"
-    desk.progress.note(f"{model.name}: three tiny calls, {cost}.", style="bold")
+    cli.progress.note(f"{model.name}: three tiny calls, {cost}.", style="bold")
     found: list[Trial] = []
     async for one in trials(model):
         found.append(one)
-        desk.out.item("trial", {"model": model.name, **_result(one)})
-    desk.out.show(Fitted(TRIALS, [_trial(one) for one in found]))
+        cli.out.item("trial", {"model": model.name, **_result(one)})
+    cli.out.show(Fitted(TRIALS, [_trial(one) for one in found]))
     for fault in dict.fromkeys(one.fault for one in found if one.fault):
-        desk.out.show(Text(f"  {fault}", style="red"))
+        cli.out.show(Text(f"  {fault}", style="red"))
     return not found[0].fault
 
 

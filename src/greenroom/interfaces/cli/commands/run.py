@@ -1,43 +1,132 @@
-"""`greenroom run`: something to do for an agent, which answers when it is done. Who can change files does a job."""
+"""`greenroom ask` and `run`: a question to a model, or something to do for an agent, logged like every other work."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import cast
+from dataclasses import replace
+from typing import Annotated, Final
 
-from greenroom.app.conversation.names import RUN
-from greenroom.app.conversation.start import Wanted
-from greenroom.core.base.errors import Refused, Rejected
-from greenroom.interfaces.cli.asked.orders import Run
-from greenroom.interfaces.cli.commands.ask import answered
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.loading import load
-from greenroom.interfaces.cli.runs.beginning import Begun, Wish, begun
-from greenroom.interfaces.cli.runs.session import Door
+import typer
 
-NO_TOOLS = "It has no tools, so it answers from what it is told. Its file may give it some; --no-tools: that is meant."
+from greenroom.app.conversation.names import ASK, RUN
+from greenroom.app.conversation.start import NOTHING_SAID, Wanted, found_alone
+from greenroom.interfaces.cli.context import Invocation, invoke, refused
+from greenroom.interfaces.cli.display.talk import Talk
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.options import (
+    DEFAULTS,
+    AgentName,
+    AtOnce,
+    ModelName,
+    NonInteractive,
+    OnBranch,
+    Request,
+    RunOptions,
+    Take,
+    ToDo,
+    Yes,
+    read_request,
+    take,
+)
+from greenroom.interfaces.cli.runs.follow import attended
+from greenroom.interfaces.cli.runs.result import close
+from greenroom.interfaces.cli.runs.start import Begun, begin, with_context
+
+NO_TOOLS: Final = (
+    "It has no tools, so it answers from what it is told. Add tools in its file, or pass --no-tools to hide this note."
+)
 
 
-async def run(door: Door, order: Run) -> Exit:
-    """See that the agent and its model are there, then make the team and follow it to its end."""
-    door.means.leave_alone(said=order.alone)
-    door.means.agree(said=order.yes)
-    in_copy = order.tools and not order.in_place
-    wish = Wish(agent=order.agent, model=order.model, tools=order.tools, job=in_copy, caps=order.caps, tape=order.tape)
-    beginning = await begun(door, wish)
-    if in_copy and beginning.writers:
-        job = cast("Callable[[Door, Run, Begun], Awaitable[Exit]]", load("commands.job", "job"))
-        return await job(door, order, beginning)
-    _refuse_nothing_to_take(order)
-    wanted = Wanted(question=order.wants_answer)
-    notes = list(beginning.notes)
-    if order.tools and not beginning.cast.workspace:
-        notes.append(NO_TOOLS)
-    return await answered(door, beginning, RUN, order.question, order.context, *notes, wanted=wanted)
+def ask(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="QUESTION", help="What to ask; `-` (or nothing, behind a pipe) reads it from stdin."),
+    ] = None,
+    *,
+    model: ModelName = "",
+    options: RunOptions = DEFAULTS,
+) -> int:
+    """Ask a model. The answer comes on stdout; what is piped in is read as context. Everything is logged; a crash loses
+    nothing."""
+    request = read_request(words)
+
+    async def work(cli: Invocation) -> Exit:
+        begun = await begin(cli, options, model=model.strip(), tools=False)
+        return await _answer(cli, begun, ASK, request)
+
+    return invoke(context, "make", work)
 
 
-def _refuse_nothing_to_take(order: Run) -> None:
-    """Before anything is spent: who only reads and talks leaves nothing that could be taken over."""
-    if order.take is not None:
-        why = f"{order.agent!r} has no tools that change files, so there will be nothing to take over."
-        raise Refused(Rejected(code="nothing_to_take", why=why, hint="Leave --apply and --branch out."))
+async def _answer(
+    cli: Invocation, begun: Begun, kit: str, request: Request, *notes: str, wanted: Wanted = NOTHING_SAID
+) -> Exit:
+    """A team whose answer ends its task: create it, follow it, and print what came of it."""
+    talk, cast = Talk(cli.setup, cli.out), begun.cast
+    whole = with_context(request.text, request.context, begun.language)
+    team = await found_alone(cli.runtime, kit, cast, whole, typed=request.text, limits=begun.caps.limits, wanted=wanted)
+    cli.out.begin(team=team, command=kit, model=cast.models[0], agent=cast.first, home=str(cli.home))
+    for note in (begun.line, *notes):
+        talk.note(note, style="dim")
+    inside = replace(cli, progress=talk)
+    return close(inside, team, await attended(inside, team, new=True), name="last", spoken=talk.spoken)
+
+
+def run(
+    context: typer.Context,
+    words: ToDo = None,
+    *,
+    agent: AgentName = "",
+    no_tools: Annotated[bool, typer.Option("--no-tools", help="Let it answer from what it is told only.")] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Work in your files themselves, not in a copy of them.")
+    ] = False,
+    yes: Yes = False,
+    apply: AtOnce = False,
+    branch: OnBranch = None,
+    question: Annotated[
+        bool, typer.Option("--question", help="An answer is all that is wanted: it counts though nothing is changed.")
+    ] = False,
+    tests_may_change: Annotated[
+        bool,
+        typer.Option("--tests-may-change", help="Old tests may fail: they are named, and the run can be verified."),
+    ] = False,
+    allow_unverified: Annotated[
+        bool, typer.Option("--allow-unverified", help="Go on when no check can verify the change, without asking.")
+    ] = False,
+    non_interactive: NonInteractive = False,
+    model: ModelName = "",
+    options: RunOptions = DEFAULTS,
+) -> int:
+    """Give an agent something to do; without --agent a coder does it. Agents that can edit files work in a copy. You
+    decide whether to apply the result. The answer comes on stdout; what is piped in is read as context.
+    Exit codes: 0 verified, or a question answered; 1 a check newly fails, or the run failed; 2 wrong usage; 3 settings
+    or store; 4 provider; 5 limit; 6 waits for a person; 7 finished, but not verified."""
+    request, in_copy = read_request(words, "task"), not (in_place or no_tools)
+    taken = take(branch, apply=apply, in_copy=in_copy)
+    if question and taken is not None:
+        raise typer.BadParameter("--question wants an answer, so there is nothing to take over. Leave one of them out.")
+    if tests_may_change and not in_copy:
+        raise typer.BadParameter("--tests-may-change is for work in a copy, which checks judge. Leave it out.")
+    wanted = Wanted(question=question, tests_may_change=tests_may_change, allow_unverified=allow_unverified)
+
+    async def work(cli: Invocation) -> Exit:
+        cli.means.set_attendance(yes=yes, non_interactive=non_interactive)
+        begun = await begin(cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, job=in_copy)
+        if in_copy and begun.writers:
+            from greenroom.interfaces.cli.commands.job import start_job
+
+            return await start_job(cli, request, begun, wanted, taken)
+        return await _run_in_place(cli, request, begun, taken, tools=not no_tools, question=question)
+
+    return invoke(context, "make", work)
+
+
+async def _run_in_place(
+    cli: Invocation, request: Request, begun: Begun, taken: Take | None, *, tools: bool, question: bool
+) -> Exit:
+    """An agent that reads and talks, or that works in the person's own files, leaves nothing to be taken over."""
+    if taken is not None:
+        why = f"{begun.cast.first!r} has no tools that change files, so there will be nothing to take over."
+        raise refused("nothing_to_take", why, "Leave --apply and --branch out.")
+    notes = [*begun.notes, *((NO_TOOLS,) if tools and not begun.cast.workspace else ())]
+    return await _answer(cli, begun, RUN, request, *notes, wanted=Wanted(question=question))

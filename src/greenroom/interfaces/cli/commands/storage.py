@@ -14,14 +14,12 @@ from rich.text import Text
 from greenroom.app.conversation.names import JOB
 from greenroom.app.jobs import place as copies
 from greenroom.app.lookup import find, has_store
-from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.ports.workspace import WorkspaceFault
 from greenroom.core.state.team import Team
-from greenroom.interfaces.cli.asked.orders import Du, Forget, Gc
-from greenroom.interfaces.cli.display.tables import Column, Fitted, row
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.running import command
-from greenroom.interfaces.cli.runs.session import Door
+from greenroom.interfaces.cli.context import Invocation, command, refused
+from greenroom.interfaces.cli.display.output import Column, Fitted, row
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.options import DoNotAsk, Id
 from greenroom.testing.demo import folder
 
 NAMED: Final = 5
@@ -34,62 +32,58 @@ COLUMNS: Final = (
 )
 
 
-async def du(door: Door, _: Du) -> Exit:
-    """A row per team, and the sum."""
-    infos = await door.runtime.log.streams()
-    door.out.begin(command="du", home=str(door.home))
-    door.out.expect("teams")
+async def du(cli: Invocation) -> Exit:
+    """Say how much room each team takes."""
+    infos = await cli.runtime.log.streams()
+    cli.out.begin(command="du", home=str(cli.home))
+    cli.out.expect("teams")
     rows: list[list[Text]] = []
     for info in reversed(infos):
-        files = weight(folder(door.home, info.stream))
+        files = weight(folder(cli.home, info.stream))
         sizes = {"log": info.event_bytes, "archive": info.archive_bytes, "blobs": info.blob_bytes, "files": files}
         rows.append(row(info.stream, f"{info.head.version:,}", *(size(number) for number in sizes.values())))
-        door.out.item("team", {"team": info.stream, "events": info.head.version, **sizes})
-    total = weight(door.home)
+        cli.out.item("team", {"team": info.stream, "events": info.head.version, **sizes})
+    total = weight(cli.home)
     if rows:
-        door.out.show(Fitted(COLUMNS, rows))
-    door.out.show(f"{size(total)} in {door.home}")
-    return door.out.result("ok", Exit.DONE, bytes=total, home=str(door.home))
+        cli.out.show(Fitted(COLUMNS, rows))
+    cli.out.show(f"{size(total)} in {cli.home}")
+    return cli.out.result("ok", Exit.DONE, bytes=total, home=str(cli.home))
 
 
-async def gc(door: Door, _: Gc) -> Exit:
-    """Collect what nothing refers to."""
-    freed = await door.runtime.log.collect() if has_store(door.home) else 0
-    door.out.show(f"{size(freed)} given back.")
-    return door.out.result("ok", Exit.DONE, freed=freed)
+async def gc(cli: Invocation) -> Exit:
+    """Give back the room that nothing needs any more."""
+    freed = await cli.runtime.log.collect() if has_store(cli.home) else 0
+    cli.out.show(f"{size(freed)} given back.")
+    return cli.out.result("ok", Exit.DONE, freed=freed)
 
 
-async def forget(door: Door, order: Forget) -> Exit:
-    """Delete a team, if that is really meant."""
-    found = await find(door.runtime, order.name)
+async def forget(cli: Invocation, name: Id, *, yes: DoNotAsk = False) -> Exit:
+    """Delete a team with everything that was logged of it. It cannot be taken back."""
+    found = await find(cli.runtime, name)
     if found.task is not None:
-        raise Refused(Rejected(code="whole_teams", why="Only whole teams are forgotten.", hint=f"Say {found.team}."))
-    events = (await door.runtime.log.head(found.team)).version
-    team = (await door.runtime.world(found.team)).team
-    work = await _work_of(door, team)
-    if not order.yes and not await _confirmed(f"Delete team {found.team} with its {events} events{_with(work)}?"):
+        raise refused("whole_teams", "Only whole teams are forgotten.", f"Say {found.team}.")
+    events = (await cli.runtime.log.head(found.team)).version
+    team = (await cli.runtime.world(found.team)).team
+    work = await _work_of(cli, team)
+    if not yes and not await _confirmed(f"Delete team {found.team} with its {events} events{_with(work)}?"):
         why = f"Team {found.team} was not deleted."
-        raise Refused(
-            Rejected(
-                code="not_confirmed", why=why, hint=f"`{command(door, 'forget', order.name, '--yes')}` does not ask."
-            )
-        )
-    await door.runtime.log.forget(found.team)
-    shutil.rmtree(folder(door.home, found.team), ignore_errors=True)
+        raise refused("not_confirmed", why, f"`{command(cli, 'forget', name, '--yes')}` does not ask.")
+    await cli.runtime.log.forget(found.team)
+    shutil.rmtree(folder(cli.home, found.team), ignore_errors=True)
     if team.kit == JOB and work is not None:
         await copies.forget(Path(team.workspace), found.team)
-    door.out.show(f"Forgotten: {found.team}, {events} events{_with(work)}.")
-    return door.out.result("forgotten", Exit.DONE, team=found.team, events=events, work=list(work or ()))
+    cli.out.show(f"Forgotten: {found.team}, {events} events{_with(work)}.")
+    return cli.out.result("forgotten", Exit.DONE, team=found.team, events=events, work=list(work or ()))
 
 
-async def _work_of(door: Door, team: Team) -> tuple[str, ...] | None:
+async def _work_of(cli: Invocation, team: Team) -> tuple[str, ...] | None:
     """What of a job nobody has any more then; None when nobody can say."""
     if team.kit != JOB:
         return ()
     try:
         return await copies.goes_with(Path(team.workspace), team.team_id)
     except WorkspaceFault as fault:
-        door.progress.note(f"Its files are left alone. {fault}", style="yellow")
+        cli.progress.note(f"Its files are left alone. {fault}", style="yellow")
         return None
 
 

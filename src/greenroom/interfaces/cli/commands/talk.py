@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Annotated
+
+import typer
 
 from greenroom.app.conversation.people import Nobody, Person
 from greenroom.app.organisation.input import Address, Plain
@@ -11,37 +14,99 @@ from greenroom.app.organisation.people import HumanAgent, person_of
 from greenroom.app.organisation.words import BASE, commands
 from greenroom.app.toolset.redaction import Redaction
 from greenroom.core.base.ids import TeamId
-from greenroom.interfaces.cli.asked.orders import Tape
-from greenroom.interfaces.cli.asked.organising import Talk
-from greenroom.interfaces.cli.commands.chat import Aids, somebody
-from greenroom.interfaces.cli.display.phrases import still, word
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.listener import Ear, Fate, Keeper, fate_of
-from greenroom.interfaces.cli.runs.organisation import Meant, brought_up, meant, there, way_on
+from greenroom.core.base.records import record as as_record
+from greenroom.interfaces.cli.commands.team import OrganisationName
+from greenroom.interfaces.cli.context import Invocation, command, invoke
+from greenroom.interfaces.cli.display.lines import Aids, typist
+from greenroom.interfaces.cli.display.words import still, word
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.options import Record, Replay, RunOptions
+from greenroom.interfaces.cli.runs.organisation import (
+    Ear,
+    Fate,
+    Keeper,
+    Meant,
+    brought_up,
+    fate_of,
+    meant,
+    there,
+    way_on,
+)
 from greenroom.interfaces.cli.runs.room import Room
-from greenroom.interfaces.cli.runs.running import command
-from greenroom.interfaces.cli.runs.session import Door
 
 
-async def talk(door: Door, order: Talk) -> Exit:
+def talk(
+    context: typer.Context,
+    name: OrganisationName = "",
+    *,
+    person: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Who you are. [default: the only person that there is]")
+    ] = "",
+    say: Annotated[
+        str | None,
+        typer.Option(
+            "--say",
+            metavar="TEXT",
+            help="Do what this line does when it is typed, and leave: `/answer 1 Green`. A space before it says it as "
+            "it is.",
+        ),
+    ] = None,
+    to: Annotated[
+        str, typer.Option("--to", metavar="AGENT", help="Say it to them, as it is. [default: the manager]")
+    ] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay until nothing more happens by itself, and tell what comes.")
+    ] = False,
+    inbox: Annotated[bool, typer.Option("--inbox", help="Only show what waits for you.")] = False,
+    record: Record = None,
+    replay: Replay = None,
+) -> int:
+    """Talk to an organisation as one of its people: read, answer, ask for something. Each line of a pipe is one too."""
+    if say is not None and not say.strip():
+        raise typer.BadParameter("--say has nothing to say.")
+    if say is not None and say in (option for param in context.command.params for option in param.opts):
+        raise typer.BadParameter(f"--say has nothing to say: {say} is an option. To say it, put a space before it.")
+    if to and not say:
+        raise typer.BadParameter("--to says whom --say is for. Say something, too.")
+    if to and not to.strip(", "):
+        raise typer.BadParameter("--to names nobody.")
+    if inbox and (say or wait):
+        raise typer.BadParameter("--inbox only looks. Leave out --say and --wait.")
+    order = Order(person=person, say=say or "", to=to, wait=wait, inbox=inbox)
+    options = RunOptions(record=record, replay=replay)
+    return invoke(context, "make", lambda cli: _talk(cli, name, order, options))
+
+
+@as_record
+class Order:
+    """What to do there: `say` something `to` agents and leave, `wait` for what comes of it, or only see the `inbox`."""
+
+    person: str
+    say: str
+    to: str
+    wait: bool
+    inbox: bool
+
+
+async def _talk(cli: Invocation, name: str, order: Order, options: RunOptions) -> Exit:
     """Come in as one of its people; look, say something, or stay. Keys that are known here are shown nowhere."""
-    door.out.hide(Redaction(door.means.provisions.keys()))
-    one = await meant(door, order.name)
-    team = await _team(door, one, order)
-    human = HumanAgent(door.runtime, team, person_of(await door.runtime.world(team), order.person))
-    door.out.begin(team=team, command="talk", name=one.name, person=human.me, home=str(door.home))
-    ear = Ear(door, human)
+    cli.out.hide(Redaction(cli.means.provisions.keys()))
+    one = await meant(cli, name)
+    team = await _team(cli, one, order, options)
+    human = HumanAgent(cli.runtime, team, person_of(await cli.runtime.world(team), order.person))
+    cli.out.begin(team=team, command="talk", name=one.name, person=human.me, home=str(cli.home))
+    ear = Ear(cli, human)
     try:
         await ear.open()
-        room = Room(door, human, ear, Nobody())
+        room = Room(cli, human, ear, Nobody())
         if order.inbox:
             room.actions.show_inbox()
-            said = {} if door.out.text else (await human.pool()).portrait  # all that was ever said: for programs only
-            return door.out.result("ok", Exit.DONE, person=human.me, conversation_pool=said)
+            said = {} if cli.out.text else (await human.pool()).portrait  # all that was ever said: for programs only
+            return cli.out.result("ok", Exit.DONE, person=human.me, conversation_pool=said)
         if order.say:
-            return await _say(door, order, room, ear)
-        with somebody(door, aids=_aids(ear)) as person:
-            return await _hold(door, order, Room(door, human, ear, person), ear, person)
+            return await _say(cli, order, room, ear)
+        with typist(cli.out, _aids(ear)) as person:
+            return await _hold(cli, order, Room(cli, human, ear, person), ear, person)
     finally:
         await ear.close()
 
@@ -55,16 +120,16 @@ def _aids(ear: Ear) -> Aids:
     return Aids(commands=commands(ear.language), words=agents)
 
 
-async def _team(door: Door, one: Meant, order: Talk) -> TeamId:
+async def _team(cli: Invocation, one: Meant, order: Order, options: RunOptions) -> TeamId:
     """Its id; it is founded, or brought up to date, unless it runs elsewhere or is only looked at."""
     if order.inbox:
-        return (await there(door, one.name))[1]
-    if one.team is not None and await door.runtime.log.holder(one.team) is not None:
+        return (await there(cli, one.name))[1]
+    if one.team is not None and await cli.runtime.log.holder(one.team) is not None:
         return one.team
-    return await brought_up(door, one, Tape(record=order.record, replay=order.replay))
+    return await brought_up(cli, one, options)
 
 
-async def _say(door: Door, order: Talk, room: Room, ear: Ear) -> Exit:
+async def _say(cli: Invocation, order: Order, room: Room, ear: Ear) -> Exit:
     """One line, which means what it means when it is typed; with `wait`, tell what comes of it.
 
     What is said to agents by name is said as it is, and never a command.
@@ -77,68 +142,68 @@ async def _say(door: Door, order: Talk, room: Room, ear: Ear) -> Exit:
         line = Address(names=names, text=order.say.strip(), how="to")
     code = await room.do(line)
     if code == Exit.DONE and order.wait:
-        return await _wait(door, order, room, ear, Keeper(door, ear))
-    return await _end(door, room, ear, "ok" if room.looked else "sent", code)
+        return await _wait(cli, order, room, ear, Keeper(cli, ear))
+    return await _end(cli, room, ear, "ok" if room.looked else "sent", code)
 
 
-async def _end(door: Door, room: Room, ear: Ear, status: str, code: Exit) -> Exit:
+async def _end(cli: Invocation, room: Room, ear: Ear, status: str, code: Exit) -> Exit:
     """The end of what was said or piped: whether it runs anywhere, and for a program what could not be done."""
-    if await door.runtime.log.holder(ear.team) is None:
-        start = way_on(door, ear.world).start
-        door.progress.note(word("nobody", ear.language, command=start), style="dim")
+    if await cli.runtime.log.holder(ear.team) is None:
+        start = way_on(cli, ear.world).start
+        cli.progress.note(word("nobody", ear.language, command=start), style="dim")
     if code == Exit.DONE:
-        return door.out.result(status, code, person=ear.me)
-    return door.out.result("error", code, person=ear.me, error="\n".join(room.actions.wrong))
+        return cli.out.result(status, code, person=ear.me)
+    return cli.out.result("error", code, person=ear.me, error="\n".join(room.actions.wrong))
 
 
-async def _wait(door: Door, order: Talk, room: Room, ear: Ear, keeper: Keeper) -> Exit:
+async def _wait(cli: Invocation, order: Order, room: Room, ear: Ear, keeper: Keeper) -> Exit:
     """Stay until it rests. What keeps it from being done is said, and is the code; also that the manager was asked for
     something and has not answered."""
     try:
         await keeper.open()
         stands = await room.settled()
     except asyncio.CancelledError:
-        door.progress.note(word("stopped_waiting", ear.language, command=_again(door, order, ear)), style="bold")
+        cli.progress.note(word("stopped_waiting", ear.language, command=_again(cli, order, ear)), style="bold")
         raise
     finally:
         await keeper.close()
-    fate = fate_of(ear.world, stands, ear.failures(), ear.language, way_on(door, ear.world))
+    fate = fate_of(ear.world, stands, ear.failures(), ear.language, way_on(cli, ear.world))
     if room.asked and fate.code == Exit.DONE and not room.heard:
         why = word("unanswered", ear.language, manager=ear.world.tasks[BASE].manager)
         fate = Fate(status="failed", code=Exit.FAILED, reasons=(why,))
     room.tell_reasons(fate.reasons)
-    return door.out.result(fate.status, fate.code, why=" ".join(fate.reasons))
+    return cli.out.result(fate.status, fate.code, why=" ".join(fate.reasons))
 
 
-async def _hold(door: Door, order: Talk, room: Room, ear: Ear, person: Person) -> Exit:
-    keeper = Keeper(door, ear)
+async def _hold(cli: Invocation, order: Order, room: Room, ear: Ear, person: Person) -> Exit:
+    keeper = Keeper(cli, ear)
     try:
         if person.attended:
             await keeper.open()
-            _greet(door, room, ear, here=keeper.here)
+            _greet(cli, room, ear, here=keeper.here)
         code = await room.hold()
         if not person.attended and order.wait and code == Exit.DONE:
-            return await _wait(door, order, room, ear, keeper)
+            return await _wait(cli, order, room, ear, keeper)
     finally:
         await keeper.close()
     if not person.attended:
-        return await _end(door, room, ear, "ok", code)
+        return await _end(cli, room, ear, "ok", code)
     if not ear.gone:
-        door.progress.note(word("left", ear.language, command=_again(door, order, ear)), style="dim")
-    return door.out.result("left", Exit.DONE)
+        cli.progress.note(word("left", ear.language, command=_again(cli, order, ear)), style="dim")
+    return cli.out.result("left", Exit.DONE)
 
 
-def _again(door: Door, order: Talk, ear: Ear) -> str:
+def _again(cli: Invocation, order: Order, ear: Ear) -> str:
     """The command that comes back here."""
-    return command(door, "talk", ear.world.team.name, *(("--as", ear.me) if order.person else ()))
+    return command(cli, "talk", ear.world.team.name, *(("--as", ear.me) if order.person else ()))
 
 
-def _greet(door: Door, room: Room, ear: Ear, *, here: bool) -> None:
+def _greet(cli: Invocation, room: Room, ear: Ear, *, here: bool) -> None:
     world, language, name = ear.world, ear.language, ear.world.team.name
     where = "stopped" if world.team.paused is not None else "runs_here" if here else "runs_there"
     hello = word("hello", language, name=name, me=ear.me, where=word(where, language, name=name))
-    door.progress.note(hello, style="dim")
+    cli.progress.note(hello, style="dim")
     for task in world.tasks.values():
         if task.paused is not None:
-            room.actions.say(still(task.paused, language, way_on(door, world)), "yellow")
+            room.actions.say(still(task.paused, language, way_on(cli, world)), "yellow")
     room.actions.show_inbox()

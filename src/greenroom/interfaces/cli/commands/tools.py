@@ -1,25 +1,29 @@
-"""`greenroom tools`: which tools agents can have here, and what models are told of one."""
+"""`greenroom tools`: which tools agents can have here, what models are told of one, and calling one yourself."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Final, TypeAlias
 
+import typer
 from rich.text import Text
 
 from greenroom.app.custom import equipment_in
-from greenroom.app.workspace import current_folder, workspace_root
+from greenroom.app.host import watch_steps
+from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
+from greenroom.core.base.errors import Refused
+from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import ToolCard
-from greenroom.core.state.step import Effect
-from greenroom.interfaces.cli.asked.allowing import ToolsList, ToolsShow
-from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.display.tables import Column, Fitted, row
+from greenroom.core.state.step import Effect, Step
+from greenroom.interfaces.cli.context import Invocation, command, invoke, refused
+from greenroom.interfaces.cli.display.output import Column, Fitted, harmless, row
+from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.display.words import shorten
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.hands import toolbox_of
-from greenroom.interfaces.cli.runs.running import command
-from greenroom.interfaces.cli.runs.session import Desk
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.options import STDIN, from_stdin
+from greenroom.interfaces.cli.toolset import toolbox_of
 
 TOOLS: Final = (
     Column(name="tool"),
@@ -33,41 +37,26 @@ EFFECTS: Final[Mapping[Effect, str]] = {
     "keyed": "is found again after a crash",
     "effectful": "is never run twice",
 }
+ToolName: TypeAlias = Annotated[str, typer.Argument(metavar="TOOL", help="Its name, as `greenroom tools list` has it.")]
 
 
-async def tools_list(desk: Desk, _: ToolsList) -> Exit:
-    """A row per tool."""
-    cards = _cards()
-    desk.out.begin(command="tools list")
-    desk.out.expect("tools")
-    for card in cards:
-        desk.out.item("tool", _summary(card))
-    desk.out.show(Fitted(TOOLS, [_row(card) for card in cards]))
-    equipment = equipment_in(workspace_root(current_folder()))
+async def tools_list(cli: Invocation) -> Exit:
+    """List the tools that agents can have in this folder, by group."""
+    root = cli.means.root
+    cards = [tool.card for tool in toolbox_of(root)]
+    cli.out.begin(command="tools list")
+    cli.out.listing("tool", map(_summary, cards))
+    cli.out.show(Fitted(TOOLS, [_row(card) for card in cards]))
+    equipment = equipment_in(root)
     for note in (*equipment.notes, *equipment.unagreed):
-        desk.progress.note(harmless(f"! {note}"), style="yellow")
-    desk.progress.note(f"\nOne of them: {command(desk, 'tools', 'show', cards[0].spec.name)}")
-    return desk.out.result("ok", Exit.DONE)
-
-
-async def tools_show(desk: Desk, order: ToolsShow) -> Exit:
-    """All that is known of it."""
-    card = toolbox_of(workspace_root(current_folder())).named(order.name).card
-    desk.out.begin(command="tools show")
-    desk.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECTS[card.effect]} · {card.source}\n"))
-    desk.out.show(harmless(card.spec.description), Text("\nparameters", style="dim"))
-    desk.out.show(harmless(json.dumps(card.spec.parameters, indent=2, ensure_ascii=False)))
-    return desk.out.result("ok", Exit.DONE, tool={**_summary(card), "parameters": dict(card.spec.parameters)})
-
-
-def _cards() -> list[ToolCard]:
-    return [tool.card for tool in toolbox_of(workspace_root(current_folder()))]
+        cli.progress.note(harmless(f"! {note}"), style="yellow")
+    cli.progress.note(f"\nOne of them: {command(cli, 'tools', 'show', cards[0].spec.name)}")
+    return cli.out.result("ok", Exit.DONE)
 
 
 def _row(card: ToolCard) -> list[Text]:
     first = f"The same as {card.alias_of}" if card.alias_of else card.spec.description.split(". ", 1)[0]
-    what = shorten(harmless(first), LINE)
-    return row(card.spec.name, card.group, what, card.source)
+    return row(card.spec.name, card.group, shorten(harmless(first), LINE), card.source)
 
 
 def _summary(card: ToolCard) -> dict[str, object]:
@@ -78,3 +67,105 @@ def _summary(card: ToolCard) -> dict[str, object]:
         "from": card.source,
         "description": card.spec.description,
     }
+
+
+async def tools_show(cli: Invocation, name: ToolName) -> Exit:
+    """Show what models are told of a tool: description and parameters."""
+    card = toolbox_of(cli.means.root).named(name.strip()).card
+    cli.out.begin(command="tools show")
+    cli.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECTS[card.effect]} · {card.source}\n"))
+    cli.out.show(harmless(card.spec.description), Text("\nparameters", style="dim"))
+    cli.out.show(harmless(json.dumps(card.spec.parameters, indent=2, ensure_ascii=False)))
+    return cli.out.result("ok", Exit.DONE, tool={**_summary(card), "parameters": dict(card.spec.parameters)})
+
+
+# --------------------------------------------------------------------------------------------------------------- run
+
+
+def tools_run(
+    context: typer.Context,
+    name: ToolName,
+    given: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Its parameters, as `tools show` has them.")
+    ] = None,
+    *,
+    whole: Annotated[
+        str,
+        typer.Option("--json", metavar="OBJECT", help="All parameters in one JSON object; `-` reads it from stdin."),
+    ] = "",
+) -> int:
+    """Call a tool yourself, in this workspace: you are not asked, but what your rules deny is denied."""
+    text = from_stdin("object") if whole.strip() == STDIN else whole
+    return invoke(context, "make", lambda cli: _call(cli, name.strip(), given or (), text))
+
+
+async def _call(cli: Invocation, name: str, given: Sequence[str], whole: str) -> Exit:
+    """Call it; what it returns comes on stdout."""
+    root = cli.means.root
+    card = toolbox_of(root).named(name).card
+    arguments = _object(whole) if whole else _arguments(card, given)
+    team = await found_by_hand(cli.runtime, root, name, arguments)
+    cli.out.begin(team=team, command="tools run", tool=name, home=str(cli.home))
+    talk = Talk(cli.setup, cli.out)
+    host = await cli.runtime.start(team)
+    host.listen_trouble(talk.trouble)
+    host.watch(talk.piece)
+    watch_steps(host, talk.began, lambda _: None)
+    try:
+        step = await called_by_hand(cli.runtime, team)
+    finally:
+        talk.end()
+    return _result(replace(cli, progress=talk), step)
+
+
+def _result(cli: Invocation, step: Step) -> Exit:
+    result = dict(step.result or {})
+    output = str(result.get("output", ""))
+    if output:
+        cli.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
+    status, error = str(step.state), step.error
+    how, code = result.get("how", "exited"), result.get("exit_code", 0)
+    if status == "finished" and how != "exited":  # a command that was run to its end may have ended badly
+        status, error = "failed", f"{step.work.executor} was ended ({how})."
+    elif status == "finished" and code:
+        status, error = "failed", f"{step.work.executor} ended with exit code {code}."
+    if status != "finished":
+        cli.progress.note(harmless(f"{status}: {error}"), style="red")
+    done = Exit.DONE if status == "finished" else Exit.FAILED
+    return cli.out.result(status, done, output=output, error=error, result=result)
+
+
+def _object(text: str) -> Data:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise _bad(f"--json is no JSON: {error}.", 'Write an object: --json \'{"file": "a.py"}\'.') from None
+    if not isinstance(found, dict):
+        raise _bad("--json is no object.", 'Write one: --json \'{"file": "a.py"}\'.')
+    return found
+
+
+def _arguments(card: ToolCard, given: Sequence[str]) -> Data:
+    properties = card.spec.parameters.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    return dict(_argument(card.spec.name, known, text) for text in given)
+
+
+def _argument(tool: str, known: Mapping[str, object], given: str) -> tuple[str, object]:
+    name, sign, text = given.partition("=")
+    if given.lstrip().startswith("{"):
+        raise _bad(f"{given!r} names no parameter of {tool}.", f"An object goes behind --json: --json '{given}'.")
+    if not sign or name not in known:
+        there = ", ".join(known) or "none"
+        raise _bad(f"{given!r} names no parameter of {tool}.", f"Write NAME=VALUE. There are: {there}.")
+    shape = known[name]
+    if isinstance(shape, Mapping) and shape.get("type") == "string":
+        return name, text
+    try:
+        return name, json.loads(text)
+    except ValueError:
+        return name, text  # whether it fits is said by the check of the whole call
+
+
+def _bad(why: str, hint: str) -> Refused:
+    return refused("bad_arguments", why, hint)

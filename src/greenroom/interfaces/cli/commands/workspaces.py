@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from greenroom.app.jobs.place import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
 from greenroom.app.jobs.verdict import one_line
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Clashes, WorkspaceFault
 from greenroom.core.ports.worktrees import Standing
-from greenroom.interfaces.cli.asked.taking import WorkspacesClean, WorkspacesList
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.runs.session import Desk, Door
+from greenroom.interfaces.cli.context import Invocation
+from greenroom.interfaces.cli.exit_codes import Exit
 
 SHOWN = 5
 """Files and commits that are named; of more, how many there are."""
@@ -25,18 +27,18 @@ FOR_GOOD = "--refs --discard deletes it for good"
 TAKE = "`greenroom apply RUN` takes it over, `greenroom workspaces clean RUN --refs --discard` deletes it for good"
 
 
-async def workspaces_list(desk: Desk, _: WorkspacesList) -> Exit:
-    """Each with what is in it."""
+async def workspaces_list(cli: Invocation) -> Exit:
+    """List the copies in which jobs were done, and what is in each."""
     every = await copies().list()
     for one in every:
-        desk.out.show(f"{one.name}  run {one.run or '?'} of {one.root or '?'}: {told(one)}")
-    left, said = await _kept_here(desk.means.root, every)
+        cli.out.show(f"{one.name}  run {one.run or '?'} of {one.root or '?'}: {told(one)}")
+    left, said = await _kept_here(cli.means.root, every)
     if not every:
         said = f"{NO_COPIES}. {said}" if said else f"{NO_COPIES}, and nothing is kept here that is not applied."
     if said:
-        desk.out.show(said)
+        cli.out.show(said)
     kept = [{"run": one.kept.run, "root": one.root, "unapplied": list(one.kept.unapplied)} for one in left]
-    return desk.out.result("listed", Exit.DONE, workspaces=[_data(one) for one in every], uncopied=kept)
+    return cli.out.result("listed", Exit.DONE, workspaces=[_data(one) for one in every], uncopied=kept)
 
 
 async def _kept_here(root: Path, every: Sequence[Standing]) -> tuple[Sequence[Trace], str]:
@@ -49,62 +51,72 @@ async def _kept_here(root: Path, every: Sequence[Standing]) -> tuple[Sequence[Tr
     return left, f"{left[0].root} keeps work without a copy: {work}. {TAKE}." if left else ""
 
 
-async def workspaces_clean(door: Door, order: WorkspacesClean) -> Exit:
-    """Take away what can go, and say what stays."""
+async def workspaces_clean(
+    cli: Invocation,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Which; without one, all empty ones.")
+    ] = None,
+    *,
+    discard: Annotated[bool, typer.Option("--discard", help="Also those with work in them.")] = False,
+    refs: Annotated[
+        bool, typer.Option("--refs", help="Also what git keeps of applied runs: no undo, no blame any more.")
+    ] = False,
+) -> Exit:
+    """Take copies away. One with work in it stays, and it is said what that is, unless --discard."""
+    named = tuple(names or ())
     known = await copies().list()
-    wanted = [one for one in known if not order.names or one.name in order.names or one.run in order.names]
+    wanted = [one for one in known if not named or one.name in named or one.run in named]
     kept, gone = list[Standing](), list[str]()
     for one in wanted:
-        why = await _why_not(door, one, order)
+        why = await _why_not(cli, one, discard=discard)
         if why:
             kept.append(one)
-            door.out.show(f"{one.name} stays: {why}.")
+            cli.out.show(f"{one.name} stays: {why}.")
         else:
             gone.append(one.name)
-    door.out.show(f"Taken away: {len(gone)}. Left: {len(known) - len(gone)}.")
-    wiped = await _wiped(door, order, [one.root for one in known])
+    cli.out.show(f"Taken away: {len(gone)}. Left: {len(known) - len(gone)}.")
+    wiped = await _wiped(cli, [one.root for one in known], named, discard=discard, refs=refs)
     there = {name for one in known for name in (one.name, one.run)} | set(wiped)
-    missing = [name for name in order.names if name not in there]
+    missing = [name for name in named if name not in there]
     for name in missing:
-        door.out.show(f"There is no workspace {name!r}.")
-    code = Exit.USAGE if missing else Exit.FAILED if kept and order.names else Exit.DONE
-    return door.out.result("cleaned", code, gone=gone, kept=[_data(one) for one in kept], forgotten=wiped)
+        cli.out.show(f"There is no workspace {name!r}.")
+    code = Exit.USAGE if missing else Exit.FAILED if kept and named else Exit.DONE
+    return cli.out.result("cleaned", code, gone=gone, kept=[_data(one) for one in kept], forgotten=wiped)
 
 
-async def _why_not(door: Door, one: Standing, order: WorkspacesClean) -> str:
+async def _why_not(cli: Invocation, one: Standing, *, discard: bool) -> str:
     """Take it away, or say why it stays."""
-    holder = await door.runtime.log.holder(TeamId(one.run)) if one.run else None
+    holder = await cli.runtime.log.holder(TeamId(one.run)) if one.run else None
     if holder is not None:
         return f"its run works, in {holder.owner}"
-    done = await copies().clean(one.name, discard=order.discard)
+    done = await copies().clean(one.name, discard=discard)
     if isinstance(done, Clashes):
         return f"{told(one)}. {_how(one)}"
     lost = [*map(one_line, one.dirty if one.orphan else ()), *nowhere(one)]
     if lost:
-        door.out.show(f"{one.name} is gone, and with it the only copy of {_some(lost)}.")
+        cli.out.show(f"{one.name} is gone, and with it the only copy of {_some(lost)}.")
     return ""
 
 
-async def _wiped(door: Door, order: WorkspacesClean, roots: Iterable[str]) -> list[str]:
+async def _wiped(
+    cli: Invocation, roots: Iterable[str], names: Sequence[str], *, discard: bool, refs: bool
+) -> list[str]:
     """Delete what is kept of runs in which nobody can want anything any more; with --refs also of those that were
     applied. Says what goes, and what stays although it was named."""
-    known = {info.stream for info in await door.runtime.log.streams()}
-    gone, here = list[str](), str(door.means.root)
+    known = {info.stream for info in await cli.runtime.log.streams()}
+    gone, here = list[str](), str(cli.means.root)
     for one in await traces([*filter(None, roots), here], await copies().list()):
         run = one.kept.run
-        if (order.names and run not in order.names) or not _may_go(one, order, run in known):
+        # One that was applied can be undone while it is kept; one without work goes only if it cannot be resumed.
+        may_go = refs or not (run in known or one.kept.applied or one.kept.unapplied)
+        if (names and run not in names) or not may_go:
             continue
-        if await wipe(one, discard=order.discard and order.refs):
+        if await wipe(one, discard=discard and refs):
             gone.append(run)
-            door.out.show(f"Deleted in {one.root}: what was kept of {run}{_lost(one)}.")
+            cli.out.show(f"Deleted in {one.root}: what was kept of {run}{_lost(one)}.")
         else:
-            door.out.show(f"{run} stays in {one.root}: {_commits(one)}. {FOR_GOOD}.")
+            cli.out.show(f"{run} stays in {one.root}: {_commits(one)}. {FOR_GOOD}.")
     return gone
-
-
-def _may_go(one: Trace, order: WorkspacesClean, known: bool) -> bool:
-    """A run that was applied can be undone as long as it is kept; one without any work only if nobody can resume it."""
-    return order.refs or not (known or one.kept.applied or one.kept.unapplied)
 
 
 def _lost(one: Trace) -> str:

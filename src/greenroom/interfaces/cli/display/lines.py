@@ -1,4 +1,4 @@
-"""What is typed where no prompt can be drawn: lines of a pipe or a file, or of a terminal that can do nothing else."""
+"""Who types: a person at a terminal, or the lines of a pipe, of a file, or of a terminal that can draw no prompt."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import asyncio
 import os
 import sys
 import threading
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
 
-from greenroom.app.conversation.people import Gone, Read, Stopped, Woken, Written
+from greenroom.app.conversation.people import Gone, Nobody, Person, Read, Stopped, Woken, Written
 from greenroom.app.conversation.typed import unfinished
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.text import seen
-from greenroom.interfaces.cli.display.echo import forget_typed
+from greenroom.interfaces.cli.display.output import Output
+from greenroom.interfaces.cli.display.questions import forget_typed, yes_or_no
 
+TERMINAL: Final = Path("/dev/tty")
 PIECE: Final = 65_536
 MOST: Final = 1_000_000
 """Bytes of one line."""
@@ -179,7 +185,47 @@ class PlainLines:
             return  # the loop is over, and so are we
 
 
-def yes_or_no(tip: str, *, default: bool) -> str:
-    """A question with its answers; those to a long one stand on a line of their own."""
-    gap = "\n" if "\n" in tip else " "
-    return f"{tip}{gap}[{'Y/n' if default else 'y/N'}] "
+# ------------------------------------------------------------------------------------------------------------ who types
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aids:
+    """What a person who types is offered: commands behind a slash, words behind an @, and what they typed before."""
+
+    commands: Mapping[str, str]
+    words: Callable[[str], Iterable[str]]
+    before: Callable[[], AsyncIterator[str]] | None = None
+
+
+@contextmanager
+def typist(out: Output, aids: Aids, first: str = "") -> Iterator[Person]:
+    """The person at the terminal; else the lines on stdin, or nobody if that was context. `first` is what was said
+    already."""
+    with ExitStack() as open_:
+        terminal = _terminal(open_, out, first)
+        if terminal is None:
+            yield Nobody() if first else PlainLines(sys.stdin.fileno())
+        elif os.environ.get("TERM") == "dumb":
+            yield PlainLines(terminal.fileno(), attended=True)
+        else:
+            from greenroom.interfaces.cli.display.editor import Prompt
+
+            yield Prompt(terminal, _screen(open_, out), aids.words, aids.before, aids.commands)
+
+
+def _terminal(open_: ExitStack, out: Output, first: str) -> TextIO | None:
+    """Where somebody types: stdin, or the terminal behind it when stdin was only context."""
+    if sys.stdin.isatty():
+        return sys.stdin
+    if not first or not out.file.isatty():
+        return None
+    try:
+        return open_.enter_context(TERMINAL.open(encoding="utf-8"))
+    except OSError:
+        return None
+
+
+def _screen(open_: ExitStack, out: Output) -> TextIO:
+    """Where the prompt is shown: not among the answers, if that can be."""
+    shown = next((one for one in (sys.stderr, out.file) if one.isatty()), None)
+    return shown or open_.enter_context(TERMINAL.open("w", encoding="utf-8"))

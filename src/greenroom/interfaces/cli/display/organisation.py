@@ -19,15 +19,11 @@ from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World, ordered
-from greenroom.interfaces.cli.display.json_lines import Json
-from greenroom.interfaces.cli.display.moving import Moving
-from greenroom.interfaces.cli.display.output import Console, harmless
-from greenroom.interfaces.cli.display.phrases import CATALOGUE, reason, word
+from greenroom.interfaces.cli.display.output import Column, Console, harmless
 from greenroom.interfaces.cli.display.progress import Lines, Progress, Rows
-from greenroom.interfaces.cli.display.rows import agents_table, colour, doing, dollars, stage_line
-from greenroom.interfaces.cli.display.tables import Column
-from greenroom.interfaces.cli.display.telling import Line, Teller
-from greenroom.interfaces.cli.display.words import shorten
+from greenroom.interfaces.cli.display.team import Teller, agents_table, colour, doing, dollars, stage_line
+from greenroom.interfaces.cli.display.words import CATALOGUE, reason, shorten, word
+from greenroom.interfaces.cli.errors import Json
 
 UNTOLD: Final = ("NotePosted", "OwnerChanged")
 TITLE: Final = 60
@@ -106,37 +102,13 @@ def picture(teller: Teller, trouble: str | None = None, *, moving: bool = True) 
     return Group(*parts, Text(""), agents_table(teller, moving=moving), *waits_lines(world))
 
 
-class Story(Lines):
-    """A line per event that people want to know of: what agents note on their board for each other is not."""
-
-    def line(self, teller: Teller, line: Line) -> None:
-        """Print it, if it is told."""
-        if line.type not in UNTOLD or self._everything:
-            super().line(teller, line)
-
-
-class Picture(Story):
-    """Lines above, and below them the organisation as it is now, until it is taken away."""
-
-    def __init__(self, console: Console, *, everything: bool = False) -> None:
-        super().__init__(console, everything=everything)
-        self._moving = Moving(console)
-
-    def begin(self, teller: Teller) -> None:
-        """Show it from now on."""
-        self._moving.begin(lambda: picture(teller, self._trouble))
-
-    def end(self) -> None:
-        """Take it away."""
-        self._moving.end()
-
-
 def pictured(progress: Progress, *, everything: bool) -> Progress:
-    """What fits where this one fits: a picture where it can move, lines where lines are wanted, else the same."""
+    """What fits where this one fits: a picture where it can move, lines where lines are wanted, else the same. What
+    agents note on their board for each other is not told."""
     console = Console(stderr=True, highlight=False)
     if isinstance(progress, Rows):
-        return Picture(console, everything=everything)
-    return Story(console, everything=everything) if isinstance(progress, Lines) else progress
+        return Rows(console, everything=everything, untold=UNTOLD, picture=picture)
+    return Lines(console, everything=everything, untold=UNTOLD) if isinstance(progress, Lines) else progress
 
 
 def columns(language: str) -> tuple[Column, ...]:

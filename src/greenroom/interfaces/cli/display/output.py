@@ -1,29 +1,90 @@
-"""The answer, on stdout: text for people, one JSON object, or a line of JSON per thing that is told."""
+"""The answer, on stdout: text for people, one JSON object, or a line of JSON per item."""
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, Literal, TextIO
 
+import typer
 from rich.console import Console as RichConsole
-from rich.console import ConsoleOptions, RenderableType
+from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from greenroom.app.runtime import Told
 from greenroom.core.base.text import UNSEEN
-from greenroom.interfaces.cli.asked.setup import Format
-from greenroom.interfaces.cli.display.errors import Unheard, explain
-from greenroom.interfaces.cli.display.json_lines import Json, init, result, write
-from greenroom.interfaces.cli.display.schema import event_fields
-from greenroom.interfaces.cli.exits import Exit
-from greenroom.interfaces.cli.streams import hush
+from greenroom.core.ports.codec import encode_event
+from greenroom.interfaces.cli.errors import Json, Unheard, explain, init, result, write
+from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.process import hush
+from greenroom.interfaces.cli.setup import Format
 
 if TYPE_CHECKING:
     from greenroom.app.toolset.redaction import Redaction
+
+
+def event_fields(team: str, told: Told) -> dict[str, object]:
+    """`{"type": "StepStarted", "version": 12, "team": "k3f…", "at": …, …}`."""
+    encoded = encode_event(told.event)
+    return {"type": encoded.type, "version": told.version, "team": team, **json.loads(encoded.data)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column that `gives` way is cut when there is no room; one that `needs` so many columns is else left out."""
+
+    name: str
+    style: str = ""
+    right: bool = False
+    gives: bool = False
+    least: int = 0
+    needs: int = 0
+
+    @property
+    def justify(self) -> Literal["left", "right"]:
+        """Figures stand right."""
+        return "right" if self.right else "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A table of texts. One that is `spread` takes the whole width, so that it does not jump when it changes."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Text]]
+    spread: bool = False
+
+    def __rich_console__(self, _: RichConsole, options: ConsoleOptions) -> RenderResult:
+        """Draw it in this width."""
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=self.spread)
+        shown = [place for place, one in enumerate(self.columns) if one.needs <= options.max_width]
+        for column in (self.columns[place] for place in shown):
+            table.add_column(
+                Text(column.name, no_wrap=True, overflow="ellipsis"),
+                style=column.style,
+                justify=column.justify,
+                min_width=column.least or None,
+                no_wrap=not column.gives,
+                ratio=1 if self.spread and column.gives and column.needs == 0 else None,
+            )
+        for row in self.rows:
+            table.add_row(*(row[place] for place in shown))
+        yield table
+
+
+def row(*cells: str | Text) -> list[Text]:
+    """Cells that stay on one line."""
+    texts = [Text(cell) if isinstance(cell, str) else cell for cell in cells]
+    for text in texts:
+        text.no_wrap, text.overflow = True, "ellipsis"
+    return texts
+
 
 WIDE = 160
 """Columns when nobody looks: a pipe does not cut lines."""
@@ -89,7 +150,7 @@ class Output:
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Whatever breaks, a program that reads this hears how it ended."""
-        if isinstance(error, Exception) and not isinstance(error, BrokenPipeError):
+        if isinstance(error, Exception) and not isinstance(error, BrokenPipeError | typer.TyperException):
             self.result("error", Exit.FAILED, error=explain(error))
 
     @property
@@ -137,6 +198,12 @@ class Output:
     def expect(self, many: str) -> None:
         """In one JSON object the list is there, also when nothing comes."""
         self._items.setdefault(many, [])
+
+    def listing(self, kind: str, items: Iterable[Json], *, many: str = "") -> None:
+        """All things of a kind, in a list that is there also when it is empty."""
+        self.expect(many or f"{kind}s")
+        for fields in items:
+            self.item(kind, fields, many=many)
 
     def item(self, kind: str, fields: Json, *, many: str = "") -> None:
         """One of several things of a kind."""

@@ -1,22 +1,124 @@
-"""Asking a person at a terminal, on stderr: stdout is for answers. Ctrl-C and Ctrl-D end it cleanly."""
+"""Asking a person at a terminal, on stderr, and hearing what they type while something else is shown."""
 
 from __future__ import annotations
 
+import asyncio
+import codecs
 import getpass
+import os
+import re
 import select
 import shutil
 import signal
 import sys
+import termios
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import typer
 from rich.cells import cell_len
 
 from greenroom.core.base.text import seen
-from greenroom.interfaces.cli.display.echo import forget_typed
+
+
+def forget_typed() -> None:
+    """Before a question: what was typed when nobody had asked it yet is no answer to it."""
+    with suppress(termios.error, OSError, ValueError):  # stdin is no terminal
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
+@contextmanager
+def unechoed() -> Iterator[None]:
+    """No echo meanwhile. Where stdin is no terminal there is none anyway."""
+    try:
+        number = sys.stdin.fileno()
+        before = termios.tcgetattr(number)
+    except (termios.error, OSError, ValueError):
+        yield
+        return
+    silent = [*before[:LOCAL], before[LOCAL] & ~termios.ECHO, *before[LOCAL + 1 :]]
+    termios.tcsetattr(number, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal may have gone
+            termios.tcsetattr(number, termios.TCSANOW, before)
+
+
+INPUT, LOCAL, SIGNS = 0, 3, 6
+"""Where the attributes of a terminal have what comes in, what is about lines and echoing, and its special signs."""
+
+ENTER: Final = frozenset("\r\n")
+RUBOUT: Final = frozenset("\x7f\b")
+FORGET: Final = frozenset("\x15\x03")
+WORD: Final = "\x17"
+STEERING: Final = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z~]|O[A-Z]|.)?", re.DOTALL)
+"""Arrows and the like: here they mean nothing."""
+
+PIECE: Final = 4096
+LONGEST: Final = 4_000
+"""Characters of a line."""
+
+
+class TypedLine:
+    """What was typed of a line so far. It outlives a question in between."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+
+    def take(self, data: bytes) -> list[str]:
+        """More keys; returns the lines that are done with them."""
+        done = list[str]()
+        for sign in STEERING.sub("", self._decoder.decode(data)):
+            if sign in ENTER:
+                done.append(self.text.strip())
+                self.text = ""
+            else:
+                self.text = _with(self.text, sign)[:LONGEST]
+        return [one for one in done if one]
+
+
+def _with(text: str, sign: str) -> str:
+    if sign in RUBOUT:
+        return text[:-1]
+    if sign in FORGET:
+        return ""
+    if sign == WORD:
+        return text.rstrip().rpartition(" ")[0]
+    return f"{text}{sign}" if sign.isprintable() else text
+
+
+@contextmanager
+def watched(keys: Callable[[bytes], None]) -> Iterator[None]:
+    """Hand over what is typed, key by key and unechoed. Ctrl-C stays a signal. Where stdin is no terminal: nothing."""
+    try:
+        number = sys.stdin.fileno()
+        before = termios.tcgetattr(number)
+    except (termios.error, OSError, ValueError):
+        yield
+        return
+    alert = [*before]
+    alert[LOCAL] &= ~(termios.ICANON | termios.ECHO)
+    termios.tcsetattr(number, termios.TCSANOW, alert)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(number, lambda: keys(_read(number)))
+    try:
+        yield
+    finally:
+        loop.remove_reader(number)
+        with suppress(termios.error):  # the terminal may have gone
+            termios.tcsetattr(number, termios.TCSANOW, before)
+
+
+def _read(number: int) -> bytes:
+    try:
+        return os.read(number, PIECE)
+    except OSError:  # it has gone: whoever ends us because of that is on the way
+        return b""
+
 
 QUOTED: Final = "  | "
 """How lines begin that an agent has written."""
@@ -116,3 +218,9 @@ class Person:
     def agrees(self, question: str) -> bool:
         """Whether they say yes; an empty answer is a no."""
         return self.answer(f"{question} yes or no", "no").lower() in ("y", "yes")
+
+
+def yes_or_no(tip: str, *, default: bool) -> str:
+    """A question with its answers; those to a long one stand on a line of their own."""
+    gap = "\n" if "\n" in tip else " "
+    return f"{tip}{gap}[{'Y/n' if default else 'y/N'}] "

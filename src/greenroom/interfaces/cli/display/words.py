@@ -1,11 +1,16 @@
-"""Events in words: who did what, in one line. The story is what a person follows; the rest is told with `-v`."""
+"""Events and states in words, in English and Chinese; the phrases are in `events.*.toml` and `organisation.*.toml`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Literal
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple
 
-from greenroom.core.base.ids import AgentId, agent_of
+from immutables import Map
+
+from greenroom.app.messages import CHINESE, Catalogue
+from greenroom.core.base.ids import TEAM_BUDGET, agent_of
 from greenroom.core.base.records import record
 from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals
@@ -24,6 +29,63 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step
 from greenroom.core.state.world import World
 
+CATALOGUE: Final = Catalogue("greenroom.interfaces.cli.display", "organisation")
+word: Final = partial(CATALOGUE.phrase, "room")
+team_word: Final = partial(CATALOGUE.phrase, "team")
+STOPPED: Final = "stopped by a person"
+"""Why an organisation stands still that a person stopped, as the log has it."""
+
+LIMIT: Final = re.compile(r"limit: (\S+) (\w+)")
+"""A limit that was reached, as the log has it: whose, and of what."""
+
+USED_UP: Final = ("money", "tokens", "millis", "steps", "hops")
+FLAGS: Final = {"money": "--max-cost", "tokens": "--max-tokens", "millis": "--max-time"}
+
+
+@record
+class Way:
+    """What lets an organisation go on: the command that starts it; and where its charter, which lies in `path`, holds
+    the limit of something, the `keys` that do, by what they limit. `left` is what it has left of each."""
+
+    name: str
+    start: str
+    path: str = ""
+    keys: Mapping[str, str]
+    left: Mapping[str, str] = Map()
+
+
+def stands_word(stands: str, language: str) -> str:
+    """How an organisation stands."""
+    return CATALOGUE.table("standing", language).get(stands, stands)
+
+
+def reason(why: str, language: str) -> str:
+    """Why something stands still, as far as the reason is one of ours; without a full stop."""
+    words, limit = CATALOGUE.table("reasons", language), LIMIT.fullmatch(why)
+    if limit is not None and limit[2] in USED_UP:
+        return words[limit[2]]
+    kind, colon, rest = why.partition(":")
+    if colon and kind == "provider":
+        return f"{words['provider']}:{rest}".rstrip(".")
+    return words["stopped"] if why == STOPPED else why.rstrip(".")
+
+
+def still(why: str, language: str, way: Way) -> str:
+    """That something stands still, and what lets it go on."""
+    limit, told = LIMIT.fullmatch(why), reason(why, language)
+    if limit is None or limit[2] not in FLAGS:
+        return CATALOGUE.phrase("reasons", "still", language, why=told)
+    team = limit[1] == TEAM_BUDGET
+    key = way.keys.get(limit[2]) if team else None
+    if team and limit[2] in way.left:
+        told = CATALOGUE.phrase("reasons", "left", language, why=told, left=way.left[limit[2]])
+    known = {"name": way.name, "why": told, "command": way.start, "flag": FLAGS[limit[2]], "key": key}
+    return CATALOGUE.phrase("reasons", "held" if key else "more", language, path=way.path, **known)
+
+
+# -------------------------------------------------------------------------------------------------------------- events
+
+WORDS: Final = Catalogue("greenroom.interfaces.cli.display", "events")
 Mark = Literal["", "✓", "✗", "?", "!", "→", "◆", "✎"]
 ABOUT: Final = ("step_id", "thread_id", "timer_id", "waiting_id", "message_id", "approval_id", "budget_id", "stage_id")
 ENDS: Final[dict[str, Mark]] = {"finished": "✓", "failed": "✗", "cancelled": "✗", "skipped": "✗", "uncertain": "?"}
@@ -31,7 +93,7 @@ ENDS: Final[dict[str, Mark]] = {"finished": "✓", "failed": "✗", "cancelled":
 
 @record
 class Said:
-    """One line about one event. `who` is an agent, or empty for the house; `story` says whether it is worth a line.
+    """One line about one event. `who` is an agent, or empty for the team; `story` says whether it is worth a line.
 
     A `plain` one has no sentence of its own: its text only says what the event is about.
     """
@@ -49,247 +111,175 @@ def shorten(text: str, size: int = 100) -> str:
     return flat if len(flat) <= size else f"{flat[: size - 1].rstrip()}…"
 
 
-SKILLS: Final = {
-    "converse": "thinks",
-    "planning": "plans",
-    "reflection": "looks back",
-    "summary": "sums up",
-    "instruction_generation": "prepares a call",
-    "think": "thinks",
-    "quick_think": "thinks quickly",
-    "send_message": "writes a message",
-    "process_message": "reads a message",
-    "task_manager": "manages tasks",
-    "agent_manager": "manages agents",
-    "ask_info": "asks the house",
-    "tool_decision": "decides about a tool",
-}
-"""What somebody does who uses a skill."""
+def end_word(state: str, language: str) -> str:
+    """How work ended."""
+    return WORDS.table("ends", language).get(state, state)
 
 
-def step_words(step: Step) -> str:
+def step_words(step: Step, language: str = "en") -> str:
     """What a step is, in a few words: a tool with its first argument, a skill with its goal."""
     work = step.work
     if work.type == "tool":
         texts = [value for value in (work.instruction_content or {}).values() if isinstance(value, str)]
         return f"{work.executor} {shorten(texts[0], 44)}" if texts else work.executor
     if step.answers is not None:
-        return f"answers {step.answers.partition('>')[0]}"
-    return SKILLS.get(work.executor, work.executor)
+        return WORDS.phrase("skills", "answers", language, whom=step.answers.partition(">")[0])
+    return WORDS.table("skills", language).get(work.executor, work.executor)
 
 
-def say(world: World, event: Event) -> Said:
+def attempt_words(attempt: int, language: str) -> str:
+    """That it is not the first attempt."""
+    return WORDS.phrase("doing", "attempt", language, number=attempt) if attempt > 1 else ""
+
+
+def say(world: World, event: Event, language: str = "en") -> Said:
     """What the event says, on the world as it was before it."""
-    return _WORDS.get(type(event), _plain)(world, event)
+    tell = _EVENTS.get(type(event))
+    if tell is None:
+        about = next((str(getattr(event, name)) for name in ABOUT if hasattr(event, name)), "")
+        return Said(who="", text=about, story=False, plain=True)
+    told = tell(world, event, language)
+    name = told.phrase or type(event).__name__
+    phrases = WORDS.table("events", language)
+    phrase = phrases[name] if name in phrases else WORDS.table("events", "en")[name]
+    text = phrase.format(event=event, **(told.known or {}))
+    return Said(who=told.who, text=text, mark=told.mark, story=told.story)
 
 
-def _plain(_: World, event: Event) -> Said:
-    about = next((str(getattr(event, name)) for name in ABOUT if hasattr(event, name)), "")
-    return Said(who="", text=about, story=False, plain=True)
+class Told(NamedTuple):
+    """How an event is told: by the `phrase` of this name, or of its type, with what is `known` beside the event."""
+
+    who: str = ""
+    known: Mapping[str, object] | None = None
+    mark: Mark = ""
+    story: bool = True
+    phrase: str = ""
 
 
-# ----------------------------------------------------------------------------------------------- the team
-
-
-def _created(_: World, event: teams.TeamCreated) -> Said:
-    return Said(who="", text=f"team {event.team_id} is made: {event.name}", story=False)
-
-
-def _forked(_: World, event: teams.TeamForked) -> Said:
-    return Said(who="", text=f"forked from {event.origin.team_id} at version {event.origin.version}", mark="◆")
-
-
-def _owner(_: World, event: teams.OwnerChanged) -> Said:
+def _owner(_: World, event: teams.OwnerChanged, __: str) -> Told:
     node, pid, *_rest = *event.owner.split(":"), ""
-    return Said(who="", text=f"process {pid} on {node} takes the team over", mark="◆")
+    return Told(known={"node": node, "pid": pid}, mark="◆")
 
 
-def _paused(_: World, event: teams.TeamPaused | tasks.TaskPaused) -> Said:
-    what = f"task {event.task_id}" if isinstance(event, tasks.TaskPaused) else "the team"
-    return Said(who="", text=f"{what} is paused: {event.why}", mark="!")
+def _paused(_: World, event: teams.TeamPaused | tasks.TaskPaused, language: str) -> Told:
+    return Told(known={"why": reason(event.why, language) if language == CHINESE else event.why}, mark="!")
 
 
-def _resumed(_: World, event: teams.TeamResumed | tasks.TaskResumed) -> Said:
-    what = f"task {event.task_id}" if isinstance(event, tasks.TaskResumed) else "the team"
-    return Said(who="", text=f"{what} goes on", mark="◆")
-
-
-def _joined(_: World, event: agents.AgentAdded) -> Said:
-    return Said(who=event.agent_id, text=f"joins as {event.spec.role or event.spec.kind}")
-
-
-def _changed(_: World, event: agents.AgentChanged) -> Said:
+def _changed(_: World, event: agents.AgentChanged, __: str) -> Told:
     model = str((event.spec.llm_config or {}).get("model", ""))
-    return Said(who=event.agent_id, text="is set up anew" + (f", with {model}" if model else ""))
+    return Told(event.agent_id, {"model": model}, phrase="AgentChangedModel" if model else "")
 
 
-def _left(_: World, event: agents.AgentRemoved) -> Said:
-    return Said(who=event.agent_id, text=f"leaves: {event.why}")
+def _ended_work(_: World, event: tasks.TaskEnded | stages.StageEnded, language: str) -> Told:
+    return Told(known={"state": end_word(event.state, language)}, mark=ENDS[event.state])
 
 
-# ------------------------------------------------------------------------------------------ tasks, stages
-
-
-def _task(_: World, event: tasks.TaskCreated) -> Said:
-    return Said(who="", text=f"task {event.task_id}: {event.name}", mark="◆")
-
-
-def _task_ended(_: World, event: tasks.TaskEnded) -> Said:
-    return Said(who="", text=f"task {event.task_id} {event.state}", mark=ENDS[event.state])
-
-
-def _stage_started(world: World, event: stages.StageStarted) -> Said:
+def _stage_started(world: World, event: stages.StageStarted, language: str) -> Told:
     stage = world.stages[event.stage_id]
-    parts = ", ".join(one.name for one in stage.subtasks)
-    return Said(who="", text=f"stage {stage.stage_id} begins: {stage.intention} ({parts})", mark="◆")
+    parts = _comma(language).join(subtask.name for subtask in stage.subtasks)
+    return Told(known={"stage": stage, "parts": parts}, mark="◆")
 
 
-def _stage_ended(_: World, event: stages.StageEnded) -> Said:
-    return Said(who="", text=f"stage {event.stage_id} {event.state}", mark=ENDS[event.state])
-
-
-def _assigned(world: World, event: stages.SubtaskAssigned | stages.SubtaskHandedOver) -> Said:
+def _assigned(world: World, event: stages.SubtaskAssigned | stages.SubtaskHandedOver, _: str) -> Told:
     subtask = world.stages[event.stage_id].subtask(event.subtask_id)
-    text = f"takes {subtask.name!r}: {subtask.duty}" if subtask else f"takes {event.subtask_id}"
-    return Said(who=event.agent_id, text=text)
+    return Told(event.agent_id, {"subtask": subtask}, phrase="Assigned" if subtask else "AssignedUnknown")
 
 
-def _subtask_ended(world: World, event: stages.SubtaskEnded) -> Said:
+def _subtask_ended(world: World, event: stages.SubtaskEnded, language: str) -> Told:
     subtask = world.stages[event.stage_id].subtask(event.subtask_id)
     who, name = (subtask.agent, subtask.name) if subtask else ("", event.subtask_id)
-    summary = f": {shorten(event.summary)}" if event.summary else ""
-    return Said(who=who, text=f"{event.state} {name!r}{summary}", mark=ENDS[event.state])
+    summary = f"{_colon(language)}{shorten(event.summary)}" if event.summary else ""
+    known = {"state": end_word(event.state, language), "name": name, "summary": summary}
+    return Told(who, known, ENDS[event.state])
 
 
-# -------------------------------------------------------------------------------------------------- steps
-
-
-def _queued(_: World, event: steps.StepQueued) -> Said:
-    return Said(who=event.agent_id, text=f"queues {event.step_id}: {event.work.executor}", story=False)
-
-
-def _started(world: World, event: steps.StepStarted) -> Said:
+def _started(world: World, event: steps.StepStarted, language: str) -> Told:
     step = world.steps[event.step_id]
-    again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
-    return Said(who=step.agent_id, text=f"{step_words(step)}{again}", story=event.attempt > 1)
+    known = {"step": step_words(step, language), "again": attempt_words(event.attempt, language)}
+    return Told(step.agent_id, known, story=event.attempt > 1)
 
 
-def _blocked(world: World, event: steps.StepBlocked) -> Said:
+def _blocked(world: World, event: steps.StepBlocked, language: str) -> Told:
     step = world.steps[event.step_id]
-    why = "a person's yes" if event.state == "awaiting_approval" else f"room in the budget {event.budget!r}"
-    return Said(who=step.agent_id, text=f"{step_words(step)} waits for {why}", mark="?", story=event.approval is None)
+    phrase = "" if event.state == "awaiting_approval" else "StepBlockedBudget"
+    return Told(step.agent_id, {"step": step_words(step, language)}, "?", event.approval is None, phrase)
 
 
-def _prepared(world: World, event: steps.EffectPrepared) -> Said:
+def _prepared(world: World, event: steps.EffectPrepared, _: str) -> Told:
+    keys = ", ".join(f"{effect.kind} {effect.key}" for effect in event.prepared)
+    return Told(world.steps[event.step_id].agent_id, {"keys": keys}, story=False)
+
+
+def _interrupted(world: World, event: steps.StepInterrupted, language: str) -> Told:
     step = world.steps[event.step_id]
-    keys = ", ".join(f"{one.kind} {one.key}" for one in event.prepared)
-    return Said(who=step.agent_id, text=f"is about to change {keys}", story=False)
+    return Told(step.agent_id, {"step": step_words(step, language)}, "!")
 
 
-def _interrupted(world: World, event: steps.StepInterrupted) -> Said:
-    step = world.steps[event.step_id]
-    return Said(who=step.agent_id, text=f"was cut off ({event.why}): {step_words(step)}; it runs again", mark="!")
-
-
-def _ended(world: World, event: steps.StepEnded) -> Said:
-    step = world.steps[event.step_id]
-    if event.state == "finished" and step.work.type == "skill":
+def _ended(world: World, event: steps.StepEnded, language: str) -> Told:
+    step, done = world.steps[event.step_id], event.state == "finished"
+    if done and step.work.type == "skill":
         text = str((event.result or {}).get("text", ""))
-        return Said(who=step.agent_id, text=f"“{shorten(text)}”" if text else "has thought", story=False)
+        phrase = "Thought" if text else "ThoughtNothing"
+        return Told(step.agent_id, {"text": shorten(text)}, story=False, phrase=phrase)
     result = event.error or str((event.result or {}).get("output", ""))
-    told = f": {shorten(result)}" if event.error else f" → {shorten(result)}" if result else ""
-    state = "" if event.state == "finished" else f"{event.state}: "
-    mark = "" if event.state == "finished" else ENDS[event.state]
-    return Said(who=step.agent_id, text=f"{state}{step_words(step)}{told}", mark=mark, story=event.error != "not run")
+    told = f"{_colon(language)}{shorten(result)}" if event.error else f" → {shorten(result)}" if result else ""
+    known = {"state": end_word(event.state, language), "step": step_words(step, language), "told": told}
+    mark: Mark = "" if done else ENDS[event.state]
+    return Told(step.agent_id, known, mark, event.error != "not run", "" if done else "StepEndedBadly")
 
 
-# --------------------------------------------------------------------------------------------------- talk
-
-
-def _sent(_: World, event: messages.MessageSent) -> Said:
+def _sent(_: World, event: messages.MessageSent, language: str) -> Told:
     message = event.message
-    waits = "  (waits for the answer)" if message.waiting else ""
-    # A question for a yes has its own line, the end of a task too, and who asks the house itself gets no mail.
+    # A question for a yes has its own line, the end of a task too, and a question to the team itself is no mail.
     repeated = message.data is not None and ("approval_id" in message.data or message.kind == "instruction")
-    told = not repeated and message.receiver != (message.sender_id,)
-    text = f"{', '.join(message.receiver)}: {shorten(message.message)}{waits}"
-    return Said(who=message.sender_id, text=text, mark="→", story=told)
+    story = not repeated and message.receiver != (message.sender_id,)
+    known = {"receivers": _comma(language).join(message.receiver), "text": shorten(message.message)}
+    return Told(message.sender_id, known, "→", story, "MessageSentWaiting" if message.waiting else "")
 
 
-def _released(world: World, event: messages.WaitReleased) -> Said:
+def _released(world: World, event: messages.WaitReleased, language: str) -> Told:
     wait = world.waits[event.waiting_id]
-    return Said(who=wait.waiter, text=f"waits no more for {wait.on}: {event.why}", story=event.why != "reply")
+    why = WORDS.table("released", language).get(event.why, event.why)
+    return Told(wait.waiter, {"on": wait.on, "why": why}, story=event.why != "reply")
 
 
-def _noted(_: World, event: notes.NotePosted) -> Said:
-    return Said(who=event.note.agent_id, text=f"on the board: {shorten(event.note.content)}", mark="✎")
+def _answered(world: World, event: approvals.ApprovalAnswered, language: str) -> Told:
+    who = world.approvals[event.approval_id].agent_id
+    return Told(who, {"answer": end_word(event.answer, language)}, "◆")
 
 
-def _valued(_: World, event: notes.ValueSet) -> Said:
-    value = event.value
-    return Said(who=value.set_by, text=f"on the board: {value.key} = {shorten(value.content)}", mark="✎")
-
-
-def _written(_: World, event: artifacts.ArtifactWritten) -> Said:
-    # The call that wrote it has a line of its own.
-    one = event.artifact
-    return Said(who=one.by, text=f"on the board: {one.artifact_id}, version {one.version}", mark="✎", story=False)
-
-
-def _remembered(_: World, event: memories.MemorySaved) -> Said:
-    # Who saves it is not always who saved it first.
-    return Said(who="", text=f"remembered: {shorten(event.memory.content)}", mark="✎", story=False)
-
-
-def _cleared(_: World, event: memories.MemoriesCleared) -> Said:
-    return Said(who="", text=f"no longer remembered: {', '.join(event.memory_ids)}", story=False)
-
-
-def _noticed(_: World, event: threads.Noticed) -> Said:
-    return Said(who=agent_of(event.step_id), text=shorten(event.text), mark="!")
-
-
-# ----------------------------------------------------------------------------------- approvals, limits, timers
-
-
-def _asked(_: World, event: approvals.ApprovalRequested) -> Said:
-    return Said(who=event.agent_id, text=f"asks for a yes: {shorten(event.question)}", mark="?")
-
-
-def _answered(world: World, event: approvals.ApprovalAnswered) -> Said:
-    approval = world.approvals[event.approval_id]
-    return Said(who=approval.agent_id, text=f"was {event.answer} by {event.by}", mark="◆")
-
-
-def _limit(_: World, event: budgets.LimitReached) -> Said:
-    who = agent_of(event.step_id) if event.step_id else AgentId("")
-    return Said(who=who, text=f"limit reached: {event.budget_id} {event.limit}", mark="!")
-
-
-def _fired(world: World, event: timers.TimerFired) -> Said:
+def _fired(world: World, event: timers.TimerFired, _: str) -> Told:
     timer = world.timers.get(event.timer_id)
-    return Said(who=timer.agent_id if timer else "", text=f"timer {event.timer_id} is due")
+    return Told(timer.agent_id if timer else "")
 
 
-_WORDS: Final[dict[type, Callable[[World, Any], Said]]] = {
-    teams.TeamCreated: _created,
-    teams.TeamForked: _forked,
+def _comma(language: str) -> str:
+    return WORDS.table("signs", language)["comma"]
+
+
+def _colon(language: str) -> str:
+    return WORDS.table("signs", language)["colon"]
+
+
+_EVENTS: Final[Mapping[type, Callable[[World, Any, str], Told]]] = {
+    teams.TeamCreated: lambda _, __, ___: Told(story=False),
+    teams.TeamForked: lambda _, __, ___: Told(mark="◆"),
     teams.OwnerChanged: _owner,
     teams.TeamPaused: _paused,
-    teams.TeamResumed: _resumed,
+    teams.TeamResumed: lambda _, __, ___: Told(mark="◆"),
     tasks.TaskPaused: _paused,
-    tasks.TaskResumed: _resumed,
-    agents.AgentAdded: _joined,
+    tasks.TaskResumed: lambda _, __, ___: Told(mark="◆"),
+    agents.AgentAdded: lambda _, event, __: Told(event.agent_id, {"role": event.spec.role or event.spec.kind}),
     agents.AgentChanged: _changed,
-    agents.AgentRemoved: _left,
-    tasks.TaskCreated: _task,
-    tasks.TaskEnded: _task_ended,
+    agents.AgentRemoved: lambda _, event, __: Told(event.agent_id),
+    tasks.TaskCreated: lambda _, __, ___: Told(mark="◆"),
+    tasks.TaskEnded: _ended_work,
     stages.StageStarted: _stage_started,
-    stages.StageEnded: _stage_ended,
+    stages.StageEnded: _ended_work,
     stages.SubtaskAssigned: _assigned,
     stages.SubtaskHandedOver: _assigned,
     stages.SubtaskEnded: _subtask_ended,
-    steps.StepQueued: _queued,
+    steps.StepQueued: lambda _, event, __: Told(event.agent_id, story=False),
     steps.StepStarted: _started,
     steps.StepBlocked: _blocked,
     steps.EffectPrepared: _prepared,
@@ -297,14 +287,16 @@ _WORDS: Final[dict[type, Callable[[World, Any], Said]]] = {
     steps.StepEnded: _ended,
     messages.MessageSent: _sent,
     messages.WaitReleased: _released,
-    notes.NotePosted: _noted,
-    notes.ValueSet: _valued,
-    artifacts.ArtifactWritten: _written,
-    memories.MemorySaved: _remembered,
-    memories.MemoriesCleared: _cleared,
-    threads.Noticed: _noticed,
-    approvals.ApprovalRequested: _asked,
+    notes.NotePosted: lambda _, event, __: Told(event.note.agent_id, {"text": shorten(event.note.content)}, "✎"),
+    notes.ValueSet: lambda _, event, __: Told(event.value.set_by, {"text": shorten(event.value.content)}, "✎"),
+    # The call that wrote it has a line of its own.
+    artifacts.ArtifactWritten: lambda _, event, __: Told(event.artifact.by, mark="✎", story=False),
+    # The agent that saves it is not always the one that saved it first.
+    memories.MemorySaved: lambda _, event, __: Told("", {"text": shorten(event.memory.content)}, "✎", story=False),
+    memories.MemoriesCleared: lambda _, event, __: Told("", {"ids": ", ".join(event.memory_ids)}, story=False),
+    threads.Noticed: lambda _, event, __: Told(agent_of(event.step_id), {"text": shorten(event.text)}, "!"),
+    approvals.ApprovalRequested: lambda _, event, __: Told(event.agent_id, {"text": shorten(event.question)}, "?"),
     approvals.ApprovalAnswered: _answered,
-    budgets.LimitReached: _limit,
+    budgets.LimitReached: lambda _, event, __: Told(agent_of(event.step_id) if event.step_id else "", mark="!"),
     timers.TimerFired: _fired,
 }

@@ -20,22 +20,21 @@ from greenroom.app.organisation.states import at_rest
 from greenroom.app.organisation.words import BASE, nobody, sent_away
 from greenroom.app.task_status import Standing
 from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
-from greenroom.core.base.errors import Refused, Rejected, StaleOwner, StoreFault, WorldFault
+from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import AgentId, GroupId, StageId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.messages import VERBS
 from greenroom.core.state.world import World
+from greenroom.interfaces.cli.context import Invocation, refused
 from greenroom.interfaces.cli.display import organisation as display
-from greenroom.interfaces.cli.display.errors import Unheard, explain, fields
-from greenroom.interfaces.cli.display.json_lines import Json
 from greenroom.interfaces.cli.display.lines import BadLine
 from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.display.phrases import end_word, still, word
-from greenroom.interfaces.cli.exits import Exit, of_error
-from greenroom.interfaces.cli.runs.deciding import answered, kept
-from greenroom.interfaces.cli.runs.listener import Ear
-from greenroom.interfaces.cli.runs.organisation import held_up, way_on
-from greenroom.interfaces.cli.runs.session import Door
+from greenroom.interfaces.cli.display.words import end_word, still, word
+from greenroom.interfaces.cli.errors import Json, Unheard, explain, fields
+from greenroom.interfaces.cli.exit_codes import Exit, of_error
+from greenroom.interfaces.cli.runs.follow import answered, kept
+from greenroom.interfaces.cli.runs.organisation import Ear, held_up, way_on
+from greenroom.interfaces.cli.toolset import toolbox_of
 
 PROMPT: Final = "› "
 QUICK: Final = 2.0
@@ -46,8 +45,8 @@ class Actions:
     """Does what a person typed, and shows what they look at. `Refused` says what cannot be done; `wrong` is what was
     tried in vain."""
 
-    def __init__(self, door: Door, human: HumanAgent, ear: Ear) -> None:
-        self._door = door
+    def __init__(self, cli: Invocation, human: HumanAgent, ear: Ear) -> None:
+        self._cli = cli
         self._human = human
         self._ear = ear
         self.wrong: list[str] = []
@@ -62,16 +61,16 @@ class Actions:
 
     def say(self, text: str, style: str) -> None:
         """The same for other words. What is secret is hidden; a command to be copied is not broken."""
-        told = harmless(self._door.out.safe(text))
-        if self._door.out.live and "greenroom " not in told:
-            lines = Text(told).wrap(self._door.out.console, self._door.out.console.width)
+        told = harmless(self._cli.out.safe(text))
+        if self._cli.out.live and "greenroom " not in told:
+            lines = Text(told).wrap(self._cli.out.console, self._cli.out.console.width)
             told = "\n".join(line.plain.rstrip() for line in lines)
-        self._door.progress.note(told, style=style)
+        self._cli.progress.note(told, style=style)
 
     def show(self, text: Text, column: int = 0) -> None:
         """Show it: as it is where a program reads it, else broken between words."""
-        safe = self._door.out.safe_text(text)
-        self._door.out.show(display.Hanging(safe, column) if self._door.out.live else safe)
+        safe = self._cli.out.safe_text(text)
+        self._cli.out.show(display.Hanging(safe, column) if self._cli.out.live else safe)
 
     async def do(self, typed: entry.Typed) -> Exit:
         """One thing; returns what a script wants to know."""
@@ -102,10 +101,10 @@ class Actions:
     def _done(self, name: str, /, **known: object) -> None:
         """Say what was done, also to a program."""
         self.note(name, **known)
-        self._door.out.item("done", {"what": name, **known}, many="done")
+        self._cli.out.item("done", {"what": name, **known}, many="done")
 
     def _refusal(self, code: str, name: str, /, *, hint: str = "", **known: object) -> Refused:
-        return Refused(Rejected(code=code, why=word(name, self._ear.language, **known), hint=hint))
+        return refused(code, word(name, self._ear.language, **known), hint)
 
     # ---------------------------------------------------------------------------------------------------- answering
 
@@ -196,24 +195,24 @@ class Actions:
         stage = StageId(typed.stage) if typed.stage else None
         await self._human.permitted(typed.tool, stage)
         root = Path(self._world.team.workspace)
-        self._door.means.toolbox(root).named(typed.tool)
-        team = await found_by_hand(self._door.runtime, root, typed.tool, typed.given)
-        call = await called_by_hand(self._door.runtime, team)
+        toolbox_of(root).named(typed.tool)
+        team = await found_by_hand(self._cli.runtime, root, typed.tool, typed.given)
+        call = await called_by_hand(self._cli.runtime, team)
         told = display.call_fields(call, stage)
         output = str(told["output"])
         if output:
-            self._door.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
+            self._cli.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
         if call.state != "finished":
             self.wrong.append(f"{end_word(call.state, self._ear.language)}: {call.error}")
             self.say(self.wrong[-1], "red")
-        self._door.out.item("tool_call", told)
+        self._cli.out.item("tool_call", told)
         await self._human.used(call, stage=stage)
         self.note("recorded")
         return Exit.DONE if call.state == "finished" else Exit.FAILED
 
     async def _resume(self) -> None:
         wanted, limited = held_up(self._world), at_rest(self._world).word == "limit"
-        await self._door.runtime.ask(self._human.team, *wanted)
+        await self._cli.runtime.ask(self._human.team, *wanted)
         if wanted:
             self._done("resumed_within" if limited else "resumed")
         else:
@@ -249,15 +248,15 @@ class Actions:
     def _view(self, kind: str, lines: Iterable[Text], told: Iterable[Json], many: str = "") -> None:
         for line in lines:
             self.show(line)
-        self._door.out.expect(many or f"{kind}s")
+        self._cli.out.expect(many or f"{kind}s")
         for item in told:
-            self._door.out.item(kind, item, many=many)
+            self._cli.out.item(kind, item, many=many)
 
     def show_inbox(self) -> None:
         """What waits for them, the oldest first."""
         owed, language = self._ear.owed(), self._ear.language
         if owed:
-            self._door.out.show(Text(word("some", language, count=len(owed)), style="bold"))
+            self._cli.out.show(Text(word("some", language, count=len(owed)), style="bold"))
         else:
             self.note("nothing")
         lines = (display.letter_text(self._world, letter, language) for letter in owed)
@@ -281,21 +280,21 @@ class Room:
     the last line only looked.
     """
 
-    def __init__(self, door: Door, human: HumanAgent, ear: Ear, person: Person) -> None:
-        self._door = door
+    def __init__(self, cli: Invocation, human: HumanAgent, ear: Ear, person: Person) -> None:
+        self._cli = cli
         self._ear = ear
         self._person = person
         self._pressed = -QUICK
         self._fate = self._worst = Exit.DONE
         self._over = False
         self._told: set[str] = set()
-        self.actions = Actions(door, human, ear)
+        self.actions = Actions(cli, human, ear)
         self.heard = 0
         self.asked = self.looked = False
 
     async def hold(self) -> Exit:
         """Stay until the person leaves; returns how the first line ended that went wrong, for scripts."""
-        with self._door.stop.lent(self._person.stop) if self._person.attended else nullcontext():
+        with self._cli.stop.lent(self._person.stop) if self._person.attended else nullcontext():
             while not self._over:
                 self.tell_news()
                 if not self._sent_away():
@@ -340,7 +339,7 @@ class Room:
                 return self._fate
             if BASE not in self._ear.world.tasks:
                 known = {"name": self._ear.world.team.name, "team": self._ear.team}
-                raise Refused(Rejected(code="team_over", why=word("over", self._ear.language, **known)))
+                raise refused("team_over", word("over", self._ear.language, **known))
             self._ends(await self.actions.do(typed))
             await self._after(typed)
         except (StaleOwner, StoreFault, Unheard):
@@ -370,7 +369,7 @@ class Room:
         self._ends(of_error(error))
         self.actions.wrong.append(explain(error))
         self.actions.say(explain(error), "yellow")
-        self._door.out.item("refused", fields(error), many="refused")
+        self._cli.out.item("refused", fields(error), many="refused")
 
     def tell_news(self) -> None:
         """Everything that came since."""
@@ -381,8 +380,8 @@ class Room:
                 self.actions.show(display.letter_text(world, letter, language))
             else:
                 self.actions.show(display.said_text(world, message, language, self._ear.me))
-            self._door.out.item("message", display.message_fields(message, letter.number if letter else None))
-        self.tell_reasons(still(why, language, way_on(self._door, world)) for why in self._ear.stops())
+            self._cli.out.item("message", display.message_fields(message, letter.number if letter else None))
+        self.tell_reasons(still(why, language, way_on(self._cli, world)) for why in self._ear.stops())
 
     def tell_reasons(self, reasons: Iterable[str]) -> None:
         """Why it does not go on, each once."""

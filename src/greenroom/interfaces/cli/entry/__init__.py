@@ -1,1 +1,0 @@
-"""How a command is typed: the line, the table of commands, what all are told. `--help` imports only this."""

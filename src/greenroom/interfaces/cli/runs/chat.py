@@ -1,0 +1,514 @@
+"""A chat: what is typed and answered, turn by turn, until the person leaves; and what its /commands do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import Final, Literal
+
+import typer
+
+from greenroom.app.conversation.chat import Chat, Turn, models_of
+from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
+from greenroom.app.conversation.start import model_of, voiced
+from greenroom.app.conversation.typed import COMMANDS, Attached, Command, Handler, handle, joined, message
+from greenroom.app.host import watch_steps
+from greenroom.app.settings import values
+from greenroom.app.settings.schema import Caps
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
+from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.base.records import evolve, record
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.step import Step
+from greenroom.interfaces.cli.context import Invocation, command
+from greenroom.interfaces.cli.display.progress import Held, Progress
+from greenroom.interfaces.cli.display.questions import unechoed
+from greenroom.interfaces.cli.display.talk import Talk
+from greenroom.interfaces.cli.display.team import MILLION, Teller, dollars, seconds
+from greenroom.interfaces.cli.display.words import shorten
+from greenroom.interfaces.cli.errors import explain
+from greenroom.interfaces.cli.exit_codes import Exit, of_standings
+from greenroom.interfaces.cli.runs.follow import answered, kept, question, so_far, tell, telling
+from greenroom.interfaces.cli.runs.result import cost, fields, trouble
+from greenroom.interfaces.cli.runs.start import Begun, bounds, refuse_unpriced
+
+READERS: Final = {"cost": values.cost, "tokens": values.tokens, "time": values.time}
+FIELDS: Final = {"cost": "money", "tokens": "tokens", "time": "millis"}
+KEYS: Final = (
+    ("Alt-Enter, or \\ at the end", "another line"),
+    ('""" on a line of its own', "begins and ends several lines"),
+    ("@path", "brings a file of this workspace along"),
+    ("Ctrl-C", "stops the answer; twice leaves"),
+    ("Ctrl-D", "leaves; it can be resumed"),
+)
+NOTHING_SAID: Final = "Nothing was said yet."
+SHOWN: Final = 2_000
+"""Characters of an answer in the history."""
+
+
+@record
+class Next:
+    """What comes after a command: the prompt, a turn that was begun, something to say, or the end."""
+
+    what: Literal["ask", "turn", "say", "leave"] = "ask"
+    text: str = ""
+
+
+class Slash:
+    """Does them. Before something was said there is no team; what is chosen then counts for the one to be made."""
+
+    def __init__(self, cli: Invocation, chat: Chat, progress: Progress, begun: Begun | None) -> None:
+        self._cli = cli
+        self._chat = chat
+        self._progress = progress
+        self.begun = begun
+        self._doing: dict[str, Callable[[str], Awaitable[Next]]] = {
+            "help": self._help,
+            "clear": self._clear,
+            "retry": self._retry,
+            "continue": self._continue,
+            "model": self._model,
+            "cost": self._cost,
+            "limit": self._limit,
+            "history": self._history,
+            "done": self._done,
+            "exit": self._exit,
+        }
+
+    async def do(self, command: Command) -> Next:
+        """Do it, and say what comes next."""
+        return await self._doing[command.name](command.argument)
+
+    def _say(self, text: str) -> Next:
+        self._progress.note(text)
+        return Next()
+
+    async def _help(self, _: str) -> Next:
+        known = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
+        rows = [(f"/{name} {takes}".strip(), about) for name, (takes, _, about) in known.items()]
+        wide = max(len(left) for left, _ in (*rows, *KEYS))
+        for left, right in (*rows, *KEYS):
+            self._progress.note(f"  {left.ljust(wide)}  {right}")
+        return Next()
+
+    async def _exit(self, _: str) -> Next:
+        return Next(what="leave")
+
+    async def _done(self, summary: str) -> Next:
+        if self._chat.team is not None:
+            await self._chat.complete(summary)
+            self._progress.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
+        return Next(what="leave")
+
+    async def _clear(self, _: str) -> Next:
+        if self._chat.team is not None:
+            await self._chat.clear()
+        return self._say("What was said is behind us: the next thing you say begins anew.")
+
+    async def _retry(self, _: str) -> Next:
+        said = await self._chat.exchanges() if self._chat.team is not None else []
+        if not said:
+            return self._say(NOTHING_SAID)
+        if said[-1].answer:
+            return Next(what="say", text=said[-1].asked)
+        return await self._continue("")
+
+    async def _continue(self, _: str) -> Next:
+        if self._chat.team is None:
+            return self._say(NOTHING_SAID)
+        await self._chat.go_on()
+        return Next(what="turn")
+
+    # ---------------------------------------------------------------------------------------------------- looking
+
+    async def _history(self, _: str) -> Next:
+        said = await self._chat.exchanges() if self._chat.team is not None else []
+        for one in said:
+            self._progress.note(f"› {shorten(one.asked, SHOWN)}", style="bold")
+            answer = one.answer or f"({one.error or 'not answered'})"
+            self._progress.note(answer if len(answer) <= SHOWN else f"{answer[:SHOWN]}…")
+        return Next() if said else self._say(NOTHING_SAID)
+
+    async def _cost(self, _: str) -> Next:
+        if self._chat.team is None:
+            return self._say(NOTHING_SAID)
+        budget = (await self._chat.world()).budgets[TEAM_BUDGET]
+        spent, caps = budget.spent, _caps(budget.limits)
+        told = f"{spent.tokens:,} tokens · {dollars(spent.money)} · {seconds(spent.millis)} of work"
+        return self._say(f"{told} · {bounds(caps)}")
+
+    # ------------------------------------------------------------------------------------------------- what counts
+
+    async def _model(self, name: str) -> Next:
+        if not name:
+            return self._say(f"{await self._present()}. Another one: /model NAME; `greenroom models list` has them.")
+        provisions = self._cli.means.provisions
+        settled = provisions.settled(name)
+        refuse_unpriced(provisions.named(settled), await self._allowed())
+        if self._chat.team is None:
+            self.begun = _with_model(self.begun, settled)
+        else:
+            await self._chat.choose(settled)
+        return self._say(f"{settled} from now on.")
+
+    async def _present(self) -> str:
+        if self._chat.team is None:
+            return self.begun.cast.models[0] if self.begun is not None else ""
+        return model_of((await self._chat.world()).agents[self._chat.agent].spec)
+
+    async def _allowed(self) -> Caps:
+        if self._chat.team is None:
+            return self.begun.caps if self.begun is not None else Caps()
+        return _caps((await self._chat.world()).budgets[TEAM_BUDGET].limits)
+
+    async def _limit(self, words: str) -> Next:
+        name, _, value = words.partition(" ")
+        if name not in READERS or not value.strip():
+            told = f"{bounds(await self._allowed())}. " if not words else ""
+            return self._say(f"{told}For instance: /limit cost 10, /limit tokens 200k, /limit time none.")
+        try:
+            new = evolve(await self._allowed(), **{name: READERS[name](value.strip())})
+        except values.Unfit as unfit:
+            return self._say(f"It must be {unfit}, not {value.strip()!r}.")
+        if self._chat.team is None:
+            self.begun = evolve(self.begun, caps=new) if self.begun is not None else None
+        else:
+            old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
+            field = FIELDS[name]
+            await self._chat.allow(evolve(old, **{field: getattr(new.limits, field)}))
+        return self._say(f"{bounds(new)} from now on.")
+
+
+def _with_model(begun: Begun | None, model: str) -> Begun | None:
+    """The same cast, whose first one asks another model."""
+    if begun is None:
+        return None
+    (name, spec), *rest = begun.cast.members
+    return evolve(begun, cast=evolve(begun.cast, members=((name, voiced(spec, model)), *rest)))
+
+
+def _caps(limits: Limits) -> Caps:
+    return Caps(
+        cost=None if limits.money is None else limits.money / MILLION,
+        tokens=limits.tokens,
+        time=None if limits.millis is None else limits.millis / 1000,
+    )
+
+
+# --------------------------------------------------------------------------------------------------- the conversation
+
+PROMPT: Final = "› "
+QUICK: Final = 2.0
+"""Seconds in which a second Ctrl-C leaves."""
+
+LARGE: Final = 100_000
+"""Bytes that are not sent without asking."""
+
+BYTES_PER_TOKEN: Final = 4
+FATES: Final = {"answered": Exit.DONE, "interrupted": Exit.INTERRUPTED}
+
+
+class Conversation:
+    """Who talks, with whom, and how it went so far."""
+
+    def __init__(
+        self, cli: Invocation, chat: Chat, person: Person, handlers: Sequence[Handler], begun: Begun | None
+    ) -> None:
+        self._talk = Talk(cli.setup, cli.out)
+        self._held = Held()
+        self._cli = replace(cli, progress=self._talk)
+        self._chat = chat
+        self._person = person
+        self._handlers = handlers
+        self._slash = Slash(self._cli, chat, self._talk, begun)
+        self._teller = Teller()
+        self._woken = asyncio.Event()
+        self._left = asyncio.Event()
+        self._interrupting: asyncio.Task[None] | None = None
+        self._busy = False
+        self._stopping = False
+        self._held_up = False
+        self._pressed = -QUICK
+        self._armed = False
+        self._code: Exit | None = None
+        self._fate: Exit | None = None
+        self._status = ""
+        self._answer = ""
+
+    def note(self, text: str, *, style: str = "") -> None:
+        """What the command line says itself."""
+        self._talk.note(text, style=style)
+
+    async def hold(self, first: str = "", context: str = "", *, go_on: bool = False) -> Exit:
+        """Talk until somebody leaves; returns what a script wants to know. With `go_on`, also what stood still does.
+
+        Ctrl-C is a person's word in the talk; where nobody is there, it ends the process as it always does.
+        """
+        attended = self._person.attended
+        with self._cli.stop.lent(self._interrupted) if attended else nullcontext():
+            try:
+                await self._begin(first, context, go_on=go_on)
+                while self._code is None:
+                    await self._next()
+                if self._chat.team is not None:
+                    await tell(self._cli, self._chat.team, self._teller, follow=False)
+                return self._leave()
+            except asyncio.CancelledError:
+                self._talk.end()
+                self._say_how_to_resume("Stopped. ")
+                raise
+            finally:
+                self._talk.end()
+                self._chat.close()
+
+    async def _begin(self, first: str, context: str, *, go_on: bool) -> None:
+        if self._chat.team is not None:
+            self._teller = await so_far(self._cli, self._chat.team)
+            await self._open()
+            world = await self._chat.world()
+            self._held_up = bool(world.team.paused or any(task.paused for task in world.tasks.values()))
+        if first:
+            await self._understood(first, (Attached(text=context),) if context else ())
+        elif self._held_up and go_on:
+            await self._understood("")
+        elif self._chat.team is not None and await self._chat.goes_on() and not self._held_up:
+            await self._turn()
+
+    async def _next(self) -> None:
+        """One thing that a person does."""
+        read = await self._person.write(PROMPT, self._woken, print_on_empty=self._held_up)
+        match read:
+            case Written(text=text):
+                self._armed = False
+                await self._understood(joined(text))
+            case Woken():
+                self._talk.own = ""
+                await self._turn()
+            case Stopped():
+                self._wants_to_leave()
+            case Gone():
+                self._code = Exit.DONE
+
+    def _wants_to_leave(self) -> None:
+        """Ctrl-C at the prompt."""
+        if self._armed or time.monotonic() - self._pressed < QUICK:
+            self._code = Exit.INTERRUPTED
+        else:
+            self._armed = True
+            self._talk.note("Ctrl-C once more, or Ctrl-D, leaves.", style="dim")
+
+    # ---------------------------------------------------------------------------------------------------- talking
+
+    async def _understood(self, text: str, attached: Sequence[Attached] = ()) -> None:
+        """Do what was typed. What cannot be done is said in a sentence, and the chat stays open."""
+        try:
+            await self._written(text, attached)
+        except (StaleOwner, StoreFault):
+            raise
+        except (Refused, WorldFault) as error:
+            self._complain(explain(error))
+            self._fate = Exit.USAGE if isinstance(error, Refused) else Exit.CONFIG
+        finally:
+            self._busy = False
+
+    async def _written(self, text: str, attached: Sequence[Attached]) -> None:
+        if not text.strip():
+            if self._held_up:
+                await self._chat.go_on()
+                await self._turn()
+            return
+        done = handle(text, self._handlers)
+        if done.said:
+            self._complain(done.said)
+            self._fate = Exit.USAGE
+        elif done.command is not None:
+            after = await self._slash.do(done.command)
+            await self._go(after.what, after.text)
+        else:
+            await self._say(done.content.strip(), (*attached, *done.attached))
+
+    async def _go(self, what: str, text: str) -> None:
+        """What comes after a command."""
+        match what:
+            case "turn":
+                await self._turn()
+            case "say":
+                await self._written(text, ())
+            case "leave":
+                self._code = Exit.DONE
+            case _:
+                self._fate = Exit.DONE
+
+    async def _say(self, text: str, attached: Sequence[Attached]) -> None:
+        begun = self._slash.begun
+        whole = message(text, attached, language=begun.language if begun is not None else "")
+        if not await self._really(len(whole.encode())):
+            self._talk.note("Nothing was sent.")
+            return
+        if not self._person.attended:
+            self._talk.note(f"{PROMPT}{shorten(text)}", style="dim")
+        self._talk.own, self._busy = text, True
+        if self._chat.team is not None:
+            await self._chat.say(whole, typed=text)
+        elif begun is not None:
+            await self._chat.found(begun.cast, whole, typed=text, limits=begun.caps.limits)
+            await self._open()
+        await self._turn()
+
+    async def _really(self, size: int) -> bool:
+        if size <= LARGE or not self._person.attended:
+            return True
+        tip = f"That is {size // 1000:,} KB, about {size // BYTES_PER_TOKEN:,} tokens. Send it?"
+        return await self._person.agrees(tip, default=False)
+
+    async def _open(self) -> None:
+        """Let the agents work, and show it."""
+        host = await self._chat.open()
+        host.listen_trouble(self._talk.trouble)
+        host.watch(self._held.later(self._talk.piece))
+        watch_steps(host, self._held.later(self._talk.began), self._held.later(self._talk.ended))
+        watch_steps(host, self._began, lambda _: None)
+        host.listen(lambda commit: None if commit.world.tasks else self._woken.set())
+        model, agent = models_of(host.world)[0], self._chat.agent
+        self._cli.out.begin(team=self._chat.team, command="chat", model=model, agent=agent, home=str(self._cli.home))
+
+    def _began(self, step: Step) -> None:
+        """Something happens while nobody here has said anything."""
+        if not self._busy and step.thread_id == self._chat.thread:
+            self._woken.set()
+
+    # ------------------------------------------------------------------------------------------------------ turns
+
+    async def _turn(self) -> None:
+        """Wait for what comes of what was said, and tell it. Somebody else may have said more meanwhile."""
+        while True:
+            turn = await self._waited()
+            if turn is None:
+                return
+            self._tell(turn)
+            asked = turn.word == "waiting" and self._person.attended and await self._decided()
+            more = turn.word == "answered" and await self._chat.goes_on()
+            if not asked and not more:
+                return
+
+    async def _waited(self) -> Turn | None:
+        """The turn, or None when somebody left before it was over."""
+        self._busy = True
+        self._talk.begin(self._teller)
+        self._held.release()
+        over, left = asyncio.create_task(self._chat.over()), asyncio.create_task(self._left.wait())
+        try:
+            async with telling(self._cli, self._chat.its_team, self._teller):
+                with unechoed():
+                    await asyncio.wait((over, left), return_when=asyncio.FIRST_COMPLETED)
+            return over.result() if over.done() else None
+        finally:
+            over.cancel()
+            left.cancel()
+            self._busy = self._stopping = False
+            self._woken.clear()
+            self._held.hold()
+            self._talk.end()
+
+    async def _decided(self) -> bool:
+        """Ask the person what an agent wants to know before it does something; False when there is nothing to say."""
+        asked = await self._chat.questions()
+        for one in asked:
+            if not await self._answered(one):
+                self._talk.note("Nothing is decided. Enter asks again; what you write comes first.", style="bold")
+                return False
+        return bool(asked)
+
+    async def _answered(self, approval: Approval) -> bool:
+        """Ask until an answer means something; False when somebody does not want to be asked now. What was agreed to
+        for another question may answer this one too."""
+        while approval.approval_id in {one.approval_id for one in await self._chat.questions()}:
+            reply = await self._reply(approval)
+            if reply is None:
+                return False
+            answer = answered(approval, reply)
+            if answer is None:
+                self._talk.note("That is none of the answers.", style="yellow")
+                continue
+            note = kept(await self._chat.world(), approval, answer)
+            await self._chat.answer(answer)
+            self._talk.note(note, style="dim")
+        return True
+
+    async def _reply(self, approval: Approval) -> str | None:
+        if approval.words or self._person.chooses:
+            return await self._person.replies(question(approval))
+        return "yes" if await self._person.agrees(approval.question, default=False) else "no"
+
+    def _interrupted(self) -> None:
+        """Ctrl-C: the first one stops the turn, the second one leaves."""
+        if not self._busy:
+            self._person.stop()
+        elif self._stopping or self._chat.team is None:
+            self._code = Exit.INTERRUPTED
+            self._left.set()
+        else:
+            self._stopping, self._pressed = True, time.monotonic()
+            self._interrupting = asyncio.create_task(self._interrupt())
+
+    async def _interrupt(self) -> None:
+        with suppress(Refused):  # it is over already
+            await self._chat.interrupt()
+
+    # ----------------------------------------------------------------------------------------------------- telling
+
+    def _tell(self, turn: Turn) -> None:
+        """What came of it: the answer if it is not there yet, why there is none, and what it cost."""
+        self._held_up = turn.word in ("interrupted", "provider", "limit", "paused", "waiting")
+        self._fate, self._status = FATES.get(turn.word, of_standings([turn.word])), turn.word
+        self._answer = turn.answer or (turn.why if turn.word == "finished" else "")
+        if self._answer.strip() and self._answer.strip() != self._talk.spoken.strip() and turn.word != "interrupted":
+            self._cli.out.write(f"{self._answer.rstrip()}\n")
+        if turn.word == "interrupted":
+            self._talk.note("Interrupted. What now? Enter goes on with it.", style="bold")
+        elif turn.word not in ("answered", "finished") and not (turn.word == "waiting" and self._person.attended):
+            self._complain(trouble(turn, attended=self._person.attended, answer=self._command_to_answer()))
+        self._talk.note(f"  {cost(turn)}\n" if turn.spent.tokens else "", style="dim")
+        self._cli.out.item("turn", {"asked": self._talk.own, **fields(turn, self._answer)})
+        if turn.last:
+            self._talk.note(f"The chat is over: it is {turn.word}.")
+            self._code = self._fate
+
+    def _command_to_answer(self) -> str:
+        return command(self._cli, "answer", self._chat.its_team, "yes")
+
+    def _complain(self, text: str) -> None:
+        """That is no progress, so it is said even to those who want to hear nothing else."""
+        if self._cli.setup.quiet:
+            typer.echo(text, err=True)
+        else:
+            self._talk.note(text, style="yellow")
+
+    def _leave(self) -> Exit:
+        if self._fate is None and not self._person.attended:
+            self._complain("Nothing was said: there is nothing on stdin.")
+            self._fate, self._status = Exit.USAGE, "error"
+        code = (self._code if self._person.attended else self._fate) or Exit.DONE
+        leftover = self._cli.means.leftover()
+        if leftover:
+            self._talk.note(leftover, style="yellow")
+        self._say_how_to_resume()
+        total = self._teller.total()
+        return self._cli.out.result(
+            "left" if self._person.attended else self._status or "ok",
+            code,
+            answer=self._answer,
+            version=self._teller.version,
+            tokens=total.tokens,
+            cost=total.money / MILLION,
+        )
+
+    def _say_how_to_resume(self, before: str = "") -> None:
+        if self._chat.team is not None and self._teller.world.tasks:
+            self._talk.note(
+                f"{before}Go on with: {command(self._cli, 'chat', '--resume', self._chat.team)}", style="bold"
+            )
