@@ -13,7 +13,6 @@ from typing import Annotated, Final, TypeAlias
 import typer
 from rich.text import Text
 
-from greenroom.adapters.mcp.configuration import masked
 from greenroom.app.mcp_servers import (
     Found,
     Known,
@@ -21,6 +20,7 @@ from greenroom.app.mcp_servers import (
     Seen,
     Servers,
     look,
+    masked,
     own_listings,
     servers_in,
     surroundings,
