@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Offer, Pin, compared
 from greenroom.adapters.mcp.configuration import Server, Starting, filled, refuse_absent
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, how_to_install
 from greenroom.core.base.records import Data, record
 
 if TYPE_CHECKING:
     from greenroom.adapters.mcp.connection import Connection
 
 BROUGHT: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio", "pydantic", "jsonschema_rs"})
-MISSING: Final = "MCP servers need an extra: `uv tool install 'greenroom[mcp]'` or `pip install 'greenroom[mcp]'`."
+MISSING: Final = f"MCP servers need an extra: {how_to_install('mcp')}."
 
 
 @record

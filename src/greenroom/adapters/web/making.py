@@ -18,6 +18,7 @@ from greenroom.adapters.web.fetching import Fetching
 from greenroom.adapters.web.guard import Guard, Network
 from greenroom.adapters.web.proxy import USER, Proxy, Visit
 from greenroom.adapters.web.search_places import DUCKDUCKGO, TAVILY
+from greenroom.core.base.errors import how_to_install
 from greenroom.core.base.hosts import Closed
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.browser import Gate
@@ -140,7 +141,7 @@ class SearXNG:
 
 SECONDS: Final = 15
 MISSING: Final = (
-    "Searching needs an extra: `uv tool install 'greenroom[web]'` or `pip install 'greenroom[web]'`. Or ask another "
+    f"Searching needs an extra: {how_to_install('web')}. Or ask another "
     'one: `search = "tavily"` or `search = "searxng"` below [web] in your settings.'
 )
 

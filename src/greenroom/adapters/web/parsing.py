@@ -17,6 +17,8 @@ from html.parser import HTMLParser
 from importlib import import_module
 from typing import Final
 
+from greenroom.core.base.errors import how_to_install
+
 UNSEEN: Final = frozenset({"script", "style", "noscript", "template", "svg", "head", "iframe", "object"})
 BLOCKS: Final = frozenset(
     {
@@ -92,7 +94,7 @@ MOST: Final = 5_000_000
 """Characters of text; a PDF can have more than it has bytes."""
 
 PAGES: Final = 1_000
-EXTRA: Final = "`uv tool install 'greenroom[web]'` or `pip install 'greenroom[web]'`"
+EXTRA: Final = how_to_install("web")
 
 Parsed = Mapping[str, str]
 

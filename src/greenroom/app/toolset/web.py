@@ -16,7 +16,7 @@ from greenroom.adapters.web.search_places import DUCKDUCKGO, TAVILY, TAVILY_KEY
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import ModelFault, WorldFault
+from greenroom.core.base.errors import ModelFault, WorldFault, how_to_install
 from greenroom.core.base.hosts import Closed, nothing_closed
 from greenroom.core.ports.browser import Browser, BrowserFault, Gate, Tab
 from greenroom.core.ports.executor import Bench, Live
@@ -190,8 +190,8 @@ def _most(model: Model, request: ModelRequest) -> Amounts:
 
 SCREENSHOTS: Final = "screenshots"
 MISSING: Final = (
-    "Using a browser needs an extra: `uv tool install 'greenroom[browser]'` or `pip install 'greenroom[browser]'`, and "
-    "a Chromium (Debian, Ubuntu: `apt-get install chromium`)."
+    f"Using a browser needs an extra ({how_to_install('browser')}) and a Chromium (Debian, Ubuntu: `apt-get install "
+    "chromium`)."
 )
 
 

@@ -56,15 +56,15 @@ def test_an_sdk_that_is_not_installed_is_named_with_what_brings_it(monkeypatch: 
         Vendor("anthropic")
     assert str(caught.value) == (
         "anthropic needs the extra that brings it: "
-        "`uv tool install 'greenroom[vendors]'` or `pip install 'greenroom[vendors]'`."
+        "`./go uv tool install '.[vendors]'` in a clone of Greenroom, or `pip install '.[vendors]'`."
     )
 
 
 def test_an_sdk_that_the_extra_does_not_bring_is_named_too() -> None:
     assert str(missing("bedrock:claude")) == (
         "bedrock:claude needs the extra that brings it: "
-        "`uv tool install 'greenroom[vendors]' --with 'pydantic-ai-slim[bedrock]'` or "
-        "`pip install 'greenroom[vendors]' 'pydantic-ai-slim[bedrock]'`."
+        "`./go uv tool install '.[vendors]' --with 'pydantic-ai-slim[bedrock]'` in a clone of Greenroom, or "
+        "`pip install '.[vendors]' 'pydantic-ai-slim[bedrock]'`."
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, how_to_install
 
 BROUGHT: Final = frozenset({"anthropic", "google"})
 """Providers whose SDKs the extra `vendors` brings."""
@@ -17,9 +17,5 @@ BROUGHT: Final = frozenset({"anthropic", "google"})
 def missing(name: str) -> WorldFault:
     """`name` (a provider, or `provider:model`) cannot be asked with what is installed here."""
     provider = name.partition(":")[0]
-    if provider in BROUGHT:
-        tool, package = "uv tool install 'greenroom[vendors]'", "pip install 'greenroom[vendors]'"
-    else:
-        sdk = f"'pydantic-ai-slim[{provider}]'"
-        tool, package = f"uv tool install 'greenroom[vendors]' --with {sdk}", f"pip install 'greenroom[vendors]' {sdk}"
-    return WorldFault(f"{name} needs the extra that brings it: `{tool}` or `{package}`.")
+    sdk = "" if provider in BROUGHT else f"'pydantic-ai-slim[{provider}]'"
+    return WorldFault(f"{name} needs the extra that brings it: {how_to_install('vendors', sdk)}.")
