@@ -344,7 +344,7 @@ def test_a_model_can_be_named_and_priced_before_what_speaks_to_it_is_loaded() ->
     code = (
         "import sys\n"
         "from greenroom.app.settings.schema import Settings\n"
-        "from greenroom.app.supply import Supply\n"
+        "from greenroom.app.model_registry import Supply\n"
         "model = Supply(Settings(), {'OPENAI_API_KEY': 'sk-test'}).named('openai:gpt-5')\n"
         "print(model.name, model.price(1000, 1000) > 0, 'aiohttp' in sys.modules)\n"
     )
