@@ -206,6 +206,7 @@ class Runtime:
                 yield Told(version=stored.version, event=decode_event(stored))
 
     async def stands(self, team: TeamId, task: TaskId) -> Standing:
+        """How a task stands."""
         found = standing(await self.world(team), task)
         if found is not None:
             return found

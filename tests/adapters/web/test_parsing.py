@@ -41,7 +41,7 @@ def test_a_page_is_parsed_with_and_without_the_extra(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "trafilatura", None)
     found = parsing.page(PAGE.encode(), "http://a/")
     assert found["text"] == "Hello"
-    assert "greenroom[web]" in found["note"]
+    assert ".[web]" in found["note"]
 
 
 def test_a_page_in_which_no_article_is_found_is_its_text() -> None:
@@ -50,7 +50,7 @@ def test_a_page_in_which_no_article_is_found_is_its_text() -> None:
 
 def test_a_pdf_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdf", None)
-    assert "greenroom[web]" in parsing.pdf(pdf("x"), "")["error"]
+    assert ".[web]" in parsing.pdf(pdf("x"), "")["error"]
 
 
 def test_a_long_pdf_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ async def test_an_answer_that_is_none_is_a_fault() -> None:
 
 async def test_without_the_extra_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ddgs.ddgs", None)
-    with pytest.raises(WebFault, match=r"greenroom\[web\].*search = \"tavily\"") as raised:
+    with pytest.raises(WebFault, match=r"\.\[web\].*search = \"tavily\"") as raised:
         await DuckDuckGo(Guard(network=Watched())).find("x", 5)
     assert raised.value.reason == "setup"
 

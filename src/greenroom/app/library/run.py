@@ -191,6 +191,7 @@ class Run(Generic[T]):
         await self._following.end(self.id)
 
     async def cancel(self) -> None:
+        """End it for good."""
         await self._runtime.ask(self.id, CancelTask(task_id=FIRST))
 
     async def spent(self) -> Amounts:

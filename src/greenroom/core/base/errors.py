@@ -96,6 +96,4 @@ class Bug(GreenroomError):
 def how_to_install(extra: str, beside: str = "") -> str:
     """The command that installs an optional part of Greenroom, and a package `beside` it."""
     tool, pip = (f" --with {beside}", f" {beside}") if beside else ("", "")
-    return (
-        f"`./go uv tool install '.[{extra}]'{tool}` in a clone of Greenroom, or `pip install '.[{extra}]'{pip}` there"
-    )
+    return f"`./go uv tool install '.[{extra}]'{tool}` in a clone of Greenroom, or `pip install '.[{extra}]'{pip}`"
