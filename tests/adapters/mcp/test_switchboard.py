@@ -41,7 +41,7 @@ async def test_a_server_that_does_not_work_says_why(tmp_path: Path) -> None:
 async def test_who_has_not_installed_it_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "greenroom.adapters.mcp.connection", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(WorldFault, match=r"pip install 'greenroom\[mcp\]'"):
+    with pytest.raises(WorldFault, match=r"pip install '\.\[mcp\]'"):
         await client(raw(tmp_path), "first").catalogue()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -41,6 +42,9 @@ TAIL: Final = 2_000
 """Bytes that are kept of what it complains about."""
 
 PLENTY: Final = 1024 * 1024
+FLOOD: Final = 1_000
+"""Messages that are read per second: more would keep a processor busy."""
+
 BREATH: Final = 0.02
 """Of a server that has complained plenty one piece per breath is read: endless complaints must not cost a processor."""
 
@@ -94,12 +98,16 @@ class Child:
     async def lines(self, longest: int) -> AsyncIterator[bytes]:
         """What it says, line by line, until its end; `WorldFault` for a line that never ends."""
         pieces, held = list[bytes](), 0
+        second, said = time.monotonic(), 0
         assert self._process.stdout is not None
         while data := await self._process.stdout.read(PIECE):
             for number, piece in enumerate(data.split(b"\n")):
                 if number:
                     yield b"".join(pieces)
-                    pieces, held = [], 0
+                    pieces, held, said = [], 0, said + 1
+                if said == FLOOD:
+                    await asyncio.sleep(max(0.0, second + 1 - time.monotonic()))
+                    second, said = time.monotonic(), 0
                 pieces.append(piece)
                 held += len(piece)
                 if held > longest:
