@@ -84,4 +84,4 @@ def _repository(root: Path) -> None:
     packed = ("repack", "-adq")
     for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "first"), packed):
         subprocess.run(("git", *name, *words), cwd=root, check=True)
-    (root / "d0/s0/f0.txt").write_text("changed by a person\n")
+    (root / "d49/s0/f0.txt").write_text("changed by a person\n")
