@@ -171,7 +171,7 @@ async def test_fifty_thousand_files(tmp_path: Path) -> None:
     person.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "floor"))
     floor = time.monotonic() - begun
     person.git("worktree", "remove", "--force", str(tmp_path / "floor"))
-    person.write("a.txt", "dirty\nline 20\n")
+    person.write("many/1/1.txt", "dirty\n")
     theirs = person.theirs()
     workspace = await person.workspace()
     began = time.monotonic()
