@@ -64,7 +64,7 @@ def lines(files: dict[str, str | bytes], *folders: str) -> list[str]:
         ({"Makefile": "check: test\ntest:\n\tprove\nlint:\n\tshellcheck x\n"}, ["make check", "make lint"]),
         ({"justfile": "@test *args: build\n    prove {{args}}\nbuild:\n    cc x\n"}, ["just test"]),
         ({"Makefile": "test:\n\tpython -m pytest -q\n", "pytest.ini": ""}, ["python3 -m pytest"]),
-        ({"Makefile": "test:\n\tcargo test --quiet\n", "Cargo.toml": ""}, ["cargo test --offline"]),
+        ({"Makefile": "test:\n\tcargo test --quiet\n", "Cargo.toml": ""}, ["cargo test --offline --no-fail-fast"]),
         ({"go.mod": "module x\n"}, ["go test -v ./...", "go vet ./..."]),
         ({"Gemfile": "", "spec/a_spec.rb": "", ".rubocop.yml": ""}, ["bundle exec rspec", "bundle exec rubocop"]),
         ({"Rakefile": "", "test/a.rb": ""}, ["rake test"]),

@@ -68,7 +68,7 @@ def test_a_report_names_every_test_as_pytest_is_told_to_run_it() -> None:
             "1/2 Test #1: one ......   Passed    0.00 sec\n2/2 Test #2: two ......***Failed    0.00 sec",
             {"one": "passed", "two": "failed"},
         ),
-        ("rspec ./spec/a_spec.rb:3 # A does", {"./spec/a_spec.rb:3": "failed"}),
+        ("rspec ./spec/a_spec.rb:3 # A does", {"./spec/a_spec.rb # A does": "failed"}),
         (
             "FAIL: test_a (t.T.test_a)\nERROR: test_b (t.T.test_b)",
             {"test_a (t.T.test_a)": "failed", "test_b (t.T.test_b)": "failed"},
@@ -89,6 +89,11 @@ def test_a_report_names_every_test_as_pytest_is_told_to_run_it() -> None:
             {"FooTest > adds()": "failed", "Foo.Takes(a: 1)": "failed"},
         ),
         (" ✓ src/a.test.ts (7 tests) 3ms\n   × adds 3ms\n✖ failing tests:", {"adds": "failed"}),
+        ("✖ 3 problems (3 errors, 0 warnings)", {}),
+        ("ok  \tx/y\t0.01s\nFAIL\tx/z\t0.02s\nok x/w (cached)", {"x/y": "passed", "x/z": "failed", "x/w": "passed"}),
+        ("PASS src/a.test.js\nFAIL src/b.test.js (5.1 s)", {"src/a.test.js": "passed", "src/b.test.js": "failed"}),
+        ("not ok 2 - takes # time=4ms", {"takes": "failed"}),
+        ("test src/lib.rs - add (line 3) ... FAILED", {"src/lib.rs - add": "failed"}),
         ("nothing at all\nFAILED to do it\nok then\nlook at the ✖ here", {}),
     ],
 )
@@ -177,6 +182,10 @@ def test_a_coverage_threshold_is_no_test() -> None:
         (exited(126), "", "A program is missing: it does not say which"),
         (exited(5), "collected 0 items", "It found no tests."),
         (exited(0), "Ran 0 tests in 0.0s\n\nOK", "It found no tests."),
+        (exited(0), "running 0 tests\n\ntest result: ok. 0 passed; 0 failed", "It found no tests."),
+        (exited(0), "?   \tx/y\t[no test files]", "It found no tests."),
+        (exited(0), "ℹ tests 0\nℹ pass 0", "It found no tests."),
+        (exited(0), "===== 2 skipped in 0.3s =====", "It skipped all tests."),
         (
             exited(1),
             "/usr/bin/python3: No module named pytest",

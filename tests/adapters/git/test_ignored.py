@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from greenroom.adapters.git import ignored
-from greenroom.core.ports.workspace import LeftOut, Lent
+from greenroom.adapters.git.files import remove_tree
+from greenroom.core.ports.workspace import Clashes, LeftOut, Lent
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import plain
 from tests.conformance.workspace_case import tree_of
@@ -88,3 +91,55 @@ async def test_what_is_too_much_is_not_copied(person: Person, monkeypatch: pytes
     worktree = await opened(await person.workspace(secret=secret))
     copied = [name for name in tree_of(Path(worktree.folder)) if name.endswith(("ext.so", "_version.py"))]
     assert copied == ["ext.so"]
+
+
+async def test_secrets_of_another_repository_are_hidden(person: Person) -> None:
+    inner = Person(person.root / "clone", person.home)
+    plain(inner)
+    inner.write(".env", "KEY=1\n")
+    lent = {folder.path: folder for folder in await (await person.workspace(secret=secret)).lent()}
+    assert (lent["clone"].kind, lent["clone"].hidden) == ("repository", (".env", ".git/config"))
+
+
+async def test_what_was_ignored_is_in_no_commit_when_the_change_ignores_it_no_more(person: Person) -> None:
+    workspace = await person.workspace(secret=secret)
+    worktree = await opened(workspace)
+    folder = Path(worktree.folder)
+    (folder / ".gitignore").write_text("build/\n.venv/\nother/\n")
+    change = await workspace.diff(worktree.base, (await worked(worktree)).commit)
+    assert [item.path for item in change.changes] == [".gitignore"]
+
+
+async def test_a_folder_with_ignored_files_is_not_replaced_by_a_file(person: Person) -> None:
+    person.write("conf/a.txt", "1\n")
+    person.commit_all("conf")
+    person.write("conf/mine.so", b"mine")
+    workspace = await person.workspace(secret=secret)
+    worktree = await opened(workspace)
+    folder = Path(worktree.folder)
+    shutil.rmtree(folder / "conf")
+    (folder / "conf").write_text("now a file\n")
+    applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
+    assert isinstance(applied, Clashes)
+    assert [(clash.path, "does not know" in clash.why) for clash in applied.clashes] == [("conf", True)]
+    assert (person.root / "conf/mine.so").read_bytes() == b"mine"
+
+
+def test_a_folder_that_may_not_even_be_looked_into_is_removed(tmp_path: Path) -> None:
+    inner = tmp_path / "layer" / "work" / "work"
+    inner.mkdir(parents=True)
+    (inner / "file").touch()
+    inner.chmod(0)
+    child = os.fork()
+    if child == 0:  # root may look into everything
+        if os.geteuid() == 0:
+            for place in (tmp_path, *tmp_path.rglob("*")):
+                os.chown(place, 65534, 65534)
+            os.chdir(tmp_path)
+            os.setuid(65534)
+        try:
+            remove_tree(Path("layer") if Path.cwd() == tmp_path else tmp_path / "layer")
+        finally:
+            os._exit(int((Path("layer") if Path.cwd() == tmp_path else tmp_path / "layer").exists()))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert not (tmp_path / "layer").exists()

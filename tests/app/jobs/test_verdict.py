@@ -42,7 +42,9 @@ def ran(outcome: Ending, *failing: str, check: Check = TEST) -> Ran:
     """A run of a check with three tests, of which these fail."""
     tests: dict[str, Word] = {} if outcome == "could_not_run" else dict.fromkeys("abc", "passed")
     tests |= dict.fromkeys(failing, "failed")
-    return Ran(check=check.name, digest="d", outcome=outcome, kind=check.kind, tests=tests, reason="Why.", exact=True)
+    passed = sum(word == "passed" for word in tests.values())
+    known = Ran(check=check.name, digest="d", outcome=outcome, kind=check.kind, tests=tests, reason="Why.", exact=True)
+    return evolve(known, passed=passed)
 
 
 def entry(now: Ran, base: Ran | None = None, *flaky: str) -> Checked:
@@ -53,6 +55,7 @@ def entry(now: Ran, base: Ran | None = None, *flaky: str) -> Checked:
         digest="d",
         outcome=now.outcome,
         failing=len(now.failing),
+        passed=now.passed,
         compared=compare(base, now, flaky) if base is not None else None,
     )
 
@@ -69,7 +72,7 @@ def codes(findings: Sequence[Finding]) -> list[str]:
 
 
 PASSED, FAILED, NAMELESS = ran("passed"), ran("failed", "a"), ran("failed", AS_A_WHOLE)
-UNABLE = ran("could_not_run")
+UNABLE, ALL_FAIL = ran("could_not_run"), ran("failed", "a", "b", "c")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +88,8 @@ UNABLE = ran("could_not_run")
         (FAILED, ran("failed", "a", "b"), "failed", ["new_failures"], ["fails_as_before"]),
         (FAILED, NAMELESS, "failed", ["new_failures"], []),
         (FAILED, UNABLE, "failed", ["cannot_run_now"], []),
+        (ALL_FAIL, ALL_FAIL, "unverified", ["no_test_judged"], ["fails_as_before"]),
+        (ALL_FAIL, FAILED, "verified", [], ["fails_as_before"]),
         (NAMELESS, NAMELESS, "unverified", ["no_test_judged"], ["does_not_judge"]),
         (NAMELESS, PASSED, "unverified", ["no_test_judged"], ["does_not_judge", "passes_now"]),
         (UNABLE, None, "unverified", ["no_test_judged"], ["does_not_judge"]),
@@ -160,6 +165,13 @@ def test_an_old_test_that_fails_by_name_is_a_doubt_unless_tests_may_change() -> 
 def test_old_tests_that_name_no_new_failure_are_only_noted(was: Ran, now: Ran) -> None:
     found = judged((TEST, was, was), facts=old(now, was))
     assert (found.state, codes(found.notes)[-1]) == ("verified", "tests_changed")
+
+
+def test_a_new_test_that_fails_beside_the_old_files_is_not_an_old_one() -> None:
+    now = evolve(PASSED, outcome="failed", tests={**PASSED.tests, "new": "failed"})
+    assert judged((TEST, PASSED, PASSED), facts=old(now)).state == "verified"
+    only_counted = evolve(PASSED, passed=9)
+    assert judged((TEST, only_counted, PASSED), facts=old(now, only_counted)).has("tests_altered")
 
 
 def test_of_a_runner_that_names_no_test_the_check_itself_is_the_name() -> None:

@@ -23,7 +23,8 @@ def compare(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
     passes_again = {name for name in base.failing if ran and not any(same(name, other) for other in now.failing)}
     gone: set[str] = set()
     if base.exact and now.exact and ran:
-        gone = {name for name, word in base.tests.items() if word == "passed" and name not in now.tests}
+        passed = [name for name, word in base.tests.items() if word == "passed"]
+        gone = {name for name in passed if now.tests.get(name, "skipped") == "skipped"}
     sorts = {"new": new, "old": old, "mended": passes_again, "gone": gone}
     counts = {sort: len(names) for sort, names in sorts.items() if len(names) > NAMED}
     return Compared(

@@ -331,7 +331,7 @@ def _of(line: str, why: str, *, kind: CheckKind = "test", name: str = "", means:
 
 def _rust(place: Place) -> Iterator[Check]:
     if "Cargo.toml" in place.names:
-        yield _of("cargo test --offline", "Cargo.toml is there.", name="cargo test")
+        yield _of("cargo test --offline --no-fail-fast", "Cargo.toml is there.", name="cargo test")
 
 
 def _go(place: Place) -> Iterator[Check]:

@@ -27,18 +27,25 @@ DESCRIBED: Final = re.compile(r"^(\w+ \([\w.<>]+\))\n(?=.* \.\.\. )", re.MULTILI
 """A test of unittest that has words of its own, which stand in the next line."""
 
 GO: Final = re.compile(r"\s*--- (?P<word>PASS|FAIL|SKIP): (?P<name>\S+)(?: \([\d.]+s\))?")
-GO_PACKAGE: Final = re.compile(r"(?P<word>FAIL)\s+(?P<name>[\w./-]+) \[[a-z ]+\]")
-CARGO: Final = re.compile(r"test (?P<name>\S+(?: - .+?)?)(?: - should panic)? \.\.\. (?P<word>ok|FAILED|ignored).*")
-TAP: Final = re.compile(r"\s*(?P<word>not ok|ok) \d+ - (?P<name>.+?)(?P<skip>\s+# (?:SKIP|TODO)\b.*)?")
-SPEC: Final = re.compile(
-    r"\s*(?P<word>[✔✓√✖✕×]) (?!failing tests:|.*\(\d+ tests?\b)(?P<name>.+?)(?: \(?[\d.]+ ?m?s\)?)?(?P<skip> # SKIP)?"
+GO_PACKAGE: Final = re.compile(
+    r"(?P<word>FAIL|ok)\s+(?P<name>[\w./@-]+)\s+(?:\[[a-z]+ failed\]|[\d.]+s|\(cached\))(?:\s+coverage: .*)?"
 )
-"""Not what vitest says of a file (`✓ src/a.test.ts (7 tests) 3ms`), nor what node puts above those that fail."""
+JEST_FILE: Final = re.compile(r"(?P<word>FAIL|PASS) (?P<name>[^\s:]+\.\w+)(?: \([\d.]+ m?s\))?")
+CARGO: Final = re.compile(r"test (?P<name>\S+(?: - .+?)?)(?: - should panic)? \.\.\. (?P<word>ok|FAILED|ignored).*")
+TAP: Final = re.compile(
+    r"\s*(?P<word>not ok|ok) \d+ - (?P<name>.+?)(?P<skip>\s+# (?:SKIP|TODO)\b.*)?(?:\s+# time=\S+)?"
+)
+SPEC: Final = re.compile(
+    r"\s*(?P<word>[✔✓√✖✕×]) (?!failing tests:|\d+ problems?\b|.*\(\d+ tests?\b)(?P<name>.+?)"
+    r"(?: \(?[\d.]+ ?m?s\)?)?(?P<skip> # SKIP)?"
+)
+"""Not what vitest says of a file (`✓ src/a.test.ts (7 tests) 3ms`), what node puts above those that fail, or the sum
+that eslint prints."""
 
 CTEST: Final = re.compile(
     r"\s*\d+/\d+ Test\s+#\d+: (?P<name>.+?) \.+\s*(?:\*\*\*)?(?P<word>Passed|Failed|Not Run|Timeout|Skipped)\b.*"
 )
-RSPEC: Final = re.compile(r"(?P<failed>rspec) (?P<name>\./\S+?:\d+|'[^']+') # .+")
+RSPEC: Final = re.compile(r"(?P<failed>rspec) (?P<name>(?:\./\S+?:\d+|'[^']+') # .+)")
 ONLY_FAILED: Final = (
     re.compile(r"(?P<failed>FAIL|ERROR): (?P<name>\w+ \([\w.<>]+\))"),  # unittest
     re.compile(r"\s*(?P<failed>●) (?!Console\b)(?:.* › )?(?P<name>.+)"),  # jest
@@ -50,8 +57,11 @@ ONLY_FAILED: Final = (
 )
 """Runners that name what fails, and only count the rest."""
 
-PATTERNS: Final = (PYTEST, UNITTEST, GO, GO_PACKAGE, CARGO, TAP, SPEC, CTEST, RSPEC, *ONLY_FAILED)
-HINTS: Final = re.compile(r"PASSED|FAILED|ERROR|XPASS|\.\.\.|---|FAIL|ok |[✔✓√✖✕×●]|Test +#|rspec |\d\) |Failed ")
+LINE_NUMBER: Final = re.compile(r":\d+(?= # )| \(line \d+\)|\b(?:on|from|at) line \d+")
+"""Where a test or a finding stands; another line above it would make it another one."""
+
+PATTERNS: Final = (PYTEST, UNITTEST, GO, GO_PACKAGE, JEST_FILE, CARGO, TAP, SPEC, CTEST, RSPEC, *ONLY_FAILED)
+HINTS: Final = re.compile(r"PASS|FAILED|ERROR|XPASS|\.\.\.|---|FAIL|ok |[✔✓√✖✕×●]|Test +#|rspec |\d\) |Failed ")
 
 COUNTS: Final = (
     re.compile(r"(?P<n>\d+) (?P<word>passed|failed|errors?|skipped|xfailed|pending|todo)\b"),
@@ -118,7 +128,8 @@ def _named(line: str) -> Iterator[tuple[str, Word]]:
             continue
         parts = match.groupdict()
         word: Word = "failed" if "failed" in parts else WORDS[parts["word"]]
-        yield plain(parts["name"]) if pattern is PYTEST else parts["name"], "skipped" if parts.get("skip") else word
+        name = plain(parts["name"]) if pattern is PYTEST else LINE_NUMBER.sub("", parts["name"])
+        yield name, "skipped" if parts.get("skip") else word
         return
 
 
@@ -202,7 +213,9 @@ def findings(text: str) -> dict[str, Word]:
 def _finding(line: str, file: str, before: str) -> str:
     at = AT.fullmatch(line)
     if at is not None:
-        return "" if at["said"].startswith(QUIET) else f"{at['file']}: {' '.join(at['said'].split())}"
+        return (
+            "" if at["said"].startswith(QUIET) else f"{at['file']}: {LINE_NUMBER.sub('', ' '.join(at['said'].split()))}"
+        )
     arrow = ARROW.fullmatch(line)
     if arrow is not None:
         return f"{arrow['file']}: {before}"
@@ -270,7 +283,9 @@ NO_PROGRAM: Final = re.compile(
     r"|No rule to make target .+|No such file or directory|executable file not found.*))"
 )
 NO_TESTS: Final = re.compile(
-    r"no tests (?:ran|found|were found)|collected 0 items|Ran 0 tests|No test files found", re.IGNORECASE
+    r"no tests (?:ran|found|were found|to run|executed)|collected 0 items|Ran 0 tests|No test files(?: found|\])"
+    r"|running 0 tests|^. tests 0$|Tests run: 0,|\b0 examples\b",
+    re.IGNORECASE | re.MULTILINE,
 )
 LOW_COVERAGE: Final = re.compile(
     r"^(?:FAIL Required test coverage of [\d.]+% not reached|ERROR: Coverage failure: total of)", re.MULTILINE
@@ -304,7 +319,7 @@ def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
     exact = junit(report) if check.kind == "test" else {}
     tests, passed, skipped = _tests(check, text, exact)
     failing = any(word == "failed" for word in tests.values())
-    reason = "" if failing or passed else _reason(check, ended.code, text)
+    reason = "" if failing or passed else "It skipped all tests." if skipped else _reason(check, ended.code, text)
     if reason:
         return Read(outcome="could_not_run", reason=reason, tests=tests, skipped=skipped, exact=bool(exact))
     if ended.code == 0 and not (failing and report):

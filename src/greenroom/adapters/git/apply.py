@@ -290,7 +290,7 @@ def _in_the_way(root: Path, changes: Sequence[Delta]) -> list[str]:
     for path in (item.path for item in changes if item.old_mode == "000000"):
         above = [parent.as_posix() for parent in Path(path).parents if parent.name]
         blocked = [place for place in above if place not in gone and _is_no_folder(root / place)]
-        kept = os.path.lexists(root / path) and not any(name.startswith(f"{path}/") for name in gone)
+        kept = _lies_there(root, path, gone)
         if blocked or (kept and not any(place in gone for place in above)):
             found.append(path)
     return found
@@ -398,6 +398,7 @@ def _lies_there(root: Path, path: str, before: Collection[str]) -> bool:
     place = root / path
     if not os.path.lexists(place):
         return False
-    return (
-        not any(name.startswith(f"{path}/") for name in before) if place.is_dir() and not place.is_symlink() else True
-    )
+    if place.is_symlink() or not place.is_dir():
+        return True
+    files = (Path(here, name) for here, _, names in os.walk(place) for name in names)
+    return any(file.relative_to(root).as_posix() not in before for file in files)

@@ -106,8 +106,9 @@ def remove_tree(place: Path) -> None:
     try:
         shutil.rmtree(place)
     except PermissionError:
-        for *_, folder in os.fwalk(place):
-            mode = stat.S_IMODE(os.fstat(folder).st_mode)
-            if mode & stat.S_IRWXU != stat.S_IRWXU:
-                os.fchmod(folder, mode | stat.S_IRWXU)
+        place.chmod(0o700)
+        for here, folders, _ in os.walk(place):  # from the top: a folder is opened before it is looked into
+            for path in (Path(here, name) for name in folders):
+                if not path.is_symlink():
+                    path.chmod(path.stat().st_mode | stat.S_IRWXU)
         shutil.rmtree(place)

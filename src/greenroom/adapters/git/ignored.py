@@ -20,7 +20,7 @@ from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import MODULES, VENV, Named, find_environments, has_entries, list_index, split
 from greenroom.core.base.records import record
 from greenroom.core.ports.files import is_protected
-from greenroom.core.ports.workspace import Lent
+from greenroom.core.ports.workspace import Lent, LentKind
 
 MOST_FILES: Final = 5_000
 MOST_BYTES: Final = 256 * 1024 * 1024
@@ -95,25 +95,31 @@ class IgnoredFiles:
         submodules = [item.path for item in modules if item.is_submodule]
 
         def listed() -> Iterator[Lent]:
-            for path in found.folders:
-                hidden = self._find_secrets(path)
-                if hidden is not None:
-                    yield Lent(path=path, source=str(root / path), kind="ignored", hidden=hidden)
-            for path in filter(lambda path: has_entries(root / path), submodules):
-                yield Lent(path=path, source=str(root / path), kind="submodule")
-            for path in filter(lambda path: has_entries(root / path), found.repositories):
-                yield Lent(path=path, source=str(root / path), kind="repository")
+            every: dict[LentKind, Sequence[str]] = {
+                "ignored": found.folders,
+                "submodule": [path for path in submodules if has_entries(root / path)],
+                "repository": [path for path in found.repositories if has_entries(root / path)],
+            }
+            for kind, paths in every.items():
+                for path in paths:
+                    hidden = self._find_secrets(path)
+                    if hidden is not None:
+                        yield Lent(path=path, source=str(root / path), kind=kind, hidden=hidden)
 
         return tuple(await asyncio.to_thread(lambda: [*listed()]))
 
     def _find_secrets(self, folder: str) -> tuple[str, ...] | None:
         """Files below a folder whose name may hold a secret, seen from it; None if there are too many to look at.
-        Environments are not searched: their `cacert.pem` is public."""
+        Environments are not searched: their `cacert.pem` is public. Of a repository its settings may hold a token."""
         top, found, count = self._repository.root / folder, list[str](), 0
         for here, folders, names in os.walk(top):
             place = Path(here)
             if VENV in names or place.name == MODULES:
                 folders.clear()
+                continue
+            if place.name == ".git":
+                folders.clear()
+                found += [str((place / "config").relative_to(top))] if "config" in names else []
                 continue
             count += len(names) + len(folders)
             if count > SEARCHED:

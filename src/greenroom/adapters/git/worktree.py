@@ -326,7 +326,7 @@ async def _make(repository: Repository, ignored: IgnoredFiles, place: Path, abou
     await asyncio.to_thread(shutil.copy2, place / "index", Path(admin) / "index")
     uncopied = await ignored.copy_files(tree)
     found = await ignored.list()
-    write_whole(place / EXCLUDES, exclude_lines((*found.folders, *found.repositories)))
+    write_whole(place / EXCLUDES, exclude_lines((*found.files, *found.folders, *found.repositories)))
     about = evolve(about, admin=admin, sparse=sparse, submodules=submodules, uncopied=uncopied)
     await asyncio.to_thread(write_data, place / RECORD, whole(about))
     return about

@@ -335,7 +335,9 @@ class Protection:
             with suppress(OSError):
                 if path.name in self._ground.shown and not stat.S_ISDIR(os.lstat(path).st_mode):
                     path.unlink()
-        if before.git in (0, _inode(self._git)) or key_of(self._git) in before.kept:
+        # A disk gives the number of a folder that was removed to the next file: so its kind counts too.
+        same = _inode(self._git) == before.git and self._git.is_dir() and not self._git.is_symlink()
+        if not before.git or same or key_of(self._git) in before.kept:
             return
         with suppress(OSError):
             if os.path.lexists(self._git):

@@ -49,7 +49,7 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 143' TERM
 unset NO_COLOR
 if [ -n "$3" ]; then
-  export PYTEST_ADDOPTS="'--junitxml=$scratch/pytest.xml' -o junit_family=xunit1"
+  export PYTEST_ADDOPTS="'--junitxml=$scratch/pytest.xml' -o junit_family=xunit1 $4"
 fi
 sh -c "$1"
 status=$?
@@ -61,6 +61,9 @@ exit $status
 """
 """Runs a line, without the setting of ours that tests of colours would see. pytest writes its report outside of the
 tree; it is printed at the end, behind a mark."""
+
+TO_THE_END: Final = "--maxfail=0 --continue-on-collection-errors"
+"""Options of pytest: an old failure must not hide the tests behind it."""
 
 ENV: Final = {"CI": "1"}
 """Nobody sits there: no runner waits for a key or watches files."""
@@ -220,7 +223,7 @@ def unable(check: Check, why: str) -> Ran:
 
 async def _run(check: Check, commands: Commands, witness: Witness, *, report: bool) -> tuple[Ended, str, str]:
     mark = f"greenroom-report-{secrets.token_hex(8)}"
-    words = ("sh", "-c", SCRIPT, "check", check.line, mark, "1" if report else "")
+    words = ("sh", "-c", SCRIPT, "check", check.line, mark, "1" if report else "", TO_THE_END)
     command = Command(words=words, folder=check.folder, seconds=check.seconds, env=ENV)
     kept = Kept(BEGINNING, END)
     ended = await heard(commands.run(command), witness.prepare, kept, LiveLines(_until(mark, witness.show)))

@@ -139,10 +139,11 @@ for name in names:
         print("elsewhere:" + name + ":" + root)
     places = [spec.origin] if spec and spec.origin else list(spec.submodule_search_locations or ()) if spec else []
     for place in map(os.path.realpath, places[:1]):
-        if not place.startswith(here + os.sep):
+        if not place.startswith(here + os.sep) or (os.sep + "site-packages" + os.sep) in place[len(here):]:
             print("elsewhere:" + name + ":" + place)
 """
-"""Prints which of these modules Python imports from elsewhere than the folder that it runs in. One that it does not
+"""Prints which of these modules Python imports from elsewhere than the folder that it runs in, or from a copy that was
+installed into an environment there. One that it does not
 find although the person's folder is installed to be edited is theirs too: Landlock does not let that folder be read."""
 
 ELSEWHERE: Final = "elsewhere:"

@@ -141,7 +141,7 @@ def judge(checks: Sequence[Check], base: Mapping[str, Ran], report: Report, fact
             outcome: Literal["failed", "passed"] = "failed" if failed is not None else "passed"
             receipts.append(_receipt(entry, "could_not_run" if entry.outcome == "could_not_run" else outcome))
             notes += _notes(entry)
-        judged |= {check.kind} if failed is None else set()
+        judged |= {check.kind} if failed is None and _ran_something(was, entry) else set()
     reasons = failures or _doubts(checks, judged, facts, base)
     notes += _altered_notes(facts, base)
     return Verdict(
@@ -150,6 +150,12 @@ def judge(checks: Sequence[Check], base: Mapping[str, Ran], report: Report, fact
         notes=(*notes, *facts.notes),
         receipts=tuple(receipts),
     )
+
+
+def _ran_something(was: Ran | None, entry: Checked | None) -> bool:
+    """Whether a check has said yes to anything: where every test fails as before, none of them has judged."""
+    passed_before = was is not None and was.outcome == "passed"
+    return passed_before or (entry is not None and (entry.outcome == "passed" or entry.passed > 0))
 
 
 def why_no_judge(was: Ran | None) -> str:
@@ -218,10 +224,16 @@ def failing_old_tests(old: Report | None, base: Mapping[str, Ran]) -> tuple[str,
         was = base.get(entry.check)
         if was is None or why_no_judge(was) or entry.compared is None:
             continue
-        named = [name for name in entry.compared.new if name != AS_A_WHOLE]
+        named = [name for name in entry.compared.new if name != AS_A_WHOLE and _may_be_old(name, was)]
         nameless = not was.tests and bool(entry.compared.new)
         found += named or ([entry.check] if nameless else [])
     return tuple(found)
+
+
+def _may_be_old(name: str, was: Ran) -> bool:
+    """Whether a test may have been there before the change: not where the runner named all that passed, without it."""
+    passing = sum(word == "passed" for word in was.tests.values())
+    return passing < was.passed or any(test == name or test.startswith(f"{name}::") for test in was.tests)
 
 
 def _altered_notes(facts: Facts, base: Mapping[str, Ran]) -> list[Finding]:

@@ -71,6 +71,9 @@ class Snapshot:
     left_out: tuple[LeftOut, ...] = ()
 
 
+LentKind = Literal["ignored", "packages", "submodule", "repository"]
+
+
 @record
 class Lent:
     """A folder of the person's tree that no snapshot has and work needs: it is to be shown at `path`.
@@ -81,7 +84,7 @@ class Lent:
 
     path: str
     source: str
-    kind: Literal["ignored", "packages", "submodule", "repository"]
+    kind: LentKind
     hidden: tuple[str, ...] = ()
 
 

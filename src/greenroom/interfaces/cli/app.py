@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 HELP: Final = """A team of AI agents that you can trust with real work.
 
 An ID is the beginning of a team's id, `last` for the newest team, or TEAM/TASK."""
-EPILOG: Final = "Exit codes: 0 done, 1 failed, 2 usage, 3 config or store, 4 provider, 5 limit, 6 waiting for a person, 7 finished but not verified."
+EPILOG: Final = (
+    "Exit codes: 0 done, 1 failed, 2 usage, 3 config or store, 4 provider, 5 limit, 6 waiting for a person, "
+    "7 finished but not verified."
+)
 WINDOWS: Final = (
     "Greenroom runs on Linux and macOS. On Windows use WSL2: run `wsl --install`, then install Greenroom inside it."
 )
