@@ -105,6 +105,20 @@ async def test_tests_that_are_taken_away_are_run_all_the_same(tmp_path: Path, na
     assert verdict.reasons[0].tests == ("test_app.py::test_total",)
 
 
+@pytest.mark.parametrize("name", ["pytest.ini", "conftest.py"])
+async def test_settings_that_are_added_hide_no_test(tmp_path: Path, name: str) -> None:
+    hidden = {
+        "pytest.ini": "[pytest]\naddopts = --ignore=test_app.py\n",
+        "conftest.py": 'collect_ignore = ["test_app.py"]\n',
+    }
+    async with job(tmp_path, files={"test_more.py": "def test_more(): pass\n"}) as work:
+        work.write("app.py", WRONG)
+        work.write(name, hidden[name])
+        verdict, _ = await work.deliver()
+    assert (verdict.state, codes(verdict.reasons)) == ("unverified", ["tests_altered"])
+    assert verdict.reasons[0].paths == (name,)
+
+
 async def test_tests_that_are_added_are_the_ordinary_case(tmp_path: Path) -> None:
     async with job(tmp_path) as work:
         work.write("app.py", FASTER)

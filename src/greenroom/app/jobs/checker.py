@@ -278,7 +278,12 @@ class Baseline(CardedTool):
         return ()
 
     async def run(self, bench: Bench) -> Outcome:
-        report = await self._checker.baseline(bench)
+        """Run them. What cannot be done here cannot be done at the end either, so no model is paid for it."""
+        try:
+            report = await self._checker.baseline(bench)
+        except WorldFault as fault:
+            said = f"The checks cannot run here, so no model was asked. {fault}"
+            return Outcome(result={"output": said}, intents=(ended(bench.step, said, failed=True),))
         lines = (f"Before any change: {describe(report)}.", *report.left)
         result = {"output": "\n".join(lines), REPORT: as_data(report), FOUND: self._found}
         return Outcome(result=result, blobs=report.blobs)

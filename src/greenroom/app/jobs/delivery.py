@@ -200,9 +200,14 @@ class Deliver(CardedTool):
         entries: dict[str, Checked] = {**known, **{entry.check: entry for entry in fresh.checks}}
         report = Report(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
         found = judge(checker.checks, checker.base, report, Facts())
-        # What was there before and is different now. What was only added is left in place.
+        # What was there before and is different now. What was only added is left in place, but for settings of checks
+        # where tests of before are gone: those may have deselected them.
         existing = [change.before or change.path for change in changes if change.kind != "added"]
         altered = tuple(path for path in existing if is_test(path) or is_check_setup(path))
+        if any(entry.compared is not None and entry.compared.gone for entry in report.checks):
+            altered += tuple(
+                change.path for change in changes if change.kind == "added" and is_check_setup(change.path)
+            )
         old: Report | None = None
         if found.state != "failed" and tests:
             old = await checker.run(tests, bench, paths=altered) if altered else None

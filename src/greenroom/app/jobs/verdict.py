@@ -343,7 +343,7 @@ def sentence(finding: Finding, language: str = "en") -> str:
     """One finding in a sentence."""
     why = WHY_LEFT.get(finding.why, finding.why) if finding.code == "not_delivered" else finding.why
     text = CATALOGUE.phrase(
-        "findings",
+        "findings_with_tests" if finding.code == "tests_changed" and finding.tests else "findings",
         finding.code,
         language,
         check=finding.check,
