@@ -47,13 +47,14 @@ def strongest(wish: Wish = "auto") -> Chosen:
 
 
 def tier_in(root: Path, settings: SandboxSettings | None = None, *, at: Path | None = None) -> Chosen:
-    """The sandbox that commands in this folder get, and why no better one. Nothing is left standing."""
-    place = next(one for one in (root, *root.parents) if one.is_dir())
-    walls = Walls(place, settings or USUAL, at=at)
-    try:
-        return walls.chosen
-    finally:
-        walls.take_down()
+    """The sandbox that commands in this folder get, and why no better one: the folder need not be there yet. Nothing
+    is left standing."""
+    with tempfile.TemporaryDirectory(prefix="greenroom-") as folder:
+        walls = Walls(root if root.is_dir() else Path(folder), settings or USUAL, at=at)
+        try:
+            return walls.chosen
+        finally:
+            walls.take_down()
 
 
 def _opened(root: Path, wall: Wall | None) -> PlainCommands:

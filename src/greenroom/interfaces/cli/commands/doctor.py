@@ -18,7 +18,7 @@ from greenroom.app.checkup import damage, spoilt_snapshots
 from greenroom.app.jobs.place import cache
 from greenroom.app.lookup import has_store
 from greenroom.app.runtime import Runtime
-from greenroom.app.toolset.sandbox import tier_in
+from greenroom.app.toolset.sandbox import strongest, tier_in
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record, whole
 from greenroom.core.ports.codec import SCHEMA
@@ -111,7 +111,8 @@ def _sandbox(means: Resources) -> Finding:
     chosen = tier_in(cache(), settings, at=Path.cwd())
     why = "; ".join(chosen.why)
     found = WALLS[chosen.tier] + (f" ({why})" if why else "")
-    return Finding(what="sandbox", state=STATES[chosen.tier], found=found, todo=TODO if chosen.tier == "none" else "")
+    lacks_one = chosen.tier == "none" and strongest().tier == "none"
+    return Finding(what="sandbox", state=STATES[chosen.tier], found=found, todo=TODO if lacks_one else "")
 
 
 def _home(home: Path) -> Finding:
