@@ -143,7 +143,12 @@ class Job:
 
 @asynccontextmanager
 async def job(
-    root: Path, *checks: Check, files: Mapping[str, str] = NO_FILES, setup: Setup = NO_SETUP, without: bool = False
+    root: Path,
+    *checks: Check,
+    files: Mapping[str, str] = NO_FILES,
+    uncommitted: Mapping[str, str] = NO_FILES,
+    setup: Setup = NO_SETUP,
+    without: bool = False,
 ) -> AsyncIterator[Job]:
     """A run in a repository with these files and checks, pytest if none is named; `without` any check. They ran on the
     base."""
@@ -152,6 +157,8 @@ async def job(
         person.write(name, text)
     person.git("init", "--quiet", "--initial-branch=main")
     person.commit_all("first")
+    for name, text in uncommitted.items():
+        person.write(name, text)
 
     async def nothing(_: TeamId) -> Sequence[Step]:
         return ()

@@ -119,6 +119,16 @@ async def test_settings_that_are_added_hide_no_test(tmp_path: Path, name: str) -
     assert verdict.reasons[0].paths == (name,)
 
 
+async def test_what_the_person_has_not_committed_is_named_where_the_checks_saw_it(tmp_path: Path) -> None:
+    async with job(tmp_path, uncommitted={"helper.py": "def times(a, b):\n    return a * b\n"}) as work:
+        work.write("app.py", f"from helper import times as times\n\n{FASTER}")
+        verdict, _ = await work.deliver()
+    assert (verdict.state, [(note.code, note.paths) for note in verdict.notes]) == (
+        "verified",
+        [("not_committed", ("helper.py",))],
+    )
+
+
 async def test_tests_that_are_added_are_the_ordinary_case(tmp_path: Path) -> None:
     async with job(tmp_path) as work:
         work.write("app.py", FASTER)

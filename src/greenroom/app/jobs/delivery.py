@@ -215,6 +215,7 @@ class Deliver(CardedTool):
                 async with self._opened((), bench) as checkout:
                     await look(checkout)
         notes = [*self._notes(paths, stopped), *_claimed(bench.step, paths), *_not_delivered(made)]
+        notes += await self._not_committed(paths)
         may = wanted_in(steps).tests_may_change
         imported = tuple(elsewhere) if found.state != "failed" else ()
         given = Facts(altered=altered, old=old, elsewhere=imported, tests_may_change=may, notes=tuple(notes))
@@ -227,6 +228,15 @@ class Deliver(CardedTool):
         if compiled and not builds and not self._prepares:
             found.append(Finding(code="not_rebuilt", paths=compiled))
         return found
+
+    async def _not_committed(self, paths: Sequence[str]) -> list[Finding]:
+        """What the checks saw and the commit will not have: what the person had not committed when the run began."""
+        workspace, snapshot = self._place.workspace, self._place.snapshot
+        if not snapshot.head or await workspace.tree(snapshot.head) == snapshot.tree:
+            return []
+        own = [change.path for change in (await workspace.diff(snapshot.head, snapshot.commit, limit=0)).changes]
+        seen = tuple(path for path in own if path not in paths)
+        return [Finding(code="not_committed", paths=seen)] if seen else []
 
     def _after(self, step: Step, verdict: Verdict, steps: Sequence[Step]) -> Consequence:
         """The end, or another turn for an agent that can mend what fails. That an old test fails it hears once."""

@@ -53,6 +53,7 @@ Code = Literal[
     "not_rebuilt",
     "not_delivered",
     "not_in_change",
+    "not_committed",
     "stopped",
 ]
 
