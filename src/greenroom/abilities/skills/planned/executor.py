@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -34,8 +34,8 @@ from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.base.records import Data
 from greenroom.core.base.text import is_heading, lowered, origins_of, underlines
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models, ToolSpec
-from greenroom.core.ports.reading import AnswerReader, Datum, Misread
+from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
+from greenroom.core.ports.reading import Datum, Misread
 from greenroom.core.rules.agents import MEMORY
 from greenroom.core.rules.intents import (
     Consequence,
@@ -265,16 +265,6 @@ SERVERS: Final = "mcp__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    """What all skills of a house share: its tools, how answers are read, and what the project says."""
-
-    tools: Mapping[str, ToolSpec]
-    skills: Mapping[str, Skill]
-    reader: AnswerReader
-    project: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """A request as it is made: `schema` is what the answer is held against, with `tags` it stands between them."""
 
@@ -290,14 +280,14 @@ class Asked:
 
 
 class PlannedSkill:
-    """One of them, as a step runs it."""
+    """One of them, as a step runs it. `moment` makes what the skill knows of a world, a step, its agent and history."""
 
     type: StepType = "skill"
 
-    def __init__(self, skill: Skill, models: Models, house: House) -> None:
+    def __init__(self, skill: Skill, models: Models, moment: Callable[..., Moment]) -> None:
         self._skill = skill
         self._models = models
-        self._house = house
+        self._moment = moment
         self.name = skill.name
 
     @property
@@ -311,21 +301,22 @@ class PlannedSkill:
         if self._skill.order == "tool" and step.step_id not in world.steps:
             raise WorldFault(f"Nobody knows yet what {step.step_id!r} will fill in.")
         model = voice.voice(self._models, agent.spec)
-        asked = self._asked(self._moment(world, step, ()), model)
-        system = asked.messages[0].content
-        version = hashlib.sha256(system.encode()).hexdigest()[:12]
+        asked = self._asked(self._moment(world=world, step=step, agent=agent, history=()), model)
+        version = hashlib.sha256(asked.messages[0].content.encode()).hexdigest()[:12]
         return voice.terms(model, agent.spec, asked.size + _room(world, step, model), prompt=version)
 
     async def run(self, bench: Bench) -> Outcome:
         """Ask, and say what follows."""
-        moment = self._moment(bench.world, bench.step, await bench.history())
+        history = await bench.history()
+        moment = self._moment(world=bench.world, step=bench.step, agent=bench.agent, history=history)
         model = voice.voice(self._models, moment.spec)
         asked = self._asked(moment, model)
         reply = Reply()
         tokens = asked.size // BYTES_PER_TOKEN
         bench.leave(lambda: Outcome(spent=reply.spent or voice.heard(model, tokens, moment.spec, reply.size)))
         try:
-            _fits(model, asked)
+            if why := voice.too_much(model, asked.size):  # what no window can hold is not sent
+                raise ModelFault(why, spent=NOTHING)
             await listen(bench, model, self._request(moment, model, asked), reply)
             refuse_filtered(reply, model)
         except ModelFault as fault:  # no model answers this: asking again is of no use
@@ -369,18 +360,6 @@ class PlannedSkill:
             origins=_new(moment),
         )
 
-    def _moment(self, world: World, step: Step, history: Sequence[Step]) -> Moment:
-        return Moment(
-            world=world,
-            step=step,
-            agent=world.agents[step.agent_id],
-            history=history,
-            tools=self._house.tools,
-            skills=self._house.skills,
-            reader=self._house.reader,
-            project=self._house.project,
-        )
-
     def _asked(self, moment: Moment, model: Model) -> Asked:
         schema = self._skill.shape(moment)
         closed = strict(schema) if model.card.strict else None
@@ -399,13 +378,6 @@ class PlannedSkill:
             max_output=voice.longest(model, moment.spec),
             **voice.wishes(moment.spec),
         )
-
-
-def _fits(model: Model, asked: Asked) -> None:
-    """What no window can hold is not sent: the history has its share, but the step's own text is as long as it is."""
-    why = voice.too_much(model, asked.size)
-    if why:
-        raise ModelFault(why, spent=NOTHING)
 
 
 def _room(world: World, step: Step, model: Model) -> int:

@@ -45,13 +45,11 @@ def _task_meaning(moment: Moment, answer: Answer) -> Meant:
 
 
 def _add_task(moment: Moment, said: Said) -> tuple[Consequence, ...]:
-    group = agents(moment, cast("Sequence[object]", said["task_group"]))
-    name, goal = _text(said, "task_name"), _text(said, "task_intention")
     made = AddTask(
-        name=name,
-        intention=goal,
+        group=agents(moment, cast("Sequence[object]", said["task_group"])),
+        name=_text(said, "task_name"),
+        intention=_text(said, "task_intention"),
         manager=moment.agent.agent_id,
-        group=group,
         stages=_stages(moment, said),
         driver="manager",
     )

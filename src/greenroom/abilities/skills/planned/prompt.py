@@ -25,52 +25,27 @@ GAPS: Final = frozenset({"instruction_generation", "send_message"})
 
 
 def chain(steps: Sequence[Step], tool: str) -> tuple[Step, ...]:
-    """The newest chain of this tool, oldest first: calls and decisions in turn, a call at either end."""
-    place = _last_call(steps, len(steps), tool)
-    found = [steps[place]] if place is not None else []
-    while place is not None:
-        decided = _decision_before(steps, place, tool)
-        place = _call_before(steps, decided, tool) if decided is not None else None
-        if decided is not None and place is not None:
-            found += (steps[decided], steps[place])
+    """The newest chain of this tool, oldest first: calls and decisions in turn, a call at either end.
+
+    A call belongs to it if the decision before it was to go on. A decision that could not be read was made again.
+    """
+    found: list[Step] = []
+    decision: Step | None = None
+    for step in reversed(steps):
+        is_call = step.work.type == "tool" and step.work.executor == tool
+        is_decision = step.work.executor == DECISION and step.work.text_content.strip() == tool
+        if is_call and (not found or decision is not None):
+            found += (step,) if decision is None else (decision, step)
+            decision = None
+        elif not found or step.work.executor in GAPS or (is_decision and decision is not None):
+            continue
+        else:
+            made = (step.result or {}).get(DECISION)
+            ended = isinstance(made, Mapping) and made.get("decision") == "end"
+            if not is_decision or ended or step.state != "finished":
+                break
+            decision = step
     return tuple(reversed(found))
-
-
-def _last_call(steps: Sequence[Step], end: int, tool: str) -> int | None:
-    return next((place for place in reversed(range(end)) if _is_call(steps[place], tool)), None)
-
-
-def _decision_before(steps: Sequence[Step], end: int, tool: str) -> int | None:
-    """The decision from which a call comes; None if it comes from something else."""
-    for place in reversed(range(end)):
-        if _is_decision(steps[place], tool):
-            return None if _ends(steps[place]) or steps[place].state != "finished" else place
-        if steps[place].work.executor not in GAPS:
-            return None
-    return None
-
-
-def _call_before(steps: Sequence[Step], end: int, tool: str) -> int | None:
-    """The call about which was decided. A decision that could not be read was made again."""
-    for place in reversed(range(end)):
-        if _is_call(steps[place], tool):
-            return place
-        if steps[place].work.executor not in GAPS and not _is_decision(steps[place], tool):
-            return None
-    return None
-
-
-def _is_call(step: Step, tool: str) -> bool:
-    return step.work.type == "tool" and step.work.executor == tool
-
-
-def _is_decision(step: Step, tool: str) -> bool:
-    return step.work.executor == DECISION and step.work.text_content.strip() == tool
-
-
-def _ends(step: Step) -> bool:
-    made = (step.result or {}).get(DECISION)
-    return isinstance(made, Mapping) and made.get("decision") == "end"
 
 
 GOAL: Final = 8000
@@ -96,39 +71,26 @@ def told(steps: Sequence[Step], room: int) -> str:
 
     What sums up what was before stands first, and is always among them, as is the first plan.
     """
-    steps = _in_order(steps)
+    # What sums up what was before stands first; a sum that failed says nothing.
+    sums = [one for one in steps if one.work.executor == SUMS and one.state == "finished"]
+    steps = [*sums, *(one for one in steps if one.work.executor != SUMS)]
     if not steps:
         return ""
-    head = _head(steps)
     whole = [line(one) for one in steps]
     if _size(whole) <= room:
         return fenced("\n".join(whole))
+    plans = [place for place, one in enumerate(steps) if one.work.executor == "planning"]
+    head = (*range(len(sums))[-1:], *plans[:1])  # these are never left out
     most = max(room // len(steps) // 2, SHORT)
-    goal = max(min(GOAL, room // 6), SHORT)
-    lines = [_head_line(one, most, goal, room) if place in head else line(one, most) for place, one in enumerate(steps)]
+    lines = [line(one, most) for one in steps]
+    for place in head:  # what sums up much is told with much: half of the room at most
+        longest = max(room // 4, SHORT) if place < len(sums) else most
+        lines[place] = line(steps[place], longest, goal=max(min(GOAL, room // 6), SHORT))
     kept = _newest(lines, head, room)
     missing = len(steps) - len(kept)
     note = [f"(steps that are left out here: {missing})"] if missing else []
     shown = (*(lines[place] for place in head), *note, *(lines[place] for place in kept if place not in head))
     return fenced("\n".join(shown))
-
-
-def _in_order(steps: Sequence[Step]) -> list[Step]:
-    """The steps behind what sums up what was before them; a sum that failed says nothing."""
-    others = [one for one in steps if one.work.executor != SUMS]
-    return [*(one for one in steps if one.work.executor == SUMS and one.state == "finished"), *others]
-
-
-def _head(steps: Sequence[Step]) -> tuple[int, ...]:
-    """The places of those that are never left out."""
-    first = next((place for place, one in enumerate(steps) if one.work.executor == "planning"), None)
-    sums = [place for place, one in enumerate(steps) if one.work.executor == SUMS][-1:]
-    return (*sums, *(() if first is None else (first,)))
-
-
-def _head_line(step: Step, most: int, goal: int, room: int) -> str:
-    """What sums up much is told with much: half of the room at most."""
-    return line(step, max(room // 4, SHORT) if step.work.executor == SUMS else most, goal=goal)
 
 
 def _newest(lines: Sequence[str], head: Sequence[int], room: int) -> list[int]:
