@@ -140,7 +140,7 @@ def path(book: Rulebook, value: str, access: Access, workspace: str) -> Judged:
     hits = book.of_path(place, access)
     if len(value) > LONGEST or not value.isprintable():  # what is forbidden stays so, and no rule can allow it
         why, grants = f"{shown(value)} has signs that no file's name should have.", None
-        house = Judged(level="ask", why=why, grants=grants)
+        house = Judged(level="deny" if "\0" in value else "ask", why=why, grants=grants)
         hits = [hit for hit in hits if hit.level == "deny"]
     elif access == "read" and is_secret(place.folded_inside):
         why = f"It would {would}, which may hold secrets."

@@ -21,6 +21,7 @@ from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import SHOWN, Target, ToolCard, ToolExecutor
 
+NAME: Final = "execute_script"
 SECONDS: Final = 120
 LONGEST: Final = 3600
 HOSTS: Final = 8
@@ -28,7 +29,6 @@ REASON: Final = 1_000
 
 Interpreter: TypeAlias = Literal["bash", "sh", "python3", "node"]
 FLAGS: Final[Mapping[Interpreter, str]] = {"bash": "-c", "sh": "-c", "python3": "-c", "node": "-e"}
-SHELLS: Final = frozenset({"bash", "sh"})
 
 
 class Script(Arguments, frozen=True):
@@ -68,17 +68,13 @@ class Script(Arguments, frozen=True):
     @property
     def command(self) -> Command:
         """The command that it is."""
-        return Command(words=self.words, folder=self.cwd, seconds=self.seconds, hosts=self.hosts)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """A program and its arguments."""
-        return (self.interpreter, FLAGS[self.interpreter], self.script)
+        words = (self.interpreter, FLAGS[self.interpreter], self.script)
+        return Command(words=words, folder=self.cwd, seconds=self.seconds, hosts=self.hosts)
 
     @property
     def line(self) -> str:
         """What a rule about commands is asked about. Only a shell's script is a command line by itself."""
-        line = self.script if self.interpreter in SHELLS else shlex.join(self.words)
+        line = self.script if self.interpreter in ("bash", "sh") else shlex.join(self.command.words)
         return line if self.cwd in ("", ".") else f"cd {shlex.quote(self.cwd)} && {line}"
 
 
@@ -118,11 +114,6 @@ class Running:
             self.task.cancel()
             await asyncio.wait((self.task,))
 
-    async def wait(self, seconds: float) -> None:
-        """Until it ends, or so long."""
-        if self.task is not None and seconds > 0:
-            await asyncio.wait((self.task,), timeout=seconds)
-
 
 class Background:
     """All of them, by team and handle."""
@@ -156,7 +147,10 @@ class Background:
     async def find(self, bench: Bench, handle: str) -> Running | None:
         """The one with this handle; None when it was begun in an earlier life and is gone. A handle is a team's own."""
         found = self._known.get((bench.world.team.team_id, handle))
-        if found is None and not await _was_begun(bench, handle):
+        if found is None and not any(
+            step.step_id == handle and "handle" in (step.result or {}) and step.work.executor == NAME
+            for step in await bench.history()
+        ):
             raise ModelFault(
                 f"No command {handle!r} was begun in the background here. execute_script with background=true gives a "
                 "handle: copy it from there."
@@ -188,17 +182,6 @@ async def _read(running: Running, events: AsyncGenerator[CommandEvent, None]) ->
         await events.aclose()
         running.kept.end()
         running.ended = running.ended or Ended(how="cancelled")
-
-
-async def _was_begun(bench: Bench, handle: str) -> bool:
-    """Whether a step of this conversation has begun it, in whichever life."""
-    return any(
-        step.step_id == handle and "handle" in (step.result or {}) and step.work.executor == "execute_script"
-        for step in await bench.history()
-    )
-
-
-NAME: Final = "execute_script"
 
 
 class ExecuteScript(CardedTool):
@@ -283,7 +266,8 @@ class CommandOutput(CardedTool):
         running = await self._background.find(bench, asked.handle)
         if running is None:
             return Outcome(result={"output": GONE.format(handle=asked.handle)})
-        await running.wait(asked.wait_seconds)
+        if running.task is not None and asked.wait_seconds > 0:
+            await asyncio.wait((running.task,), timeout=asked.wait_seconds)
         return Outcome(result={"output": await asyncio.to_thread(_told, running, asked)})
 
 
