@@ -39,13 +39,9 @@ from greenroom.core.state.agent import Agent
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.origin import merged
-from greenroom.core.state.step import Prepared, Step, StepCancelling, Terms, Work, length
+from greenroom.core.state.step import Prepared, Step, StepCancelling, Terms, length
 from greenroom.core.state.thread import absorbed
 from greenroom.core.state.world import World
-
-
-def _nothing() -> None:
-    """Of most attempts nothing is left."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +54,7 @@ class StepBench:
     windows: Windows
     blobs: Blobs
     watch: Callable[[Step, Live], None]
-    left: Callable[[], Outcome | None] = field(default=_nothing, init=False)
+    left: Callable[[], Outcome | None] = field(default=lambda: None, init=False)
 
     @property
     def world(self) -> World:
@@ -125,18 +121,14 @@ def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Ste
     first = first or (mine[0] if mine else None)
     if first is None or first.thread_id is not None or first.task_id not in (None, step.task_id):
         return None
-    return _foreseen(step, first.works[0], step_id(step.agent_id, agent.steps_made + 1))
-
-
-def _foreseen(step: Step, work: Work, name: StepId) -> Step:
     return Step(
-        step_id=name,
+        step_id=step_id(step.agent_id, agent.steps_made + 1),
         agent_id=step.agent_id,
         thread_id=step.thread_id,
         task_id=step.task_id,
         stage_id=step.stage_id,
         subtask_id=step.subtask_id,
-        work=work,
+        work=first.works[0],
         queued_at=step.queued_at,
     )
 
@@ -154,10 +146,6 @@ PATIENCE: Final = 3
 Show: TypeAlias = Callable[[Step, Live], None]
 
 
-def _nobody(_: Step, __: Live) -> None:
-    """Nobody watches."""
-
-
 class Crew:
     """All actors of a team; a task per agent only while it has something to do."""
 
@@ -168,7 +156,7 @@ class Crew:
         abilities: Abilities,
         windows: Windows,
         blobs: Blobs,
-        show: Show = _nobody,
+        show: Show = lambda _, __: None,
     ) -> None:
         self._show = show
         self._submit = submit

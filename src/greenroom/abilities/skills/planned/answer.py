@@ -78,15 +78,15 @@ def check(moment: Moment, schema: Data, value: object) -> None:
 def _form(schema: Data, value: object) -> Data:
     if "anyOf" not in schema:
         return schema
-    forms: dict[object, Data] = {}
+    forms: dict[str, Data] = {}
     for one in _maps(schema["anyOf"]):
         properties = cast("Mapping[str, Data]", one.get("properties", {}))
         for name in cast("Sequence[object]", properties.get("action", {}).get("enum", ())):
-            forms[name] = one
+            forms[str(name)] = one
     action = value.get("action") if isinstance(value, Mapping) else None
-    if action not in forms:
-        raise ModelFault(f"There is no action {action!r}. Choose one: {', '.join(map(str, forms))}.")
-    return forms[action]
+    if str(action) not in forms:
+        raise ModelFault(f"There is no action {action!r}. Choose one: {', '.join(forms)}.")
+    return forms[str(action)]
 
 
 def _maps(value: object) -> list[Data]:
@@ -157,8 +157,8 @@ def _work(moment: Moment, number: int, step: Mapping[str, object], also: frozens
     given: Data | None = None
     is_skill = name in (*moment.may_plan, *also)
     if not is_skill:
-        if name not in moment.may_use:
-            skills, tools = ", ".join(moment.may_plan), ", ".join(moment.may_use) or "none"
+        if name not in moment.spec.tools:
+            skills, tools = ", ".join(moment.may_plan), ", ".join(moment.spec.tools) or "none"
             raise ModelFault(f"Step {number}: you have no {name!r}. Your skills: {skills}. Your tools: {tools}.")
         found = step.get("instruction_content")
         given = cast("Data", found) if isinstance(found, Mapping) and found else None

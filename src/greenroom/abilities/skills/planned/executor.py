@@ -118,7 +118,7 @@ def unusable(moment: Moment, why: str) -> str:
     """What is wrong with a reply: as the model is told that is asked again; at last as people are told."""
     if not _is_last(moment):
         return why
-    return PACK.render(moment.language, "unusable", {"times": repairs_of(moment.step) + 1, "why": why})
+    return PACK.render(moment.spec.language, "unusable", {"times": repairs_of(moment.step) + 1, "why": why})
 
 
 def _is_last(moment: Moment) -> bool:
@@ -158,12 +158,12 @@ def failed(moment: Moment, skill: Skill, why: str) -> Iterator[Consequence]:
 def _words(moment: Moment, why: str) -> str:
     """How the agent says that it could not do it: what it was asked for in the words of whoever asked."""
     wanted = asked_for(begun_by(moment.step, moment.history)) or moment.step.work.intention
-    return PACK.render(moment.language, "failure", {"intention": cut(wanted, SHOWN), "why": why})
+    return PACK.render(moment.spec.language, "failure", {"intention": cut(wanted, SHOWN), "why": why})
 
 
 def _note(moment: Moment, skill: Skill, state: Literal["finished", "failed"]) -> Iterator[PostNote]:
     if moment.agent.agent_id in moment.group:
-        content = PACK.render(moment.language, "note", {"said": skill.said, "state": state})
+        content = PACK.render(moment.spec.language, "note", {"said": skill.said, "state": state})
         stage = moment.stage
         yield PostNote(task_id=moment.step.task_id, content=content, stage_id=stage.stage_id if stage else None)
 
@@ -390,7 +390,7 @@ def _room(world: World, step: Step, model: Model) -> int:
 def _new(moment: Moment) -> Labels:
     """Where the words come from that it was told, as far as its conversation had not read from there before."""
     thread = moment.world.threads.get(moment.step.thread_id)
-    servers = (name.split("__")[1] for name in moment.may_use if name in moment.tools and name.startswith(SERVERS))
+    servers = (name.split("__")[1] for name in moment.spec.tools if name in moment.tools and name.startswith(SERVERS))
     told = merged(
         merged(origins_of(moment.project), moment.agent.origins), (label("description", one) for one in servers)
     )

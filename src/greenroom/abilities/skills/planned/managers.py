@@ -116,20 +116,34 @@ def _end(said: Said) -> Literal["finished", "failed"]:
     return "finished" if said["state"] == "finished" else "failed"
 
 
-def tidied_task(value: object) -> object:
+DEFAULTS: Final[Mapping[str, Said]] = {
+    "add_task": {"task_group": []},
+    "finish_stage": {"state": "finished", "summary": ""},
+    "finish_task": {"state": "finished", "summary": ""},
+    "init_new_agent": {
+        "blueprint": "",
+        "name": "",
+        "role": "",
+        "profile": "",
+        "task_id": "",
+        "skills": [],
+        "tools": [],
+    },
+}
+"""What an answer means by what it leaves out, by its action."""
+
+
+def tidied(value: object) -> object:
     """The answer in its one form: MAS writes one stage without a list, and an allocation by agent."""
     if not isinstance(value, Mapping):
         return value
     found = dict(value)
     if found.get("action") in ("add_stage", "add_task"):
         single = {name: found.pop(name) for name in ("stage_intention", "agent_allocation") if name in found}
-        found.setdefault("stages", [single] if single else [])
-        found["stages"] = [_tidied_stage(one) for one in found["stages"]] if isinstance(found["stages"], list) else []
-    if found.get("action") == "add_task":
-        found.setdefault("task_group", [])
-    if str(found.get("action", "")).startswith("finish_"):
-        found.setdefault("state", "finished")
-        found.setdefault("summary", "")
+        stages = found.setdefault("stages", [single] if single else [])
+        found["stages"] = [_tidied_stage(one) for one in stages] if isinstance(stages, list) else []
+    for name, default in DEFAULTS.get(str(found.get("action")), {}).items():
+        found.setdefault(name, default)
     return found
 
 
@@ -145,7 +159,7 @@ TASK_MANAGER: Final = Skill(
     tag="task_instruction",
     key="task_instruction",
     shape=lambda _: TASK_SHAPE,
-    tidied=tidied_task,
+    tidied=tidied,
     meaning=_task_meaning,
 )
 
@@ -195,7 +209,10 @@ def _init_new_agent(moment: Moment, said: Said) -> tuple[Consequence, ...]:
 def _described(moment: Moment, said: Said) -> AgentSpec:
     """An agent of the manager's making has nothing that the manager has not, and is bound by the same rules."""
     own = moment.spec
-    skills, tools = _words(said, "skills"), _words(said, "tools")
+    skills, tools = (
+        tuple(dict.fromkeys(str(one).strip() for one in cast("Sequence[object]", said[name])))
+        for name in ("skills", "tools")
+    )
     mine = frozenset(moment.skills).union(own.skills) - PRIVILEGED
     for what, wanted, given in (("skills", skills, mine), ("tools", tools, frozenset(own.tools))):
         more = [one for one in wanted if one not in given]
@@ -236,28 +253,11 @@ def _task(moment: Moment, name: str) -> TaskId:
     return TaskId(name)
 
 
-def _words(said: Said, name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(one).strip() for one in cast("Sequence[object]", said[name])))
-
-
-def tidied_agent(value: object) -> object:
-    """The answer in its one form: what it leaves out is empty."""
-    if not isinstance(value, Mapping):
-        return value
-    found = dict(value)
-    if found.get("action") == "init_new_agent":
-        for name in ("blueprint", "name", "role", "profile", "task_id"):
-            found.setdefault(name, "")
-        for name in ("skills", "tools"):
-            found.setdefault(name, [])
-    return found
-
-
 AGENT_MANAGER: Final = Skill(
     name="agent_manager",
     tag="agent_instruction",
     key="agent_instruction",
     shape=lambda _: AGENT_SHAPE,
-    tidied=tidied_agent,
+    tidied=tidied,
     meaning=_agent_meaning,
 )

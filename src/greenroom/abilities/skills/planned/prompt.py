@@ -217,15 +217,15 @@ class Page:
         return (ChatMessage(role="system", content=first), *told)
 
     def _render(self, name: str, variables: dict[str, object]) -> str:
-        return PACK.render(self._moment.language, name, variables)
+        return PACK.render(self._moment.spec.language, name, variables)
 
     def _system(self) -> str:
         return self._render("section_system", {"base": self._render("base", {})})
 
     def _role(self) -> str:
         here, spec = self._moment, self._moment.spec
-        skills = [(name, use_guide(here.skills[name], here.language)) for name in here.may_plan]
-        tools = [(name, here.tools[name].description) for name in here.may_use if name in here.tools]
+        skills = [(name, use_guide(here.skills[name], here.spec.language)) for name in here.may_plan]
+        tools = [(name, here.tools[name].description) for name in here.spec.tools if name in here.tools]
         return self._render(
             "section_role",
             {
@@ -243,7 +243,7 @@ class Page:
 
     def _step(self) -> str:
         here, work = self._moment, self._moment.step.work
-        own = parts(self._skill, here.language, tags=self._tags)
+        own = parts(self._skill, here.spec.language, tags=self._tags)
         return self._render(
             "section_step",
             {

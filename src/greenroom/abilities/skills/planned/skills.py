@@ -249,7 +249,7 @@ def _wanted(moment: Moment, steps: Sequence[Step]) -> int:
 
 
 def _work(moment: Moment, skill: str, *, limit: bool = False) -> Work:
-    told = PACK.render(moment.language, "follow_up", {"skill": skill, "limit": limit}).partition("\n")
+    told = PACK.render(moment.spec.language, "follow_up", {"skill": skill, "limit": limit}).partition("\n")
     return Work(type="skill", executor=skill, intention=told[0], text_content=told[2].strip())
 
 
