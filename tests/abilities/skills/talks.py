@@ -55,10 +55,12 @@ class Played:
     def __init__(self, play: Callable[[ModelRequest], Answer], *, window: int = 32_768) -> None:
         self.card = ModelCard(output=1000, window=window)
         self.asked: list[ModelRequest] = []
+        self.names: list[str] = []
         self._play = play
 
-    def named(self, _: str) -> Model:
+    def named(self, name: str) -> Model:
         """Itself, whoever asks."""
+        self.names.append(name)
         return self
 
     def price(self, read: int, written: int) -> int | None:

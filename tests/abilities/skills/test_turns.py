@@ -104,13 +104,6 @@ async def test_at_its_limit_an_agent_has_one_last_turn_without_tools() -> None:
     assert "2 times" in model.asked[-1].messages[-1].content
 
 
-async def test_calls_in_the_last_turn_are_answered_and_not_run() -> None:
-    spec = AgentSpec(name="Ann", tools=("echo",), turn=Turn(rounds=1, ends="finish"))
-    async with team(Played(lambda _: calls("echo", text="x")), spec) as here:
-        assert await here.ask() == "failed", "work that ends with a call has not ended"
-        assert (await here.did()).count("echo") == 1
-
-
 async def test_a_new_question_begins_with_new_rounds() -> None:
     spec = AgentSpec(name="Ann", tools=("echo",), turn=Turn(rounds=1))
     model = Played(in_order(calls("echo", text="x"), says("A."), calls("echo", text="y"), says("B.")))
@@ -218,12 +211,13 @@ async def test_sub_agent_calls_go_out_together_and_each_call_has_exactly_one_res
     assert "`bob`: knows drinks" in model.asked[0].messages[0].content
 
 
-async def test_whom_nobody_may_call_is_not_called() -> None:
-    ann = AgentSpec(name="Ann", calls=("bob",))
-    model = Played(in_order(calls("call_agent", agent_name="eve", instruction="x"), says("Then not.")))
+@pytest.mark.parametrize("name", ["eve", "ann"], ids=["a stranger", "itself"])
+async def test_whom_nobody_may_call_is_not_called(name: str) -> None:
+    ann = AgentSpec(name="Ann", calls=("ann", "Ann", "bob"))
+    model = Played(in_order(calls("call_agent", agent_name=name, instruction="x"), says("Then not.")))
     async with team(model, ann, others=[(BOB, AgentSpec(name="Bob"))]) as here:
         assert await here.ask() == "finished"
-    assert "there is no 'eve' here. You can call: bob." in model.asked[1].messages[-1].content
+    assert model.asked[1].messages[-1].content == f"Not called: there is no {name!r} here. You can call: bob."
 
 
 async def test_an_interrupted_turn_leaves_a_conversation_that_goes_on() -> None:
@@ -264,14 +258,6 @@ async def test_calls_beside_an_end_are_run_and_their_results_are_read_first(plac
         "written",
         "Not yet: first read what comes of your other calls. Then end your work, in a turn of its own.",
     }
-
-
-async def test_an_answer_beside_a_call_is_given_once_the_call_is_done() -> None:
-    model = Played(in_order(several(("echo", {"text": "7"}), ("answer", {"value": 1})), calls("answer", value=7)))
-    async with team(model, ANSWERS_NUMBER, reader=TextReader()) as here:
-        assert await here.ask() == "finished"
-        assert await here.did() == ["converse", "echo", "converse"]
-        assert await here.summary() == "7"
 
 
 async def test_of_two_ends_the_first_counts_and_the_other_is_told_so() -> None:
@@ -327,6 +313,7 @@ async def test_who_answers_nothing_at_the_limit_has_failed_and_it_says_why(last:
     async with team(model, spec) as here:
         assert await here.ask() == "failed"
         assert await here.summary() == "It has acted as often as it may, and did not end its work."
+        assert (await here.did()).count("echo") == 2
 
 
 async def test_a_model_that_knows_no_calls_acts_in_text() -> None:
@@ -377,14 +364,6 @@ async def test_what_a_request_may_cost_is_reserved_with_all_that_was_said() -> N
         await here.ask("Again.")
         assert (await here.runtime.stands(here.team, T1)).word == "limit", "the answer is told again, and counts"
     assert len(model.asked) == 1
-
-
-async def test_an_agent_cannot_call_itself() -> None:
-    spec = AgentSpec(name="Ann", calls=("ann", "Ann", "bob"))
-    model = Played(in_order(calls("call_agent", agent_name="ann", instruction="x"), says("No.")))
-    async with team(model, spec, others=[(BOB, AgentSpec(name="Bob"))]) as here:
-        assert await here.ask() == "finished"
-    assert model.asked[1].messages[-1].content == "Not called: there is no 'ann' here. You can call: bob."
 
 
 async def test_a_call_that_nobody_can_read_is_told_why_and_where() -> None:

@@ -113,11 +113,6 @@ async def test_when_nothing_fits_the_tags_that_there_are_are_named(ann: Caller) 
     assert found == "No memory fits. There are 3 memories, with the tags: api (2), search (1)."
 
 
-async def test_more_than_was_asked_for_is_said(ann: Caller) -> None:
-    await ann.output("save_memory", memories=[{"content": f"m{number}", "tags": [f"t{number}"]} for number in range(5)])
-    assert "3 older ones fit too" in await ann.output("retrieve_memory", limit=2)
-
-
 async def test_however_many_are_asked_for_there_is_a_most(ann: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MOST_SHOWN", 3)
     await ann.output("save_memory", memories=[{"content": f"m{number}", "tags": [f"t{number}"]} for number in range(5)])

@@ -18,8 +18,7 @@ from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Commands, Ended, Printed
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import SHOWN, Target, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import SHOWN, Target, ToolExecutor
 
 NAME: Final = "execute_script"
 SECONDS: Final = 120
@@ -188,11 +187,7 @@ class ExecuteScript(CardedTool):
     """Effectful: nobody knows what a script does, so it is run at most once."""
 
     # It has its own limit of time, so the card has none.
-    card = ToolCard(
-        spec=ToolSpec(name=NAME, description=DESCRIPTION, parameters=schema_of(Script)),
-        group="command",
-        effect="effectful",
-    )
+    card = make_card(NAME, DESCRIPTION, schema_of(Script), group="command", effect="effectful")
 
     def __init__(self, commands: Commands, background: Background) -> None:
         self._commands = commands
@@ -274,15 +269,11 @@ class CommandOutput(CardedTool):
 class StopCommand(CardedTool):
     """Keyed: what is stopped stays stopped, and whoever stops it again hears that. Only what this team has begun."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="stop_command",
-            description=(
-                "End a command in the background with all its processes, and read what it printed. Not needed at the "
-                'end of your work: it ends with the run. Example: {"handle": "coder#12"}'
-            ),
-            parameters=schema_of(Stop),
-        ),
+    card = make_card(
+        "stop_command",
+        "End a command in the background with all its processes, and read what it printed. Not needed at the "
+        'end of your work: it ends with the run. Example: {"handle": "coder#12"}',
+        schema_of(Stop),
         group="command",
         effect="keyed",
         ends_own=True,

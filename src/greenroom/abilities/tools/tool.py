@@ -26,10 +26,11 @@ def make_card(
     pure: bool = False,
     seconds: int = 0,
     alias_of: str = "",
+    ends_own: bool = False,
 ) -> ToolCard:
     """A card. `arguments` is their schema; `pure` says of a tool of any effect on the log that it changes nothing."""
     spec = ToolSpec(name=name, description=description, parameters=arguments, pure=pure)
-    return ToolCard(spec=spec, group=group, effect=effect, seconds=seconds, alias_of=alias_of)
+    return ToolCard(spec=spec, group=group, effect=effect, seconds=seconds, alias_of=alias_of, ends_own=ends_own)
 
 
 class CardedTool:
