@@ -9,7 +9,7 @@ from greenroom.abilities.skills.talking import talking
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
 from greenroom.core.ports.model import (
@@ -45,6 +45,22 @@ def calls(name: str, call_id: str = "c1", **arguments: object) -> Answer:
         Usage(output=2, money=1),
         Finished(reason="calls"),
     )
+
+
+def ended_step(number: int, work: Work, **more: object) -> Step:
+    """A step of Ann's that is over, with these fields."""
+    step = Step(
+        step_id=StepId(f"ann#{number}"),
+        agent_id=ANN,
+        thread_id=ThreadId("ann@t1"),
+        task_id=T1,
+        stage_id=None,
+        subtask_id=None,
+        work=work,
+        queued_at=0,
+        state="finished",
+    )
+    return evolve(step, **more)
 
 
 class Played:

@@ -12,7 +12,7 @@ from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import transcript as transcripts
 from greenroom.abilities.skills.talk.transcript import Transcripts, told
 from greenroom.app.reading import TextReader
-from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
+from greenroom.core.base.ids import TeamId, ThreadId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, ModelEvent, ModelRequest, Opaque, ToolCall
@@ -21,7 +21,20 @@ from greenroom.core.state.origin import Labels
 from greenroom.core.state.spec import AgentSpec, Turn
 from greenroom.core.state.step import FENCE, Step, StepType, StepWord, Terms, Work, length
 from greenroom.core.state.world import World
-from tests.abilities.skills.talks import ANN, BOB, T1, Answer, Echo, Played, Team, calls, in_order, says, team
+from tests.abilities.skills.talks import (
+    ANN,
+    BOB,
+    T1,
+    Answer,
+    Echo,
+    Played,
+    Team,
+    calls,
+    ended_step,
+    in_order,
+    says,
+    team,
+)
 
 HERE = ThreadId("ann@t1")
 TEAM = TeamId("team")
@@ -29,28 +42,10 @@ OPAQUE = {"provider": "fake", "data": {"sig": "x"}}
 
 
 def ended(
-    number: int,
-    work: Work,
-    result: Data | None = None,
-    *,
-    error: str = "",
-    state: StepWord = "finished",
+    number: int, work: Work, result: Data | None = None, *, error: str = "", state: StepWord = "finished"
 ) -> Step:
     """A step that is over."""
-    return Step(
-        step_id=StepId(f"ann#{number}"),
-        agent_id=AgentId("ann"),
-        thread_id=HERE,
-        task_id=TaskId("t1"),
-        stage_id=None,
-        subtask_id=None,
-        work=work,
-        queued_at=1,
-        state=state,
-        result=result,
-        error=error,
-        ended_in=number * 10,
-    )
+    return ended_step(number, work, state=state, result=result, error=error, ended_in=number * 10)
 
 
 def turn(number: int, text: str, *, asks: str = "", **more: object) -> Step:

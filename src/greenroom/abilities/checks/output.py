@@ -200,23 +200,15 @@ def junit(text: str) -> dict[str, Word]:
         cases = list(parser.close().iter("testcase"))
     except (ParseError, ValueError, RecursionError):
         return found
-    modules = {_module(file): file for file in (one.get("file", "") for one in cases) if file}
+    files = filter(None, (one.get("file", "") for one in cases))
+    modules = {file.removesuffix(".py").replace("\\", "/").replace("/", "."): file for file in files}
     for case in cases:
-        name, word = _id(case, modules), _word(case)
-        if found.get(name) != "failed":
-            found[name] = word
+        name, tags = _id(case, modules), {child.tag for child in case}
+        if tags & {"failure", "error"}:
+            found[name] = "failed"
+        elif found.get(name) != "failed":
+            found[name] = "skipped" if "skipped" in tags else "passed"
     return found
-
-
-def _word(case: Element) -> Word:
-    tags = {child.tag for child in case}
-    if tags & {"failure", "error"}:
-        return "failed"
-    return "skipped" if "skipped" in tags else "passed"
-
-
-def _module(file: str) -> str:
-    return file.removesuffix(".py").replace("\\", "/").replace("/", ".")
 
 
 def _id(case: Element, modules: dict[str, str]) -> str:

@@ -123,7 +123,10 @@ class Converse:
             error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
             return Outcome(state="failed", error=error, spent=reply.spent or bench.step.reserved)
         meant = self._meant(self._situation(bench, role, transcript, last=last), role, reply)
-        return _labelled(_outcome(bench, reply, meant, newest, transcript.circles.found), bench, role)
+        outcome = _outcome(bench, reply, meant, newest, transcript.circles.found)
+        thread = bench.world.threads.get(bench.step.thread_id)
+        new = tuple(one for one in role.origins if thread is None or one not in thread.origins)
+        return evolve(outcome, origins=new)
 
     def _returned(self, bench: Bench, role: Role, transcript: Transcript, text: str) -> Outcome:
         """A tool has answered in the agent's place: that is the result, and its model is not asked."""
@@ -210,13 +213,6 @@ def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str, circle: st
         spent=bench.step.reserved if reply.spent is None else reply.spent,
         intents=meant.consequences(bench.step),
     )
-
-
-def _labelled(outcome: Outcome, bench: Bench, role: Role) -> Outcome:
-    """With whose descriptions of tools and notes were read in this turn, and not before."""
-    thread = bench.world.threads.get(bench.step.thread_id)
-    new = tuple(one for one in role.origins if thread is None or one not in thread.origins)
-    return evolve(outcome, origins=new) if new else outcome
 
 
 def _left(bench: Bench, reply: Reply, newest: str, cost: Amounts) -> Outcome:

@@ -136,7 +136,10 @@ class Background:
             await events.aclose()
             raise
         running.task = asyncio.create_task(_read(running, events), name=f"background {running.handle}")
-        self._remember(bench.world.team.team_id, running)
+        over = [key for key, one in self._known.items() if one.ended is not None]
+        for key in over[: max(0, len(self._known) - REMEMBERED)]:
+            del self._known[key]
+        self._known[bench.world.team.team_id, running.handle] = running
         told = (
             f'It runs in the background. command_output(handle="{running.handle}") shows what it prints, '
             f'stop_command(handle="{running.handle}") ends it. It ends after {script.seconds} s, or with this run.'
@@ -161,12 +164,6 @@ class Background:
         alive = [one for one in self._known.values() if one.ended is None]
         await asyncio.gather(*(one.stop() for one in alive))
         return [one.handle for one in alive]
-
-    def _remember(self, team: str, running: Running) -> None:
-        over = [key for key, one in self._known.items() if one.ended is not None]
-        for key in over[: max(0, len(self._known) - REMEMBERED)]:
-            del self._known[key]
-        self._known[team, running.handle] = running
 
 
 async def _read(running: Running, events: AsyncGenerator[CommandEvent, None]) -> None:

@@ -256,7 +256,8 @@ class Crew:
     async def _run(self, step: Step) -> bool:
         """Start a step and go on with the ones that follow in the same breath; False when it may not start."""
         try:
-            terms = self._terms(step)
+            executor = self._abilities.get(step.work.type, step.work.executor)
+            terms = fair(executor.terms(self._look(), step)) if executor else Terms(effect="pure")
         except Exception as error:
             logging.getLogger(__name__).exception("%s has no terms for %s", step.work.executor, step.step_id)
             return await self._spoilt(step, _broke(step, error))
@@ -284,10 +285,6 @@ class Crew:
         refused, _ = await self._submit.submit(start, finish, by=step.agent_id)
         return refused is None
 
-    def _terms(self, step: Step) -> Terms:
-        executor = self._abilities.get(step.work.type, step.work.executor)
-        return fair(executor.terms(self._look(), step)) if executor else Terms(effect="pure")
-
     async def _attempt(self, step: Step) -> StepId | None:
         """Run one attempt and hand it in; returns the step that was started with it, if any."""
         ends = step.state == "cancelling" or self._closing
@@ -297,7 +294,9 @@ class Crew:
             await self._submit.submit(outcome, by=step.agent_id)
             return None
         finish = _finish(step, outcome)
-        follower = None if self._closing else self._follower(step, outcome)
+        world = foreseen(self._look(), step, outcome)
+        following = None if self._closing else likely_next(world, step, outcome.intents)
+        follower = self._start_of(world, following) if following is not None else None
         if follower is None:
             await self._hand_in(finish, step)
             return None
@@ -307,12 +306,6 @@ class Crew:
             await self._hand_in(_without_result(finish, error), step)
             return None
         return follower.step_id if refused is None else None
-
-    def _follower(self, step: Step, outcome: Outcome) -> StartStep | None:
-        """The start of what probably comes next, if its executor can say its terms."""
-        world = foreseen(self._look(), step, outcome)
-        following = likely_next(world, step, outcome.intents)
-        return self._start_of(world, following) if following is not None else None
 
     def _start_of(self, world: World, step: Step) -> StartStep | None:
         """The start of a step, if its executor can say its terms."""

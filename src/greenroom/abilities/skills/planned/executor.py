@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from greenroom.abilities.skills.planned.answer import check, enclosed, strict, without_nulls
-from greenroom.abilities.skills.planned.prompt import Page, cut
+from greenroom.abilities.skills.planned.prompt import cut, messages
 from greenroom.abilities.skills.planned.skill import (
     LETTERS,
     PACK,
@@ -65,12 +65,8 @@ def kept(said: str, known: str) -> str:
         if _bare(new) and _bare(one) not in old and not all(map(_is_empty, new.splitlines())):
             fresh.append(new.strip())
             old.add(_bare(one))
-    return _below(known, "\n\n".join(fresh))
-
-
-def _below(known: str, text: str) -> str:
-    """The text without lines that would make a heading of what the agent knows last."""
-    while underlines(known, text):
+    text = "\n\n".join(fresh)
+    while underlines(known, text):  # it would make a heading of what the agent knows last
         text = text.partition("\n")[2].lstrip()
     return text
 
@@ -365,9 +361,9 @@ class PlannedSkill:
         closed = strict(schema) if model.card.strict else None
         structured = enclosed(closed) if closed is not None else None
         room = _room(moment.world, moment.step, model) if moment.history else 0
-        messages = Page(moment, self._skill, tags=structured is None, room=room).messages()
-        size = sum(len(one.content.encode()) for one in messages)
-        return Asked(messages=messages, schema=schema, structured=structured, size=size)
+        told = messages(moment, self._skill, tags=structured is None, room=room)
+        size = sum(len(one.content.encode()) for one in told)
+        return Asked(messages=told, schema=schema, structured=structured, size=size)
 
     def _request(self, moment: Moment, model: Model, asked: Asked) -> ModelRequest:
         before = sum(one.work.executor == self.name for one in moment.history)

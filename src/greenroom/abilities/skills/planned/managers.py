@@ -38,12 +38,6 @@ TASK_SHAPE: Final[Data] = {
 }
 
 
-def _task_meaning(moment: Moment, answer: Answer) -> Meant:
-    said = cast("Said", answer.value)
-    intents = TASK_ACTIONS[str(said["action"])](moment, said)
-    return Meant(value={"agent_id": moment.agent.agent_id, **said}, intents=intents)
-
-
 def _add_task(moment: Moment, said: Said) -> tuple[Consequence, ...]:
     made = AddTask(
         group=agents(moment, cast("Sequence[object]", said["task_group"])),
@@ -79,14 +73,6 @@ def _finish_stage(moment: Moment, said: Said) -> tuple[Consequence, ...]:
 def _finish_task(moment: Moment, said: Said) -> tuple[Consequence, ...]:
     name = _task(moment, _text(said, "task_id"))
     return (FinishTask(task_id=name, state=_end(said), summary=str(said["summary"])),)
-
-
-TASK_ACTIONS: Final[dict[str, Callable[[Moment, Said], tuple[Consequence, ...]]]] = {
-    "add_task": _add_task,
-    "add_stage": _add_stage,
-    "finish_stage": _finish_stage,
-    "finish_task": _finish_task,
-}
 
 
 def _stages(moment: Moment, said: Said) -> tuple[StagePlan, ...]:
@@ -160,7 +146,7 @@ TASK_MANAGER: Final = Skill(
     key="task_instruction",
     shape=lambda _: TASK_SHAPE,
     tidied=tidied,
-    meaning=_task_meaning,
+    meaning=lambda moment, answer: _meant(moment, answer, "agent_id"),
 )
 
 
@@ -182,12 +168,6 @@ AGENT_SHAPE: Final[Data] = {
 }
 
 
-def _agent_meaning(moment: Moment, answer: Answer) -> Meant:
-    said = cast("Said", answer.value)
-    intents = AGENT_ACTIONS[str(said["action"])](moment, said)
-    return Meant(value={"issuer": moment.agent.agent_id, **said}, intents=intents)
-
-
 def _init_new_agent(moment: Moment, said: Said) -> tuple[Consequence, ...]:
     """Made from what people have described, or as the manager describes it; and in a task's group, if it says so."""
     name, blueprint = AgentId(str(said["agent_id"]).strip()), str(said["blueprint"]).strip()
@@ -196,11 +176,8 @@ def _init_new_agent(moment: Moment, said: Said) -> tuple[Consequence, ...]:
     if blueprint and blueprint not in moment.world.blueprints:
         known = ", ".join(sorted(moment.world.blueprints)) or "none"
         raise ModelFault(f"There is no blueprint {blueprint!r}. Blueprints: {known}. Or describe the agent yourself.")
-    made = (
-        AddAgent(agent_id=name, blueprint=blueprint)
-        if blueprint
-        else AddAgent(agent_id=name, spec=_described(moment, said))
-    )
+    spec = _described(moment, said) if not blueprint else None
+    made = AddAgent(agent_id=name, blueprint=blueprint or None, spec=spec)
     task = str(said["task_id"]).strip()
     joins = (AddParticipants(task_id=_task(moment, task), agents=(name,)),) if task else ()
     return (made, *joins)
@@ -241,16 +218,26 @@ def _add_task_participant(moment: Moment, said: Said) -> tuple[Consequence, ...]
     return (AddParticipants(task_id=_task(moment, str(said["task_id"]).strip()), agents=found),)
 
 
-AGENT_ACTIONS: Final[dict[str, Callable[[Moment, Said], tuple[Consequence, ...]]]] = {
+def _task(moment: Moment, name: str) -> TaskId:
+    if name not in moment.world.tasks:
+        raise ModelFault(f"There is no open task {name!r}. Open tasks: {', '.join(sorted(moment.world.tasks))}.")
+    return TaskId(name)
+
+
+ACTIONS: Final[dict[str, Callable[[Moment, Said], tuple[Consequence, ...]]]] = {
+    "add_task": _add_task,
+    "add_stage": _add_stage,
+    "finish_stage": _finish_stage,
+    "finish_task": _finish_task,
     "init_new_agent": _init_new_agent,
     "add_task_participant": _add_task_participant,
 }
 
 
-def _task(moment: Moment, name: str) -> TaskId:
-    if name not in moment.world.tasks:
-        raise ModelFault(f"There is no open task {name!r}. Open tasks: {', '.join(sorted(moment.world.tasks))}.")
-    return TaskId(name)
+def _meant(moment: Moment, answer: Answer, by: str) -> Meant:
+    """What follows from an answer; under `by` it is kept who gave it."""
+    said = cast("Said", answer.value)
+    return Meant(value={by: moment.agent.agent_id, **said}, intents=ACTIONS[str(said["action"])](moment, said))
 
 
 AGENT_MANAGER: Final = Skill(
@@ -259,5 +246,5 @@ AGENT_MANAGER: Final = Skill(
     key="agent_instruction",
     shape=lambda _: AGENT_SHAPE,
     tidied=tidied,
-    meaning=_agent_meaning,
+    meaning=lambda moment, answer: _meant(moment, answer, "issuer"),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, unified_diff
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Final, Literal
 
@@ -295,7 +296,9 @@ def compared(old: str, new: str) -> Summary:
         rows = [numbers, *(f"-{line}" for line in gone), *(f"+{line}" for line in come)]
     else:
         rows = list(unified_diff(gone, come, lineterm="", n=CONTEXT))[2:]
-        rows = [_numbered(row, low) if row.startswith("@@ ") else row for row in rows]
+        # The head of a hunk gets the file's line numbers in the place of the stretch's.
+        moved = partial(re.sub, r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + low}")
+        rows = [moved(row) if row.startswith("@@ ") else row for row in rows]
     shown = [row if len(row) <= SHOWN_LETTERS else f"{row[:SHOWN_LETTERS]}…" for row in rows[:SHOWN_LINES]]
     if len(rows) > SHOWN_LINES:
         shown.append(f"… {len(rows) - SHOWN_LINES} more lines of the diff are not shown")
@@ -304,8 +307,3 @@ def compared(old: str, new: str) -> Summary:
         added=sum(row.startswith("+") for row in rows),
         removed=sum(row.startswith("-") for row in rows),
     )
-
-
-def _numbered(head: str, by: int) -> str:
-    """The head of a hunk with the file's line numbers in the place of the stretch's."""
-    return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + by}", head)
