@@ -248,7 +248,9 @@ class Errand:
         """The result; `Failure` and other faults say why there is none."""
         for turn in range(1, self._steps + 1):
             sight = await tab.look()
-            await self._picture(tab, turn)
+            picture = await tab.shot()
+            if picture:
+                self.pictures = await self._album.keep(self._bench.key, turn, picture) or self.pictures
             answer = await self._next(turn, sight)
             if answer is None:
                 continue
@@ -341,11 +343,6 @@ class Errand:
         line = f"{turn}. {_short(told)}: {_short(came)}"
         self._trail.append(line)
         self._bench.show(ToolPrinted(text=f"{line}\n"))
-
-    async def _picture(self, tab: Tab, turn: int) -> None:
-        picture = await tab.shot()
-        if picture:
-            self.pictures = await self._album.keep(self._bench.key, turn, picture) or self.pictures
 
 
 def _short(text: str) -> str:

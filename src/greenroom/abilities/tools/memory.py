@@ -267,7 +267,7 @@ class ClearMemory(CardedTool):
 
 
 def _filled(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(one.strip() for one in texts if one.strip())
+    return tuple(filter(None, map(str.strip, texts)))
 
 
 async def _found(stores: Iterable[Recall], bench: Bench, wanted: Wanted) -> list[Memory]:
