@@ -260,7 +260,13 @@ class Read:
 def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
     """`text` is what it printed, `report` one in JUnit's form if it made one. Whoever ends well has passed."""
     if ended.how != "exited" or ended.code is None:
-        return Read(outcome="could_not_run", reason=_cut_off(ended, check.seconds))
+        reasons = {
+            "timed_out": f"It did not come to an end within {check.seconds} s.",
+            "signalled": f"It was killed by signal {ended.signal}.",
+            "cancelled": "It was stopped before its end.",
+        }
+        lost = "Nobody knows how it ended: what looked after it was killed."
+        return Read(outcome="could_not_run", reason=reasons.get(ended.how, lost))
     exact = junit(report) if check.kind == "test" else {}
     tests, passed, skipped = _tests(check, text, exact)
     failing = any(word == "failed" for word in tests.values())
@@ -292,18 +298,6 @@ def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, W
     if counts["failed"] > failed:
         known[AS_A_WHOLE] = "failed"  # more failed than have a name
     return known, max(passed, counts["passed"]), max(skipped, counts["skipped"])
-
-
-def _cut_off(ended: Ended, seconds: int) -> str:
-    match ended.how:
-        case "timed_out":
-            return f"It did not come to an end within {seconds} s."
-        case "signalled":
-            return f"It was killed by signal {ended.signal}."
-        case "cancelled":
-            return "It was stopped before its end."
-        case _:
-            return "Nobody knows how it ended: what looked after it was killed."
 
 
 def _reason(check: Check, code: int, text: str) -> str:

@@ -180,24 +180,9 @@ def signal(source: Source, text: str, circle: Circle | None = None) -> Completio
     return CompletionSignal(source=source, text="\n".join(part for part in (why, text) if part.strip()))
 
 
-def auto_completes(
-    explicit: bool | None,
-    *,
-    non_interactive: bool,
-    in_multi_agent: bool = False,
-    managed: bool = False,
-    honour: bool = False,
-) -> bool:
-    """Whether an agent may end its task by itself.
-
-    `managed` is one that a MultiAgent runs and that is not its main one: it may not, whatever it says itself, unless
-    that is to be honoured. Then its own word counts; then, in company it may not; alone and unattended it may.
-    """
-    if managed:
-        return honour and explicit is True
-    if explicit is not None:
-        return explicit
-    return non_interactive and not in_multi_agent
+def auto_completes(explicit: bool | None, *, non_interactive: bool, in_multi_agent: bool) -> bool:
+    """Whether an agent may end its task by itself: as its spec says; else alone and unattended, but not in company."""
+    return explicit if explicit is not None else non_interactive and not in_multi_agent
 
 
 def ends_of(spec: AgentSpec, *, subtask: bool) -> Ends:
