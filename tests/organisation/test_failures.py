@@ -22,7 +22,6 @@ from tests.abilities.skills.planned.planners import (
     KIM,
     NOTHING_MORE,
     T1,
-    Echo,
     Line,
     message,
     planner,
@@ -30,6 +29,7 @@ from tests.abilities.skills.planned.planners import (
     step,
     tool,
 )
+from tests.abilities.skills.talks import Echo
 from tests.organisation.crowd import crowd
 
 ADA, BEA = AgentId("ada"), AgentId("bea")

@@ -129,7 +129,7 @@ def test_lines_of_runners_name_their_tests(text: str, wanted: dict[str, str]) ->
 )
 def test_last_words_are_counted(text: str, passed: int, failed: int, skipped: int) -> None:
     found = counted(text)
-    assert (found.passed, found.failed, found.skipped) == (passed, failed, skipped)
+    assert (found["passed"], found["failed"], found["skipped"]) == (passed, failed, skipped)
 
 
 def test_findings_have_no_line_numbers_and_equal_ones_are_counted() -> None:

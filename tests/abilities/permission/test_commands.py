@@ -18,15 +18,8 @@ def lines(name: str) -> list[str]:
     return [line for line in text.split("\n") if line and not line.startswith("# ")]
 
 
-@pytest.mark.parametrize("command", lines("looking"))
+@pytest.mark.parametrize("command", [*lines("looking"), *lines("asked")])
 def test_every_command_is_asked_about_also_one_that_only_seems_to_look(command: str) -> None:
-    ruling = run(policy(), command)
-    assert ruling.verdict == "ask"
-    assert ruling.why.startswith("It would ")
-
-
-@pytest.mark.parametrize("command", lines("asked"))
-def test_what_is_more_than_a_look_asks(command: str) -> None:
     ruling = run(policy(), command)
     assert ruling.verdict == "ask"
     assert ruling.why.startswith("It would ")
@@ -42,17 +35,9 @@ def test_a_rule_for_looking_opens_no_line_of_the_shell(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "ls\nrm x",
-        "ls\r\nrm x",
-        "ls\rrm x",
-        "ls\x00; rm x",
-        "ls\x1b[2K",
-        "g\u0456t status",
-        "ls\u200b",
-        "ls \u202ex",
-        "ls\u00a0x",
-        "ls\u2028rm x",
-        "ls \ud800",
+        *("ls\nrm x", "ls\r\nrm x", "ls\rrm x", "ls\x00; rm x", "ls\x1b[2K", "g\u0456t status", "ls\u200b"),
+        *("ls \u202ex", "ls\u00a0x", "ls\u2028rm x", "ls \ud800", "ls \\\n; rm x", "ls #\\\nrm x", "ls '\n'; rm x"),
+        *("", " ", "#", "\n\n"),
         "cat <<EOF\n$(rm x)\nEOF",
         "cat <<EOF\n`rm x`\nEOF",
         "cat <<A <<B\nA\nB\nrm x",
@@ -61,13 +46,6 @@ def test_a_rule_for_looking_opens_no_line_of_the_shell(command: str) -> None:
         "cat <<EOF\nrm\n EOF",
         "cat <<'EOF' 'a\nEOF\nrm x'",
         "echo $(cat <<EOF\nx\nEOF\n)",
-        "ls \\\n; rm x",
-        "ls #\\\nrm x",
-        "ls '\n'; rm x",
-        "",
-        " ",
-        "#",
-        "\n\n",
     ],
 )
 def test_signs_that_hide_something_ask(command: str) -> None:

@@ -13,29 +13,17 @@ from greenroom.core.ports.tool import Ruling, Target
 from tests.abilities.permission.house import ME, card, looser, policy, run, touch
 
 WHAT = [
-    "command git",
-    "command git push",
-    "command git push origin",
-    "command git status",
-    "command npm test",
-    "command sudo",
-    "command *",
-    "command cat",
+    *(
+        f"command {words}"
+        for words in ("git", "git push", "git push origin", "git status", "npm test", "sudo", "*", "cat")
+    ),
     "line git push origin main",
-    "path **",
-    "path docs/**",
-    "path docs/a.md",
-    "path docs/a.md write",
-    "path .env read",
-    "path **/.env",
-    "path /etc/**",
-    "path *.md",
-    "host example.org",
-    "host *.example.org",
-    "host *",
-    "tool execute_script",
-    "tool mcp__*",
-    "tool *",
+    *(
+        f"path {path}"
+        for path in ("**", "docs/**", "docs/a.md", "docs/a.md write", ".env read", "**/.env", "/etc/**", "*.md")
+    ),
+    *(f"host {name}" for name in ("example.org", "*.example.org", "*")),
+    *(f"tool {name}" for name in ("execute_script", "mcp__*", "*")),
 ]
 LAYERS: list[Layer] = ["built-in", "user", "project", "granted"]
 RULE = st.builds("{} {}".format, st.sampled_from(["allow", "notify", "ask", "deny"]), st.sampled_from(WHAT))

@@ -35,18 +35,8 @@ def test_what_is_outside_asks(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        ".env",
-        ".ENV",
-        ".env.local",
-        "conf/x.pem",
-        "id_rsa",
-        "ID_RSA.bak",
-        ".npmrc",
-        ".ssh/config",
-        ".git/config",
-        ".env ",
-        ".e\u200dnv",
-        "\uff0eenv",
+        *(".env", ".ENV", ".env.local", "conf/x.pem", "id_rsa", "ID_RSA.bak", ".npmrc", ".ssh/config", ".git/config"),
+        *(".env ", ".e\u200dnv", "\uff0eenv"),
     ],
 )
 def test_likely_secrets_are_read_only_with_a_persons_word(path: str) -> None:
@@ -58,15 +48,8 @@ def test_likely_secrets_are_read_only_with_a_persons_word(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        ".git",
-        ".git/config",
-        "sub/.git/hooks/x",
-        ".GIT/config",
-        ".git./config",
-        "GIT~1/config",
-        ".greenroom/config.toml",
-        "x/../.git/a",
-        f"{ROOT}/.git/x",
+        *(".git", ".git/config", "sub/.git/hooks/x", ".GIT/config", ".git./config", "GIT~1/config"),
+        *(".greenroom/config.toml", "x/../.git/a", f"{ROOT}/.git/x"),
     ],
 )
 def test_what_governs_us_is_not_written(path: str) -> None:

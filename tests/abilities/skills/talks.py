@@ -9,7 +9,7 @@ from greenroom.abilities.skills.talking import talking
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
 from greenroom.core.ports.model import (
@@ -47,6 +47,22 @@ def calls(name: str, call_id: str = "c1", **arguments: object) -> Answer:
     )
 
 
+def ended_step(number: int, work: Work, **more: object) -> Step:
+    """A step of Ann's that is over, with these fields."""
+    step = Step(
+        step_id=StepId(f"ann#{number}"),
+        agent_id=ANN,
+        thread_id=ThreadId("ann@t1"),
+        task_id=T1,
+        stage_id=None,
+        subtask_id=None,
+        work=work,
+        queued_at=0,
+        state="finished",
+    )
+    return evolve(step, **more)
+
+
 class Played:
     """Answers as `play` says; it knows all it was asked."""
 
@@ -55,10 +71,12 @@ class Played:
     def __init__(self, play: Callable[[ModelRequest], Answer], *, window: int = 32_768) -> None:
         self.card = ModelCard(output=1000, window=window)
         self.asked: list[ModelRequest] = []
+        self.names: list[str] = []
         self._play = play
 
-    def named(self, _: str) -> Model:
+    def named(self, name: str) -> Model:
         """Itself, whoever asks."""
+        self.names.append(name)
         return self
 
     def price(self, read: int, written: int) -> int | None:

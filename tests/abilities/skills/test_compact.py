@@ -1,7 +1,5 @@
 """compact: a long conversation is summed up, and what must survive survives word for word."""
 
-from itertools import pairwise
-
 import pytest
 
 from greenroom.abilities.skills.compact import open_in, words_of_people
@@ -19,6 +17,11 @@ LONG = "word " * 400
 def played(request: ModelRequest) -> Answer:
     """Sums up when it is asked to, else talks at length."""
     return says("SUMMARY") if request.purpose.skill == "compact" else says(LONG)
+
+
+def fails(request: ModelRequest) -> Answer:
+    """Cannot sum up."""
+    return (Failed(kind="filter", why="No."),) if request.purpose.skill == "compact" else says("yes")
 
 
 def text_of(request: ModelRequest) -> str:
@@ -46,18 +49,6 @@ async def test_a_talk_of_many_windows_goes_on_with_its_instructions_intact() -> 
     assert all(len(text_of(one).encode()) < 4000 * 4 for one in talks), "no request outgrows the window"
 
 
-async def test_requests_share_their_beginning_between_two_times_of_summing_up() -> None:
-    model = Played(played, window=4000)
-    async with team(model, AgentSpec(name="Ann", role="assistant"), solo=False) as here:
-        for number in range(12):
-            await here.ask(f"Question {number}: {LONG}")
-    breaks = 0
-    talks = [[one.content for one in each.messages] for each in model.asked if each.purpose.skill == "converse"]
-    for before, after in pairwise(talks):
-        breaks += after[: len(before)] != before
-    assert breaks == sum(one.purpose.skill == "compact" for one in model.asked)
-
-
 @pytest.mark.req("AG-35", "AG-167", "AG-161")
 async def test_a_talk_is_summed_up_after_so_many_rounds_and_as_its_owner_wants() -> None:
     spec = AgentSpec(name="Ann", history=History(summary_rounds=3, summary_prompt="Name every file."))
@@ -72,9 +63,6 @@ async def test_a_talk_is_summed_up_after_so_many_rounds_and_as_its_owner_wants()
 
 
 async def test_a_summary_that_fails_leaves_the_conversation_as_it_is() -> None:
-    def fails(request: ModelRequest) -> Answer:
-        return (Failed(kind="filter", why="No."),) if request.purpose.skill == "compact" else says("yes")
-
     spec = AgentSpec(name="Ann", history=History(summary_rounds=2))
     model = Played(fails)
     async with team(model, spec, solo=False) as here:
@@ -184,9 +172,6 @@ def test_what_an_agent_owes_and_was_not_told_yet_survives_summing_up() -> None:
 
 
 async def test_a_talk_that_cannot_be_summed_up_ends_with_a_reason_before_it_overflows() -> None:
-    def fails(request: ModelRequest) -> Answer:
-        return (Failed(kind="filter", why="No."),) if request.purpose.skill == "compact" else says("yes")
-
     model = Played(fails, window=4000)
     async with team(model, AgentSpec(name="Ann"), solo=False) as here:
         for number in range(9):

@@ -12,8 +12,8 @@ from greenroom.abilities.skills.prompts.builder import say
 from greenroom.abilities.skills.talk import transcript as transcripts
 from greenroom.abilities.skills.talk.transcript import Transcripts, told
 from greenroom.app.reading import TextReader
-from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
-from greenroom.core.base.records import Data
+from greenroom.core.base.ids import TeamId, ThreadId
+from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ChatMessage, ModelEvent, ModelRequest, Opaque, ToolCall
 from greenroom.core.rules.intents import QueueSteps
@@ -21,35 +21,31 @@ from greenroom.core.state.origin import Labels
 from greenroom.core.state.spec import AgentSpec, Turn
 from greenroom.core.state.step import FENCE, Step, StepType, StepWord, Terms, Work, length
 from greenroom.core.state.world import World
-from tests.abilities.skills.talks import ANN, BOB, T1, Answer, Echo, Played, Team, calls, in_order, says, team
+from tests.abilities.skills.talks import (
+    ANN,
+    BOB,
+    T1,
+    Answer,
+    Echo,
+    Played,
+    Team,
+    calls,
+    ended_step,
+    in_order,
+    says,
+    team,
+)
 
 HERE = ThreadId("ann@t1")
 TEAM = TeamId("team")
+OPAQUE = {"provider": "fake", "data": {"sig": "x"}}
 
 
 def ended(
-    number: int,
-    work: Work,
-    result: Data | None = None,
-    *,
-    error: str = "",
-    state: StepWord = "finished",
+    number: int, work: Work, result: Data | None = None, *, error: str = "", state: StepWord = "finished"
 ) -> Step:
     """A step that is over."""
-    return Step(
-        step_id=StepId(f"ann#{number}"),
-        agent_id=AgentId("ann"),
-        thread_id=HERE,
-        task_id=TaskId("t1"),
-        stage_id=None,
-        subtask_id=None,
-        work=work,
-        queued_at=1,
-        state=state,
-        result=result,
-        error=error,
-        ended_in=number * 10,
-    )
+    return ended_step(number, work, state=state, result=result, error=error, ended_in=number * 10)
 
 
 def turn(number: int, text: str, *, asks: str = "", **more: object) -> Step:
@@ -69,18 +65,14 @@ def test_a_reply_is_a_question_an_answer_and_what_the_house_says_to_its_own_call
         call("add", "c2"),
         call("sub", "c3", unread="{oops", extra={"provider": "fake", "data": {"sig": 1}}),
     ]
-    asked, answer, taken, unread = told(turn(1, "Well.", asks="Well?", calls=calls, reasoning="hm"))
+    asked, answer, taken, unread = told(turn(1, "Well.", asks="Well?", calls=calls, reasoning="hm", opaque=[OPAQUE]))
     assert asked == ChatMessage(role="user", content="Well?")
     assert (answer.role, answer.content, answer.reasoning) == ("assistant", "Well.", "hm")
+    assert answer.opaque == (Opaque(provider="fake", data={"sig": "x"}),)
     assert answer.calls[1] == ToolCall(call_id="c2", name="add", arguments={"a": 1})
     assert answer.calls[2].extra == Opaque(provider="fake", data={"sig": 1})
     assert (taken.content, taken.call_id) == (say("", "taken_up"), "c1")
     assert (unread.content, unread.call_id) == (say("", "unread"), "c3")
-
-
-def test_what_only_the_provider_understands_comes_back_with_the_answer() -> None:
-    (answer,) = told(turn(1, "Yes.", opaque=[{"provider": "fake", "data": {"sig": "x"}}]))
-    assert answer.opaque == (Opaque(provider="fake", data={"sig": "x"}),)
 
 
 def test_a_tool_is_what_it_said_or_what_went_wrong() -> None:
@@ -229,20 +221,8 @@ class Page:
 
 
 def ended_strangely(origins: Labels = (), result: Data | None = None, error: str = "") -> Step:
-    return Step(
-        step_id=StepId("ann#1"),
-        agent_id=AgentId("ann"),
-        thread_id=ThreadId("ann@t1"),
-        task_id=TaskId("t1"),
-        stage_id=None,
-        subtask_id=None,
-        work=Work(type="tool", executor="page", call_id="c1"),
-        queued_at=0,
-        state="failed" if error else "finished",
-        result=result,
-        error=error,
-        origins=origins,
-    )
+    work = Work(type="tool", executor="page", call_id="c1")
+    return evolve(ended(1, work, result, error=error, state="failed" if error else "finished"), origins=origins)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -356,6 +336,15 @@ async def tell(here: Team) -> None:
     await here.runtime.ask(here.team, QueueSteps(agent_id=ANN, works=(work,), task_id=T1))
 
 
+async def told_while_it_thinks(here: Team, asked: asyncio.Event, told: asyncio.Event) -> str:
+    """Say something more while the model has not answered yet; how the task stands then."""
+    asking = asyncio.create_task(here.ask("Go."))
+    await asked.wait()
+    await tell(here)
+    told.set()
+    return await asking
+
+
 async def test_it_is_read_in_the_next_turn_together_with_the_result() -> None:
     slow = Slow()
     model = Played(lambda request: says("Done.") if len(request.messages) > 2 else calls("echo"))
@@ -386,11 +375,7 @@ async def test_the_work_does_not_end_before_it_is_read(ends: str) -> None:
     spec = AgentSpec(name="Ann", turn=Turn(ends="finish"), answer=None if ends == "finish" else {"type": "integer"})
     model = Waiting(play, asked, told)
     async with team(model, spec) as here:
-        asking = asyncio.create_task(here.ask("Go."))
-        await asked.wait()
-        await tell(here)
-        told.set()
-        assert await asking == "finished"
+        assert await told_while_it_thinks(here, asked, told) == "finished"
         assert await here.summary() == ("End 2." if ends == "finish" else "2")
     assert model.asked[1].messages[-1].content == MORE
     assert model.asked[1].messages[-2].content.startswith("Not yet")
@@ -401,11 +386,7 @@ async def test_why_a_block_was_not_run_is_not_lost_when_somebody_speaks_first() 
     spec = AgentSpec(name="Ann", tools=("echo",), turn=Turn(protocols=("tool_call",)))
     model = Waiting(in_order(says("<TOOL_CALL>\n{broken\n</TOOL_CALL>"), says("!!!COMPLETE!!!")), asked, told)
     async with team(model, spec, reader=TextReader()) as here:
-        asking = asyncio.create_task(here.ask("Go."))
-        await asked.wait()
-        await tell(here)
-        told.set()
-        assert await asking == "finished"
+        assert await told_while_it_thinks(here, asked, told) == "finished"
     why, more = (one.content for one in model.asked[1].messages[-2:])
     assert "was not run" in why
     assert more.startswith(MORE)

@@ -43,6 +43,12 @@ class Caller:
         assert step.state == "finished", step.error
         return str((step.result or {})["output"])
 
+    async def error(self, tool: str, **arguments: object) -> str:
+        """Why a call failed."""
+        step = await self.call(tool, **arguments)
+        assert step.state == "failed", step.result
+        return step.error
+
     async def steps(self) -> list[Step]:
         """All steps that have ended."""
         return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]

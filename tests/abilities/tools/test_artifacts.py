@@ -41,13 +41,6 @@ async def _plan(ann: Caller) -> Caller:
     return ann
 
 
-async def error(ann: Caller, tool: str, **arguments: object) -> str:
-    """Why a call failed."""
-    step = await ann.call(tool, **arguments)
-    assert step.state == "failed", step.result
-    return step.error
-
-
 async def newest(ann: Caller) -> Artifact:
     """The only artifact of the task."""
     (one,) = (await ann.runtime.world(ann.team)).inventory(T1)
@@ -92,7 +85,7 @@ async def test_results_have_the_ids_that_one_likes_and_are_listed(plan: Caller) 
 
 async def test_at_first_there_are_none(ann: Caller) -> None:
     assert await ann.output("read_artifact") == "There are none yet: create_artifact makes one."
-    assert "no artifact 'x' in this task. There are none yet" in await error(ann, "read_artifact", id="x")
+    assert "no artifact 'x' in this task. There are none yet" in await ann.error("read_artifact", id="x")
 
 
 @pytest.mark.req("AF-66")
@@ -102,8 +95,8 @@ async def test_an_artifact_is_rewritten_and_its_old_versions_are_still_read(plan
     assert (await newest(plan)).title == "Done"
     old = await plan.output("read_artifact", id="task_plan", version=1, start_line=2, end_line=2)
     assert old == "task_plan (version 1 of 2): lines 2-2 of 3.\n     2\t- [ ] write"
-    assert "There is no version 3 of 'task_plan': the newest is 2." in await error(
-        plan, "read_artifact", id="task_plan", version=3
+    assert "There is no version 3 of 'task_plan': the newest is 2." in await plan.error(
+        "read_artifact", id="task_plan", version=3
     )
 
 
@@ -114,10 +107,10 @@ async def test_what_would_change_nothing_makes_no_version(plan: Caller) -> None:
 
 async def test_nobody_rewrites_what_another_one_wrote_meanwhile(plan: Caller) -> None:
     await by_bob(plan, "update_artifact", id="task_plan", edits=TICK)
-    said = await error(plan, "rewrite_artifact", id="task_plan", content="mine\n")
+    said = await plan.error("rewrite_artifact", id="task_plan", content="mine\n")
     assert "'task_plan' is at version 2 by bob, and you have not read that one." in said
     await plan.output("read_artifact", id="task_plan", end_line=1)
-    assert "only a part of it" in await error(plan, "rewrite_artifact", id="task_plan", content="mine\n")
+    assert "only a part of it" in await plan.error("rewrite_artifact", id="task_plan", content="mine\n")
     await plan.output("read_artifact", id="task_plan", start_line=2)
     await plan.output("rewrite_artifact", id="task_plan", content="ours\n")
     assert (await newest(plan)).version == 3
@@ -125,9 +118,9 @@ async def test_nobody_rewrites_what_another_one_wrote_meanwhile(plan: Caller) ->
 
 async def test_what_was_never_read_is_rewritten_only_by_naming_its_version(ann: Caller) -> None:
     await by_bob(ann, "create_artifact", id="report", content="one\n")
-    assert "you have not read it" in await error(ann, "rewrite_artifact", id="report", content="two\n")
-    assert "is at version 1 by bob, not 7" in await error(
-        ann, "rewrite_artifact", id="report", content="two\n", version=7
+    assert "you have not read it" in await ann.error("rewrite_artifact", id="report", content="two\n")
+    assert "is at version 1 by bob, not 7" in await ann.error(
+        "rewrite_artifact", id="report", content="two\n", version=7
     )
     await ann.output("rewrite_artifact", id="report", content="two\n", version=1)
     assert ((await newest(ann)).version, (await newest(ann)).by) == (2, "ann")
@@ -139,7 +132,7 @@ async def test_changes_of_two_agents_in_different_places_are_both_kept(plan: Cal
     read = await plan.output("read_artifact", id="task_plan")
     assert "[x] look" in read
     assert "[x] write" in read
-    refused = await error(plan, "update_artifact", id="task_plan", version=2, edits=[{"search": "x", "replace": "y"}])
+    refused = await plan.error("update_artifact", id="task_plan", version=2, edits=[{"search": "x", "replace": "y"}])
     assert "is at version 3 by ann, not 2. Read it again first. Nothing was written." in refused
 
 
@@ -193,13 +186,13 @@ async def test_who_is_overtaken_at_the_last_moment_reads_it_and_nothing_is_lost(
 async def test_a_change_that_does_not_fit_is_refused_as_in_a_file(
     plan: Caller, edits: list[dict[str, str]], why: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    refused = await error(plan, "update_artifact", id="task_plan", edits=edits)
+    refused = await plan.error("update_artifact", id="task_plan", edits=edits)
     assert why in refused
     assert (await newest(plan)).version == 1
     root = tmp_path_factory.mktemp("files")
     (root / "task_plan").write_text(PLAN)
     async with caller(file_tools(LocalFiles(root))) as ann:
-        of_a_file = await error(ann, "patch", file="task_plan", edits=edits)
+        of_a_file = await ann.error("patch", file="task_plan", edits=edits)
     assert refused.partition(": ")[2] == of_a_file.partition(": ")[2].removesuffix(" Nothing was written.")
 
 
@@ -216,7 +209,7 @@ async def test_a_change_that_does_not_fit_is_refused_as_in_a_file(
     ],
 )
 async def test_what_cannot_be_made_says_why(plan: Caller, arguments: dict[str, object], why: str) -> None:
-    assert why in await error(plan, "create_artifact", **arguments)
+    assert why in await plan.error("create_artifact", **arguments)
     assert len((await plan.runtime.world(plan.team)).artifacts) == 1
 
 

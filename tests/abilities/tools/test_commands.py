@@ -111,6 +111,7 @@ async def test_what_it_left_running_is_ended_and_said(tmp_path: Path) -> None:
         ({"script": "true", "interpreter": "cobol"}, "interpreter"),
         ({"script": "true", "shell": "zsh"}, "shell"),
         ({"script": "true", "cwd": "nowhere"}, "no folder 'nowhere'"),
+        ({"script": "true", "cwd": "nowhere", "background": True}, "no folder 'nowhere'"),
         ({"script": "true", "cwd": ".."}, "outside the workspace"),
         ({"script": "#" * 200_000}, "Write it to a file"),
     ],
@@ -188,28 +189,24 @@ async def test_its_processes_are_written_down_before_it_does_anything(tmp_path: 
 
 async def test_a_command_of_which_nobody_knows_how_it_ended_is_uncertain() -> None:
     async with caller(tools(Said(Ended(how="lost", contained=False), "half"))) as team:
-        step = await _first(team, script="make")
+        await team.call("execute_script", script="make")
+        step = (await team.steps())[0]
     assert step.state == "uncertain"
     assert "it is not known how far it came" in step.error
     assert (step.result or {})["output"] == "cut off\nhalf"
 
 
-async def _first(team: Caller, **arguments: object) -> Step:
-    await team.call("execute_script", **arguments)
-    return (await team.steps())[0]
-
-
-async def test_where_not_all_processes_can_be_found_that_is_said() -> None:
-    async with caller(tools(Said(Ended(how="timed_out", contained=False)))) as team:
-        told = await team.output("execute_script", script="make")
-    assert told.startswith("timed out after 120 s; its process group is dead\n(On this system")
-
-
-async def test_a_command_stopped_by_somebody_else_says_so() -> None:
-    async with caller(tools(Said(Ended(how="cancelled")))) as team:
-        assert (await team.output("execute_script", script="make")).startswith("stopped before its end; all its")
-    async with caller(tools(Said(Ended(how="signalled", signal=99)))) as team:
-        assert (await team.output("execute_script", script="make")).startswith("killed by signal 99 (unknown)")
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        (Ended(how="timed_out", contained=False), "timed out after 120 s; its process group is dead\n(On this system"),
+        (Ended(how="cancelled"), "stopped before its end; all its"),
+        (Ended(how="signalled", signal=99), "killed by signal 99 (unknown)"),
+    ],
+)
+async def test_how_a_command_ended_is_said(ended: Ended, told: str) -> None:
+    async with caller(tools(Said(ended))) as team:
+        assert (await team.output("execute_script", script="make")).startswith(told)
 
 
 @pytest.mark.req("MA-55")
@@ -390,13 +387,6 @@ async def test_old_ones_are_forgotten(tmp_path: Path, monkeypatch: pytest.Monkey
         assert "has ended" in await team.output("command_output", handle=handles[-1])
 
 
-async def test_one_that_cannot_be_begun_says_why(tmp_path: Path) -> None:
-    async with scripts(tmp_path) as team:
-        step = await team.call("execute_script", script="true", cwd="nowhere", background=True)
-        assert step.state == "failed"
-        assert "no folder 'nowhere'" in step.error
-
-
 def test_looking_is_reading_and_stopping_is_a_command() -> None:
     _, look, stop = command_tools(Said(Ended(how="exited", code=0)))
     assert (look.card.group, look.card.effect, look.card.spec.pure) == ("read", "pure", True)
@@ -413,14 +403,6 @@ def test_ending_what_was_begun_here_is_not_asked_about_unless_a_rule_wants_it() 
     assert strict.decide(AgentId("ann"), stop.card, targets).verdict == "ask"
     foreign = replace(stop.card, source="mcp:x")
     assert rules_policy({}, "/w").decide(AgentId("ann"), foreign, targets).verdict == "ask", "nobody else is believed"
-
-
-def test_what_fits_is_kept_whole() -> None:
-    kept = Kept(10, 10)
-    kept.add("12345")
-    kept.add("67890abcde")
-    kept.end()
-    assert (kept.text, kept.dropped) == ("1234567890abcde", 0)
 
 
 def test_of_more_the_beginning_and_the_end_are_kept() -> None:

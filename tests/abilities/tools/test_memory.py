@@ -67,13 +67,6 @@ async def ids(ann: Caller) -> list[str]:
     return sorted((await ann.runtime.world(ann.team)).memories)
 
 
-async def error(ann: Caller, tool: str, **arguments: object) -> str:
-    """Why a call failed."""
-    step = await ann.call(tool, **arguments)
-    assert step.state == "failed", step.result
-    return step.error
-
-
 @pytest.mark.req("MA-58", "AG-85")
 async def test_what_is_saved_is_found_again_newest_first_with_its_fields(ann: Caller) -> None:
     said = await ann.output("save_memory", memories=[ANY, OTHER])
@@ -113,11 +106,6 @@ async def test_when_nothing_fits_the_tags_that_there_are_are_named(ann: Caller) 
     assert found == "No memory fits. There are 3 memories, with the tags: api (2), search (1)."
 
 
-async def test_more_than_was_asked_for_is_said(ann: Caller) -> None:
-    await ann.output("save_memory", memories=[{"content": f"m{number}", "tags": [f"t{number}"]} for number in range(5)])
-    assert "3 older ones fit too" in await ann.output("retrieve_memory", limit=2)
-
-
 async def test_however_many_are_asked_for_there_is_a_most(ann: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MOST_SHOWN", 3)
     await ann.output("save_memory", memories=[{"content": f"m{number}", "tags": [f"t{number}"]} for number in range(5)])
@@ -153,7 +141,7 @@ async def test_memories_are_cleared_by_tag_and_by_id(ann: Caller) -> None:
 async def test_everything_is_cleared_only_when_asked_for_in_so_many_words(ann: Caller) -> None:
     await ann.output("save_memory", memories=[ANY, OTHER])
     for asked in ({}, {"memory_types": ["short_term"]}, {"tags": [" "]}):
-        assert "say all: true. Nothing was cleared" in await error(ann, "clear_memory", **asked)
+        assert "say all: true. Nothing was cleared" in await ann.error("clear_memory", **asked)
     assert len(await ids(ann)) == 2
     assert await ann.output("clear_memory", all=True) == "Cleared 2 memories of short_term."
     assert await ids(ann) == []
@@ -167,7 +155,7 @@ async def test_stores_of_other_types_are_chosen_by_type(both: Caller) -> None:
     assert "pytest" not in await both.output("retrieve_memory", memory_types=["short_term"])
     assert "slow" not in await both.output("retrieve_memory", memory_types=["project_long_term"])
     assert (await both.output("retrieve_memory")).count("· tags:") == 2
-    why = await error(both, "clear_memory", memory_types=["project_long_term"])
+    why = await both.error("clear_memory", memory_types=["project_long_term"])
     assert why.startswith("That would clear every memory of project_long_term.")
     cleared = await both.output("clear_memory", memory_types=["project_long_term"], all=True)
     assert cleared.startswith("Cleared 1 memory")
@@ -176,10 +164,10 @@ async def test_stores_of_other_types_are_chosen_by_type(both: Caller) -> None:
 
 async def test_a_type_that_no_store_has_is_answered_with_those_that_there_are(ann: Caller) -> None:
     wanted = [{"content": "x", "memory_type": "global_long_term"}]
-    said = await error(ann, "save_memory", memories=wanted)
+    said = await ann.error("save_memory", memories=wanted)
     assert said == "'global_long_term' is not set up here. There is: short_term."
-    assert "'shortterm' is no type of memory" in await error(ann, "retrieve_memory", memory_types=["shortterm"])
-    assert "There is: short_term." in await error(ann, "clear_memory", memory_types=["agent"], all=True)
+    assert "'shortterm' is no type of memory" in await ann.error("retrieve_memory", memory_types=["shortterm"])
+    assert "There is: short_term." in await ann.error("clear_memory", memory_types=["agent"], all=True)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +182,7 @@ async def test_a_type_that_no_store_has_is_answered_with_those_that_there_are(an
     ],
 )
 async def test_what_cannot_be_saved_says_why_and_nothing_is(ann: Caller, memories: list[object], why: str) -> None:
-    assert why in await error(ann, "save_memory", memories=memories)
+    assert why in await ann.error("save_memory", memories=memories)
     assert await ids(ann) == []
 
 

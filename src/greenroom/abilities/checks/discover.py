@@ -267,23 +267,15 @@ CALLED: Final = re.compile(
 def javascript(place: Place) -> Iterator[Check]:
     """One for each script that is a check by its name."""
     package = json_object(place.text("package.json"))
-    scripts = _scripts(package)
+    scripts = {str(name): line for name, line in table(package, "scripts").items() if isinstance(line, str)}
     runner = _runner(place, str(package.get("packageManager", "")))
     for name, kind in SCRIPTS.items():
         line = scripts.get(name, "").strip()
         if not line or PLACEHOLDER in line:
             continue
         run = f"{runner} test" if name == "test" and runner != "bun" else f"{runner} run {name}"
-        means = _told(scripts, [name])
+        means = "\n".join(f"{one}: {scripts[one]}" for one in _reached(scripts, name))
         yield Check(name=run, line=run, kind=kind, why=f"package.json has the script {name!r}.", means=means)
-
-
-def _scripts(package: Data) -> dict[str, str]:
-    return {str(name): line for name, line in table(package, "scripts").items() if isinstance(line, str)}
-
-
-def _told(scripts: Mapping[str, str], first: list[str]) -> str:
-    return "\n".join(f"{one}: {scripts[one]}" for one in _reached(scripts, first))
 
 
 def _runner(place: Place, named: str) -> str:
@@ -293,23 +285,18 @@ def _runner(place: Place, named: str) -> str:
     return next((runner for runner in wanted if place.has_program(runner)), "npm")
 
 
-def _reached(scripts: Mapping[str, str], first: list[str]) -> list[str]:
-    """These scripts and all that they call, in order, each once."""
+def _reached(scripts: Mapping[str, str], first: str) -> list[str]:
+    """This script and all that it calls, in order, each once."""
     found: list[str] = []
-    left = list(first)
+    left = [first]
     while left:
         name = left.pop(0)
         if name in found or name not in scripts:
             continue
         found.append(name)
         left += [f"pre{name}", f"post{name}"]
-        left += _called(scripts[name])
+        left += [called for one, several in CALLED.findall(scripts[name]) for called in (one, *several.split())]
     return found
-
-
-def _called(line: str) -> Iterator[str]:
-    for one, several in CALLED.findall(line):
-        yield from (one, *several.split())
 
 
 BUILT: Final = (
@@ -319,25 +306,38 @@ BUILT: Final = (
 """Outside of the tree: what is built is not part of the work."""
 
 
+PLAIN: Final[tuple[tuple[str, str, str, CheckKind], ...]] = (
+    ("Cargo.toml", "cargo test --offline --no-fail-fast", "cargo test", "test"),
+    ("go.mod", "go test -v ./...", "go test", "test"),  # without -v it names only what fails
+    ("go.mod", "go vet ./...", "go vet", "lint"),
+    ("mix.exs", "mix test", "mix test", "test"),
+    ("Package.swift", "swift test", "swift test", "test"),
+)
+"""A file that is enough to know a check: its line, name and kind."""
+
+
 def others(place: Place) -> Iterator[Check]:
     """What the files of this folder say, one language after the other."""
-    for find in (_rust, _go, _ruby, _java, _cmake, _deno, _php, _simple, _pre_commit):
+    for file, line, name, kind in PLAIN:
+        if file in place.names:
+            yield _of(line, f"{file} is there.", kind=kind, name=name)
+    for find in (_ruby, _java, _deno, _php):
         yield from find(place)
+    text = place.text("CMakeLists.txt").lower()
+    if "enable_testing" in text or "include(ctest)" in text:
+        yield _of(BUILT, "CMakeLists.txt has tests.", name="ctest")
+    solution = sorted(one for one in place.names if one.endswith((".sln", ".slnx", ".csproj", ".fsproj")))
+    if solution:
+        yield _of("dotnet test", f"{solution[0]} is there.")
+    file = place.first(".pre-commit-config.yaml", ".pre-commit-config.yml")
+    if file:
+        own = next((f"{one}/bin/" for one in (".venv", "venv") if "pre-commit" in place.inside(f"{one}/bin")), "")
+        line = f"{own}pre-commit run --all-files"
+        yield _of(line, f"{file} is there.", kind="lint", name="pre-commit", means=place.text(file))
 
 
 def _of(line: str, why: str, *, kind: CheckKind = "test", name: str = "", means: str = "") -> Check:
     return Check(name=name or line, line=line, kind=kind, why=why, means=means)
-
-
-def _rust(place: Place) -> Iterator[Check]:
-    if "Cargo.toml" in place.names:
-        yield _of("cargo test --offline --no-fail-fast", "Cargo.toml is there.", name="cargo test")
-
-
-def _go(place: Place) -> Iterator[Check]:
-    if "go.mod" in place.names:
-        yield _of("go test -v ./...", "go.mod is there.", name="go test")  # else it names only what fails
-        yield _of("go vet ./...", "go.mod is there.", kind="lint", name="go vet")
 
 
 def _ruby(place: Place) -> Iterator[Check]:
@@ -362,12 +362,6 @@ def _java(place: Place) -> Iterator[Check]:
         yield _of(f"{program} --offline --console=plain test", f"{gradle} is there.", name="gradle test")
 
 
-def _cmake(place: Place) -> Iterator[Check]:
-    text = place.text("CMakeLists.txt").lower()
-    if "enable_testing" in text or "include(ctest)" in text:
-        yield _of(BUILT, "CMakeLists.txt has tests.", name="ctest")
-
-
 def _deno(place: Place) -> Iterator[Check]:
     file = place.first("deno.json", "deno.jsonc")
     if not file:
@@ -387,25 +381,6 @@ def _php(place: Place) -> Iterator[Check]:
         yield _of("composer test", "composer.json has the script 'test'.", means=str(script))
     elif file:
         yield _of("vendor/bin/phpunit", f"{file} is there.", name="phpunit")
-
-
-def _simple(place: Place) -> Iterator[Check]:
-    if "mix.exs" in place.names:
-        yield _of("mix test", "mix.exs is there.")
-    if "Package.swift" in place.names:
-        yield _of("swift test", "Package.swift is there.")
-    solution = sorted(one for one in place.names if one.endswith((".sln", ".slnx", ".csproj", ".fsproj")))
-    if solution:
-        yield _of("dotnet test", f"{solution[0]} is there.")
-
-
-def _pre_commit(place: Place) -> Iterator[Check]:
-    file = place.first(".pre-commit-config.yaml", ".pre-commit-config.yml")
-    if file:
-        means = place.text(file)
-        own = next((f"{one}/bin/" for one in (".venv", "venv") if "pre-commit" in place.inside(f"{one}/bin")), "")
-        line = f"{own}pre-commit run --all-files"
-        yield _of(line, f"{file} is there.", kind="lint", name="pre-commit", means=means)
 
 
 TARGETS: Final[Mapping[str, CheckKind]] = {
@@ -515,20 +490,13 @@ def _has_program(place: Place, line: str) -> bool:
 
 def projects_below(look: Look) -> tuple[str, ...]:
     """The folders in which a project begins, at most two deep, in their order."""
-    return tuple(sorted(_projects(look))[:PROJECTS])
-
-
-def _projects(look: Look) -> Iterator[str]:
-    level, looked = ["."], 0
+    level, looked, found = ["."], 0, list[str]()
     for _ in range(DEEP):
-        below = [path for folder in level for path in _folders(look, folder)][: LOOKED_AT - looked]
+        names = ((folder, name) for folder in level for name in sorted(look.names(folder) - NOT_OURS))
+        paths = [name if folder == "." else f"{folder}/{name}" for folder, name in names if not name.startswith(".")]
+        below = paths[: LOOKED_AT - looked]
         looked += len(below)
         begun = [path for path in below if look.names(path) & BEGINS]
-        yield from begun
+        found += begun
         level = [path for path in below if path not in begun]
-
-
-def _folders(look: Look, folder: str) -> Iterator[str]:
-    for name in sorted(look.names(folder) - NOT_OURS):
-        if not name.startswith("."):
-            yield name if folder == "." else f"{folder}/{name}"
+    return tuple(sorted(found)[:PROJECTS])

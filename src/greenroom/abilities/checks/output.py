@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import record
 from greenroom.core.ports.checks import AS_A_WHOLE, Check, Ending, Word
 from greenroom.core.ports.commands import Ended
 
@@ -94,21 +94,6 @@ NOT_PASSED: Final = re.compile(
 )
 
 
-@record
-class Counts:
-    """What a runner has counted itself."""
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-    def plus(self, other: Counts) -> Counts:
-        """Both together."""
-        return Counts(
-            passed=self.passed + other.passed, failed=self.failed + other.failed, skipped=self.skipped + other.skipped
-        )
-
-
 def named(text: str) -> dict[str, Word]:
     """The tests that lines name. Of one that is told of twice the worse counts."""
     found: dict[str, Word] = {}
@@ -142,43 +127,31 @@ def plain(name: str) -> str:
     return f"{begin}[{inside}]" if closed else name
 
 
-def counted(text: str) -> Counts:
+def counted(text: str) -> Counter[Word]:
     """What the runners' last words say; of several runs all together."""
-    total = Counts()
+    total: Counter[Word] = Counter()
     for line in text.splitlines():
         if len(line) > LONGEST:
             continue
         whole = TOTALS.fullmatch(line)
         if whole is not None:
-            total = total.plus(_less(next((one for one in whole.groups() if one), "0"), line))
+            # What passed is what is left of all. Where that stands in another line, it is less than nothing here.
+            total["passed"] += int(next((one for one in whole.groups() if one), "0")[:9])
+            for one in NOT_PASSED.finditer(line):
+                number = int((one["n"] or one["n2"])[:9])
+                total[_kind(one["word"] or one["word2"])] += number
+                total["passed"] -= number
         elif SUMMARY.fullmatch(line):
-            total = total.plus(_said(line))
-    return evolve(total, passed=max(0, total.passed))
+            every = (list(pattern.finditer(line)) for pattern in COUNTS)
+            for one in next(filter(None, every), []):  # the first form that is there
+                total[_kind(one["word"])] += int(one["n"][:9])
+    total["passed"] = max(0, total["passed"])
+    return total
 
 
-def _said(line: str) -> Counts:
-    """What passed, failed and was skipped, each with its number; the first form that is there."""
-    every = ([_count(one["word"], int(one["n"][:9])) for one in pattern.finditer(line)] for pattern in COUNTS)
-    found = Counts()
-    for one in next(filter(None, every), []):
-        found = found.plus(one)
-    return found
-
-
-def _less(whole: str, line: str) -> Counts:
-    """What passed is what is left of all. Where that stands in another line, it is less than nothing here."""
-    found = Counts(passed=int(whole[:9]))
-    for one in NOT_PASSED.finditer(line):
-        less = _count(one["word"] or one["word2"], int((one["n"] or one["n2"])[:9]))
-        found = found.plus(evolve(less, passed=-less.failed - less.skipped))
-    return found
-
-
-def _count(word: str, number: int) -> Counts:
+def _kind(word: str) -> Word:
     small = word.lower()
-    if small in PASSED:
-        return Counts(passed=number)
-    return Counts(failed=number) if small in FAILED else Counts(skipped=number)
+    return "passed" if small in PASSED else "failed" if small in FAILED else "skipped"
 
 
 AT: Final = re.compile(r"(?P<file>[\w./\\@+-]+\.\w+)(?::\d+(?::\d+)?(?:-\d+)?|\(\d+,\d+\)):?\s+(?:-\s+)?(?P<said>\S.*)")
@@ -234,34 +207,21 @@ def junit(text: str) -> dict[str, Word]:
     found: dict[str, Word] = {}
     if any(word in text for word in FORBIDDEN):
         return found
-    cases = list(_cases(text))
-    modules = {_module(file): file for file in (one.get("file", "") for one in cases) if file}
-    for case in cases:
-        name, word = _id(case, modules), _word(case)
-        if found.get(name) != "failed":
-            found[name] = word
-    return found
-
-
-def _cases(text: str) -> Iterator[Element]:
     parser = XMLParser()
     try:
         parser.feed(text)
-        root = parser.close()
+        cases = list(parser.close().iter("testcase"))
     except (ParseError, ValueError, RecursionError):
-        return
-    yield from root.iter("testcase")
-
-
-def _word(case: Element) -> Word:
-    tags = {child.tag for child in case}
-    if tags & {"failure", "error"}:
-        return "failed"
-    return "skipped" if "skipped" in tags else "passed"
-
-
-def _module(file: str) -> str:
-    return file.removesuffix(".py").replace("\\", "/").replace("/", ".")
+        return found
+    files = filter(None, (one.get("file", "") for one in cases))
+    modules = {file.removesuffix(".py").replace("\\", "/").replace("/", "."): file for file in files}
+    for case in cases:
+        name, tags = _id(case, modules), {child.tag for child in case}
+        if tags & {"failure", "error"}:
+            found[name] = "failed"
+        elif found.get(name) != "failed":
+            found[name] = "skipped" if "skipped" in tags else "passed"
+    return found
 
 
 def _id(case: Element, modules: dict[str, str]) -> str:
@@ -315,7 +275,13 @@ class Read:
 def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
     """`text` is what it printed, `report` one in JUnit's form if it made one. Whoever ends well has passed."""
     if ended.how != "exited" or ended.code is None:
-        return Read(outcome="could_not_run", reason=_cut_off(ended, check.seconds))
+        reasons = {
+            "timed_out": f"It did not come to an end within {check.seconds} s.",
+            "signalled": f"It was killed by signal {ended.signal}.",
+            "cancelled": "It was stopped before its end.",
+        }
+        lost = "Nobody knows how it ended: what looked after it was killed."
+        return Read(outcome="could_not_run", reason=reasons.get(ended.how, lost))
     exact = junit(report) if check.kind == "test" else {}
     tests, passed, skipped = _tests(check, text, exact)
     failing = any(word == "failed" for word in tests.values())
@@ -344,21 +310,9 @@ def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, W
         return known, passed, skipped
     counts = counted(text)
     failed = sum(word == "failed" for word in known.values())
-    if counts.failed > failed:
+    if counts["failed"] > failed:
         known[AS_A_WHOLE] = "failed"  # more failed than have a name
-    return known, max(passed, counts.passed), max(skipped, counts.skipped)
-
-
-def _cut_off(ended: Ended, seconds: int) -> str:
-    match ended.how:
-        case "timed_out":
-            return f"It did not come to an end within {seconds} s."
-        case "signalled":
-            return f"It was killed by signal {ended.signal}."
-        case "cancelled":
-            return "It was stopped before its end."
-        case _:
-            return "Nobody knows how it ended: what looked after it was killed."
+    return known, max(passed, counts["passed"]), max(skipped, counts["skipped"])
 
 
 def _reason(check: Check, code: int, text: str) -> str:

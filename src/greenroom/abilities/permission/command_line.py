@@ -94,11 +94,6 @@ def program(word: str) -> str:
     return word.rpartition("/")[2].casefold()
 
 
-def covers(rule: Words, line: CommandLine) -> bool:
-    """Whether a rule that loosens names this line: it is plain, and begins with the rule's words."""
-    return line.words is not None and line.words[: len(rule)] == rule
-
-
 def meaning(rule: Words, line: CommandLine) -> Meaning:
     """Whether a rule that tightens is about a line. It is certain for a plain line that begins with its words, and for
     any other in which they stand side by side; it may be wherever they are all mentioned, or could be put together."""

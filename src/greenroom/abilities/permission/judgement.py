@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from greenroom.abilities.permission import command_line
-from greenroom.abilities.permission.command_line import CommandLine, covers, read_line, useful_prefix
+from greenroom.abilities.permission.command_line import CommandLine, meaning, read_line, useful_prefix
 from greenroom.abilities.permission.paths import (
     ANY,
     HARMLESS_DEVICES,
@@ -23,6 +23,7 @@ from greenroom.abilities.permission.paths import (
     is_pattern,
     literal,
     placed,
+    tightens,
 )
 from greenroom.abilities.permission.rulebook import Hit, Layer, Rulebook, overrules, settle
 from greenroom.abilities.permission.rules import STRICT, BadRule, Level, Rule, parse
@@ -58,6 +59,13 @@ _WHOSE: Final[dict[Layer, str]] = {
     "user": "your rule",
     "project": "the project's rule",
     "granted": "what you agreed to,",
+}
+_SAYS: Final = {
+    "deny": "It would {would}: {rule} forbids that.",
+    "maybe": "It would {would}, and that may be what {rule} forbids or asks about.",
+    "ask": "It would {would}: {rule} asks first.",
+    "notify": "It will {would}: {rule} has you told.",
+    "allow": "It may {would}: {rule} allows it.",
 }
 
 
@@ -106,20 +114,17 @@ def answer(hits: Sequence[Hit], house: Judged, would: str, grants: tuple[str, ..
     hit = settle(hits)
     if hit is None:
         return house
-    opened = any(one.opens for one in hits)
     judged = of_hit(hit, would, grants)
+    opened = any(one.opens for one in hits)
     return judged if opened or STRICT[judged.level] >= STRICT[house.level] else house
 
 
 def of_hit(hit: Hit, would: str, grants: tuple[str, ...] | None) -> Judged:
-    """What a rule decides."""
-    return Judged(
-        level=hit.level,
-        why=decided(would, hit),
-        rule=str(hit.placed.rule),
-        grants=grants if hit.level == "ask" else (),
-        hit=hit,
-    )
+    """What a rule decides, and the sentence that says whose rule it is."""
+    rule = str(hit.placed.rule)
+    says = _SAYS[hit.level if hit.certain else "maybe"]
+    why = says.format(would=would, rule=f"{_WHOSE[hit.placed.layer]} `{rule}`")
+    return Judged(level=hit.level, why=why, rule=rule, grants=grants if hit.level == "ask" else (), hit=hit)
 
 
 # ------------------------------------------------------------------------------------------------------------ paths
@@ -127,15 +132,17 @@ def of_hit(hit: Hit, would: str, grants: tuple[str, ...] | None) -> Judged:
 
 def path(book: Rulebook, value: str, access: Access, workspace: str) -> Judged:
     """Reading in the workspace is silent but for likely secrets, writing too but for what governs us."""
-    if len(value) > LONGEST or not value.isprintable():
-        return _odd_path(book, value, access, workspace)
     if value in HARMLESS_DEVICES:
         return Judged(level="allow", why=f"{shown(value)} is no file.", rule="built-in: devices")
-    place = placed(value, workspace)
+    place = placed(value[:LONGEST], workspace)
     would = f"{'write' if access == 'write' else 'read'} {shown(str(place))}"
-    grants = (path_grant(place, access),)
-    hits = list(book.of_path(place, access))
-    if access == "read" and is_secret(place.folded_inside):
+    grants: tuple[str, ...] | None = (path_grant(place, access),)
+    hits = book.of_path(place, access)
+    if len(value) > LONGEST or not value.isprintable():  # what is forbidden stays so, and no rule can allow it
+        why, grants = f"{shown(value)} has signs that no file's name should have.", None
+        house = Judged(level="deny" if "\0" in value else "ask", why=why, grants=grants)
+        hits = [hit for hit in hits if hit.level == "deny"]
+    elif access == "read" and is_secret(place.folded_inside):
         why = f"It would {would}, which may hold secrets."
         house = Judged(level="ask", why=why, rule="built-in: secrets", grants=grants)
         # Who opens a likely secret has to name it as one: a wide rule was not written with it in mind.
@@ -146,17 +153,6 @@ def path(book: Rulebook, value: str, access: Access, workspace: str) -> Judged:
     else:
         house = Judged(level="allow", why=f"It may {would}: that is in its workspace.", rule="built-in: workspace")
     return answer(hits, house, would, grants)
-
-
-def _odd_path(book: Rulebook, value: str, access: Access, workspace: str) -> Judged:
-    """One that no file should have. What is forbidden where it leads stays forbidden; no rule can allow it."""
-    if len(value) <= LONGEST:
-        place = placed(value, workspace)
-        hit = settle(list(book.of_path(place, access)))
-        if hit is not None and hit.level == "deny":
-            return of_hit(hit, f"{access} {shown(value)}", None)
-    level: Level = "deny" if "\0" in value else "ask"
-    return Judged(level=level, why=f"{shown(value)} has signs that no file's name should have.", grants=None)
 
 
 def path_grant(place: Place, access: Access) -> str:
@@ -181,20 +177,20 @@ def line(book: Rulebook, text: str, ground: Ground, *, networked: bool = False) 
     if len(read.text) > command_line.LONGEST:
         why = f"It would run a command line of more than {command_line.LONGEST:,} characters."
         parts.append(Judged(level="ask", why=why, rule="built-in: too long", grants=None))
-    hits = list(book.of_line(text))
+    hits = book.of_line(text)
     exact = settle(hits)
     if exact is None:
         return together(parts)
-    judged = of_hit(exact, f"run {shown(read.text)}", None)
+    # A rule for exactly this line counts more than what was decided about a part of it, unless that is a denial.
     opening = [hit for hit in hits if hit.opens and hit.level == exact.level]
-    return together([judged, *(part for part in parts if not any(_gives_way(part, hit) for hit in opening))])
-
-
-def _gives_way(part: Judged, exact: Hit) -> bool:
-    """Whether a rule for exactly this line counts more than what was decided about a part of it."""
-    if part.level == "deny":
-        return False
-    return part.hit is None or part.hit.opens or overrules(exact, part.hit)
+    left = [
+        part
+        for part in parts
+        if part.level == "deny"
+        or (part.hit and not part.hit.opens and not any(overrules(hit, part.hit) for hit in opening))
+        or not opening
+    ]
+    return together([of_hit(exact, f"run {shown(read.text)}", None), *left])
 
 
 def line_grant(text: str) -> str:
@@ -207,20 +203,24 @@ def line_grant(text: str) -> str:
 
 def _command(book: Rulebook, read: CommandLine, ground: Ground, *, networked: bool) -> Judged:
     """The line itself: rules that tighten may be about any, rules that loosen cover plain ones."""
-    hits, near = list(book.of_command(read)), ""
-    for placed_rule in book.loose("command", read.words[0]) if read.words else ():
-        rule = placed_rule.rule
-        if not covers(rule.words, read):
+    hits: list[Hit] = []
+    near = ""
+    for one in book.of("command"):
+        meant = meaning(one.rule.words, read) if one.tightens else ""
+        if meant:
+            hits.append(Hit(placed=one, certain=meant == "certain"))
+        words = one.rule.words
+        if not one.loosens or read.words is None or read.words[: len(words)] != words:
             continue
-        trouble = next(((word, why) for word in _rest(read, rule) if (why := _trouble(word, ground))), None)
-        if trouble is None:
-            hits.append(Hit(placed=placed_rule, opens=True))
-        else:
-            near = near or f" (`{rule}` does not: {shown(trouble[0])} {trouble[1]})"
-    would, grants = f"run {shown(read.text)}", _command_grant(read)
-    hit = settle(hits)
-    if hit is not None and (any(one.opens for one in hits) or hit.level in ("ask", "deny")):
-        return of_hit(hit, would, grants)
+        rest = read.words[max(1, len(words)) :]
+        trouble = next((f"{shown(word)} {why}" for word in rest if (why := _trouble(word, ground))), "")
+        if not trouble:
+            hits.append(Hit(placed=one, opens=True))
+        elif not near:
+            near = f" (`{one.rule}` does not: {trouble})"
+    would, prefix = f"run {shown(read.text)}", useful_prefix(read.words or ())
+    # The narrowest rule of use for this line; None when that is one for the line itself.
+    grants = (str(Rule(level="allow", kind="command", words=prefix)),) if prefix else None
     if not (networked and read.words is None) and ground.walled():
         house = Judged(level="allow", why=f"It may {would}: a sandbox is around it.", rule="built-in: sandboxed")
     else:
@@ -229,21 +229,12 @@ def _command(book: Rulebook, read: CommandLine, ground: Ground, *, networked: bo
     return answer(hits, house, would, grants)
 
 
-def _rest(read: CommandLine, rule: Rule) -> Sequence[str]:
-    return (read.words or ())[max(1, len(rule.words)) :]
-
-
-def _command_grant(read: CommandLine) -> tuple[str, ...] | None:
-    """The narrowest rule of use for this line; None when that is one for the line itself."""
-    words = useful_prefix(read.words or ())
-    return (str(Rule(level="allow", kind="command", words=words)),) if words else None
-
-
 def _named_files(book: Rulebook, read: CommandLine, ground: Ground) -> Iterator[Judged]:
     """What a line names may be a file that holds secrets, or one that a rule forbids: no sandbox keeps the first from
     those who read what is printed, and no rule about commands opens the second."""
     would = f"run {shown(read.text)}"
-    secret = forbidden = False
+    denied = [one for one in book.of("path") if one.rule.level == "deny"]
+    secret = False
     for value in dict.fromkeys(map(_value, read.tokens if read.words is None else read.words[1:])):
         if not value or len(value) > LONGEST or value.startswith("-") or "\0" in value:
             continue
@@ -253,11 +244,11 @@ def _named_files(book: Rulebook, read: CommandLine, ground: Ground) -> Iterator[
             secret = True
             why = f"It would {would}, and {shown(str(place))} {SECRET}."
             yield Judged(level="ask", why=why, rule="built-in: secrets", grants=None)
-        hit = None if forbidden else next(book.of_path(place, "", only="deny"), None)
-        if hit is not None:
-            forbidden = True
+        found = next((one for one in denied if tightens(one.rule.words, place)), None)
+        if found is not None:
+            denied = []  # it is said once
             touches = f"{would}, and may touch {shown(str(place))}"
-            yield of_hit(Hit(placed=hit.placed, certain=False), touches, None)
+            yield of_hit(Hit(placed=found, certain=False), touches, None)
 
 
 def _trouble(word: str, ground: Ground) -> str:
@@ -297,7 +288,7 @@ def host(book: Rulebook, value: str) -> Judged:
     port = 0 if asked.port in hosts.USUAL else asked.port
     grants = (str(Rule(level="allow", kind="host", words=(asked.name, str(port)))),)
     house = Judged(level="ask", why=f"{REACH}{name}{UNRULED}", rule="built-in: network", grants=grants)
-    return answer(list(book.of_host(asked)), house, f"reach {name}", grants)
+    return answer(book.of_host(asked), house, f"reach {name}", grants)
 
 
 def tool(book: Rulebook, card: ToolCard, *, alone: bool) -> Judged:
@@ -316,7 +307,7 @@ def tool(book: Rulebook, card: ToolCard, *, alone: bool) -> Judged:
     else:
         known = "without saying what it touches" if built_in else "of which nothing is known but its name"
         house = Judged(level="ask", why=f"It would {would}, {known}.", rule="built-in: unknown tools", grants=grants)
-    return answer(list(book.of_tool(name)), house, would, grants)
+    return answer(book.of_tool(name), house, would, grants)
 
 
 def _only_looks(card: ToolCard) -> bool:
@@ -375,23 +366,3 @@ def shown(text: str) -> str:
         half = SHOWN // 2
         plain = f"{plain[:half]} … {plain[-half:]}"
     return f"`{plain}`"
-
-
-def by(hit: Hit) -> str:
-    """Whose rule it is, and which."""
-    return f"{_WHOSE[hit.placed.layer]} `{hit.placed.rule}`"
-
-
-def decided(would: str, hit: Hit) -> str:
-    """What a rule says about what would happen."""
-    match hit.level:
-        case "deny":
-            return f"It would {would}: {by(hit)} forbids that."
-        case "ask" if not hit.certain:
-            return f"It would {would}, and that may be what {by(hit)} forbids or asks about."
-        case "ask":
-            return f"It would {would}: {by(hit)} asks first."
-        case "notify":
-            return f"It will {would}: {by(hit)} has you told."
-        case "allow":
-            return f"It may {would}: {by(hit)} allows it."

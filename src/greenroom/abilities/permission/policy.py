@@ -11,7 +11,6 @@ from greenroom.abilities.permission.paths import Access
 from greenroom.abilities.permission.rulebook import LAYERS, Layer, Placed, Rulebook
 from greenroom.abilities.permission.rules import BadRule, Rule, parse_all
 from greenroom.core.base.ids import AgentId
-from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import Ruling, Target, ToolCard
 
 BUILT_IN: Final = (
@@ -27,7 +26,6 @@ MOST_TARGETS: Final = 200
 MOST_GRANTS: Final = 3
 MOST_HOSTS: Final = 8
 HOST: Final = "allow host "
-_KEPT: Final = 64
 
 
 def rules_policy(
@@ -47,29 +45,12 @@ def rules_policy(
     return RulesPolicy(placed, Ground(workspace, leads_out, walled))
 
 
-@record
-class Said:
-    """The rules that are said for one call: what a person has agreed to, and what binds the agent."""
-
-    granted: frozenset[str]
-    limits: frozenset[str]
-
-    def placed(self) -> Iterator[Placed]:
-        """All of them. A grant that cannot be read is none: nobody is let in by it. A limit is a `BadRule`."""
-        for rule in _readable(self.granted):
-            yield Placed(layer="granted", rule=rule)
-        for rule in parse_all(self.limits):
-            yield Placed(layer="project", rule=rule)
-
-
 class RulesPolicy:
-    """Decides by rules. It keeps nothing but the rules, sorted once; the same question has the same answer."""
+    """Decides by rules. It keeps nothing but the rules: the same question has the same answer."""
 
     def __init__(self, rules: Iterable[Placed], ground: Ground) -> None:
-        self._rules = Rulebook(rules)
+        self._rules = tuple(rules)
         self._ground = ground
-        self._workspace = ground.workspace
-        self._books: dict[Said, Rulebook] = {}
 
     def decide(
         self,
@@ -80,10 +61,11 @@ class RulesPolicy:
         limits: Collection[str] = (),
     ) -> Ruling:
         """Whether the agent may make this call: the strictest answer about all that it touches."""
-        said = Said(granted=frozenset(grants), limits=frozenset(limits))
-        judged = list(self._judged(self._book(said), card, targets))
+        bound = [Placed(layer="project", rule=rule) for rule in parse_all(limits)]
+        rules = (*self._rules, *_granted(grants), *bound)
+        judged = list(self._judged(Rulebook(rules), card, targets))
         worst = together(judged)
-        proposal = self._proposal(judged, card, targets, said) if worst.level == "ask" else ""
+        proposal = self._proposal(judged, card, targets, rules) if worst.level == "ask" else ""
         lines = [one.value for one in targets if one.kind == "command"] if worst.level == "ask" else []
         why = worst.why + "".join(in_full(one, worst.why) for one in lines[:MOST_TARGETS])
         return Ruling(verdict=worst.level, rule=worst.rule, why=why, grant=proposal)
@@ -97,7 +79,7 @@ class RulesPolicy:
             match target.kind:
                 case "path":
                     access: Access = "write" if target.writes else "read"
-                    yield judgement.path(book, target.value, access, self._workspace)
+                    yield judgement.path(book, target.value, access, self._ground.workspace)
                 case "command":
                     yield judgement.line(book, target.value, self._ground, networked=networked)
                 case "host":
@@ -106,15 +88,9 @@ class RulesPolicy:
                     pass  # the card names it
         yield judgement.tool(book, card, alone=all(target.kind == "tool" for target in targets))
 
-    def _book(self, said: Said) -> Rulebook:
-        """The rules with those that are said for this call."""
-        if said not in self._books:
-            if len(self._books) >= _KEPT:
-                self._books.clear()
-            self._books[said] = Rulebook(said.placed(), under=self._rules)
-        return self._books[said]
-
-    def _proposal(self, judged: list[Judged], card: ToolCard, targets: tuple[Target, ...], said: Said) -> str:
+    def _proposal(
+        self, judged: list[Judged], card: ToolCard, targets: tuple[Target, ...], rules: tuple[Placed, ...]
+    ) -> str:
         """The narrowest rules that would have allowed it, one a line; nothing if there are none, or too many.
 
         They are tried before they are proposed: nobody is asked for something that would not help.
@@ -126,22 +102,19 @@ class RulesPolicy:
         few = len(wanted) - len(hosts) <= MOST_GRANTS and len(hosts) <= MOST_HOSTS
         narrow = wanted if few and None not in asking else []
         exact = [*lines, *hosts] if len(lines) == 1 and all(lines) and len(hosts) <= MOST_HOSTS else []
-        for rules in (narrow, exact):
+        for proposed in (narrow, exact):
             # A model chose these words, and what is not one plain line could become another rule when it is kept. It is
             # read as a line of the file would be: what cannot be read like that allows nothing.
-            if rules and self._would_do(rules, card, targets, said):
-                return "\n".join(rules)
+            book = Rulebook((*rules, *_granted(proposed)))
+            if proposed and together(list(self._judged(book, card, targets))).level in {"allow", "notify"}:
+                return "\n".join(proposed)
         return ""
 
-    def _would_do(self, rules: list[str], card: ToolCard, targets: tuple[Target, ...], said: Said) -> bool:
-        more = evolve(said, granted=said.granted.union(rules))
-        book = Rulebook(more.placed(), under=self._rules)
-        return together(list(self._judged(book, card, targets))).level in {"allow", "notify"}
 
-
-def _readable(grants: Iterable[str]) -> Iterator[Rule]:
+def _granted(grants: Iterable[str]) -> Iterator[Placed]:
+    """What a person has agreed to. A grant that cannot be read is none: nobody is let in by it."""
     for grant in grants:
         try:
-            yield from parse_all([grant])
+            yield from (Placed(layer="granted", rule=rule) for rule in parse_all([grant]))
         except BadRule:
             continue

@@ -1,4 +1,4 @@
-"""All rules of a team, found quickly, and which of them holds.
+"""All rules of a team, and which of them holds.
 
 Layers, from the weakest: *built-in*, *user*, *project* (it comes with a clone, so it is a stranger's word), *granted*
 (what a person answered here). For one thing that a call touches, of all rules that are about it:
@@ -17,17 +17,14 @@ that line overrules it. Rules that loosen are read to the letter.
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from fnmatch import translate
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from greenroom.abilities.permission import paths
-from greenroom.abilities.permission.command_line import CommandLine, meaning, program, read_line
-from greenroom.abilities.permission.paths import ANY, ROOT, Place, folded
-from greenroom.abilities.permission.rules import STRICT, Kind, Level, Rule
+from greenroom.abilities.permission.command_line import meaning, read_line
+from greenroom.abilities.permission.paths import Place
+from greenroom.abilities.permission.rules import KINDS, STRICT, Kind, Level, Rule
 from greenroom.core.base.hosts import Host, loosens, within
 from greenroom.core.base.records import record
 
@@ -42,6 +39,16 @@ class Placed:
 
     layer: Layer
     rule: Rule
+
+    @property
+    def tightens(self) -> bool:
+        """Whether it may make something stricter."""
+        return self.rule.level != "allow"
+
+    @property
+    def loosens(self) -> bool:
+        """Whether it may make something looser: a rule of the project never does."""
+        return self.rule.level in {"allow", "notify"} and self.layer != "project"
 
 
 @record
@@ -118,132 +125,41 @@ def host_includes(strict: Host, loose: Host) -> bool:
     )
 
 
-class _Shelf:
-    """Rules by a word that stands in all that they are about. Those without one are behind one look at all of them."""
-
-    def __init__(self) -> None:
-        self._by: defaultdict[tuple[Kind, str], list[Placed]] = defaultdict(list)
-        self._any: dict[Kind, re.Pattern[str]] = {}
-
-    def put(self, placed: Placed, key: str) -> None:
-        self._by[placed.rule.kind, key].append(placed)
-
-    def find(self, kind: Kind, keys: Collection[str]) -> Iterator[Placed]:
-        wide = self._by.get((kind, ""))
-        if wide and self._may_fit(kind, wide, keys):
-            yield from wide
-        for key in keys:
-            yield from self._by.get((kind, key), ())
-
-    def all(self, kind: Kind) -> Iterator[Placed]:
-        for (about, _), found in self._by.items():
-            yield from found if about == kind else ()
-
-    def _may_fit(self, kind: Kind, wide: Sequence[Placed], keys: Collection[str]) -> bool:
-        if kind not in {"path", "tool"}:
-            return True
-        if kind not in self._any:
-            self._any[kind] = re.compile("|".join(dict.fromkeys(_needs(placed.rule) for placed in wide)))
-        return any(map(self._any[kind].match, keys))
-
-
-def _needs(rule: Rule) -> str:
-    """What one of the names must look like, if any of them has to."""
-    if rule.kind == "tool":
-        return re.escape(rule.words[0][:-1])
-    name = next((one for one in rule.words if one not in {ANY, ROOT}), None)
-    return "" if name is None else translate(folded(name))
-
-
 class Rulebook:
-    """Rules by what they are about. It is made once, and asked often; a few more rules are laid over it (`under`)."""
+    """Rules by what they are about."""
 
-    def __init__(self, rules: Iterable[Placed], under: Rulebook | None = None) -> None:
-        self._under = under
-        self._loose, self._strict = _Shelf(), _Shelf()
+    def __init__(self, rules: Iterable[Placed]) -> None:
+        self._by: dict[Kind, list[Placed]] = {kind: [] for kind in KINDS}
         for placed in rules:
-            rule = placed.rule
-            key = _key(rule)
-            if rule.level in {"allow", "notify"} and placed.layer != "project":
-                self._loose.put(placed, key)
-            if rule.level != "allow":
-                self._strict.put(placed, program(key) if rule.kind == "command" else key)
+            self._by[placed.rule.kind].append(placed)
 
-    def loose(self, kind: Kind, *keys: str) -> Iterator[Placed]:
-        """Rules that may make something looser, and may be about these."""
-        yield from self._loose.find(kind, keys)
-        if self._under is not None:
-            yield from self._under.loose(kind, *keys)
+    def of(self, kind: Kind) -> Sequence[Placed]:
+        """All rules of a kind."""
+        return self._by[kind]
 
-    def strict(self, kind: Kind, *keys: str) -> Iterator[Placed]:
-        """Rules that notify, ask or deny, and may be about these."""
-        yield from self._strict.find(kind, keys)
-        if self._under is not None:
-            yield from self._under.strict(kind, *keys)
+    def of_path(self, place: Place, access: paths.Access) -> list[Hit]:
+        """Rules about a path."""
+        return self._find(
+            "path",
+            lambda rule: rule.access in {"", access} and paths.tightens(rule.words, place),
+            lambda rule: rule.access in {"", access} and paths.loosens(rule.words, place),
+        )
 
-    def commands(self) -> Iterator[Placed]:
-        """All rules about commands that tighten."""
-        yield from self._strict.all("command")
-        if self._under is not None:
-            yield from self._under.commands()
-
-    def of_path(self, place: Place, access: paths.Access, *, only: Level | None = None) -> Iterator[Hit]:
-        """Rules about a path; those of one level alone only if they tighten."""
-        keys = set(place.folded)
-        for placed in self.strict("path", *keys):
-            rule = placed.rule
-            meant = (only is None or only == rule.level) and (not rule.access or not access or rule.access == access)
-            if meant and paths.tightens(rule.words, place):
-                yield Hit(placed=placed)
-        for placed in self.loose("path", *keys) if only is None else ():
-            if placed.rule.access in {"", access} and paths.loosens(placed.rule.words, place):
-                yield Hit(placed=placed, opens=True)
-
-    def of_host(self, asked: Host) -> Iterator[Hit]:
+    def of_host(self, asked: Host) -> list[Hit]:
         """Rules about a host."""
-        labels = asked.name.split(".")
-        keys = {".".join(labels[at:]) for at in range(len(labels))}
-        for placed in self.strict("host", *keys):
-            if host_tightens(placed.rule.host, asked):
-                yield Hit(placed=placed)
-        for placed in self.loose("host", *keys):
-            if loosens(placed.rule.host, asked):
-                yield Hit(placed=placed, opens=True)
+        return self._find("host", lambda rule: host_tightens(rule.host, asked), lambda rule: loosens(rule.host, asked))
 
-    def of_tool(self, name: str) -> Iterator[Hit]:
+    def of_tool(self, name: str) -> list[Hit]:
         """Rules about a tool."""
-        yield from self._named("tool", name)
+        return self._find("tool", lambda rule: names_tool(rule.words[0], name))
 
-    def of_line(self, text: str) -> Iterator[Hit]:
+    def of_line(self, text: str) -> list[Hit]:
         """Rules about exactly this command line."""
-        yield from self._named("line", text.strip())
+        return self._find("line", lambda rule: rule.words[0] == text.strip())
 
-    def _named(self, kind: Kind, name: str) -> Iterator[Hit]:
-        for placed in self.strict(kind, name):
-            if kind == "line" or names_tool(placed.rule.words[0], name):
-                yield Hit(placed=placed)
-        for placed in self.loose(kind, name):
-            if kind == "line" or names_tool(placed.rule.words[0], name):
-                yield Hit(placed=placed, opens=True)
-
-    def of_command(self, line: CommandLine) -> Iterator[Hit]:
-        """Rules that tighten and are, or may be, about a command line."""
-        for placed in self.commands() if line.hides else self.strict("command", *line.programs):
-            found = meaning(placed.rule.words, line)
-            if found:
-                yield Hit(placed=placed, certain=found == "certain")
-
-
-def _key(rule: Rule) -> str:
-    """A word that stands in all that the rule is about; nothing when there is none."""
-    match rule.kind:
-        case "command" | "line":
-            return rule.words[0] if rule.words else ""
-        case "path":
-            return next(
-                (folded(name) for name in rule.words if name not in {ANY, ROOT} and not paths.is_pattern(name)), ""
-            )
-        case "host":
-            return "" if rule.words[0] == "*" else rule.words[0].removeprefix("*.")
-        case "tool":
-            return "" if rule.words[0].endswith("*") else rule.words[0]
+    def _find(
+        self, kind: Kind, closes: Callable[[Rule], bool], opens: Callable[[Rule], bool] | None = None
+    ) -> list[Hit]:
+        rules, opens = self._by[kind], opens or closes
+        hits = [Hit(placed=placed) for placed in rules if placed.tightens and closes(placed.rule)]
+        return hits + [Hit(placed=placed, opens=True) for placed in rules if placed.loosens and opens(placed.rule)]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
@@ -36,6 +36,7 @@ LONGEST: Final = 1000
 MOST_STARS: Final = 6
 EVERYTHING: Final = "*"
 _TOOL: Final = re.compile(r"[A-Za-z0-9_.:/-]*\*?")
+_PLAIN_PATH: Final = re.compile(r"[\w@%+=:,./*?\[\]!-]+")
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 
 
@@ -54,18 +55,18 @@ class Rule:
     access: Access = ""
 
     def __str__(self) -> str:
-        return f"{self.level} {self.kind} {self._what()}"
-
-    def _what(self) -> str:
         match self.kind:
             case "command":
-                return shlex.join(self.words) if self.words else EVERYTHING
+                what = shlex.join(self.words) if self.words else EVERYTHING
             case "path":
-                return f"{_quoted(_joined(self.words))} {self.access}".rstrip()
+                path = "/".join(self.words).replace("//", "/", 1)  # the root is a word by itself
+                # Its stars need no quotation, for no shell reads it.
+                what = f"{path if _PLAIN_PATH.fullmatch(path) else shlex.quote(path)} {self.access}".rstrip()
             case "host":
-                return str(self.host)
+                what = str(self.host)
             case _:
-                return self.words[0]
+                what = self.words[0]
+        return f"{self.level} {self.kind} {what}"
 
     @property
     def host(self) -> hosts.Host:
@@ -86,7 +87,7 @@ def parse(text: str) -> Rule:
         raise _bad(line, f"is about a {kind!r}, which is nothing rules are about", kind, KINDS)
     if not what:
         raise BadRule(f"The rule {line!r} ends too early: say which {kind}, for instance {_EXAMPLES[kind]!r}.")
-    words, access = _READERS[kind](line, what)
+    words, access = _read(kind, line, what)
     return Rule(level=LEVELS[level], kind=kind, words=words, access=access)
 
 
@@ -112,12 +113,31 @@ def _bad(line: str, why: str, word: str, known: Iterable[str]) -> BadRule:
     return BadRule(f"The rule {line!r} {why}. {hint}There are: {', '.join(names)}.")
 
 
-# ------------------------------------------------------------------------------------------------ what it is about
+def _read(kind: Kind, line: str, what: str) -> tuple[tuple[str, ...], Access]:
+    """What a rule is about: its words, and for a path whether it is read or written."""
+    match kind:
+        case "command":
+            return _command(line, what), ""
+        case "line":
+            return (what,), ""
+        case "path":
+            return _path(line, what)
+        case "host":
+            try:
+                found = hosts.host(what, pattern=True)
+            except hosts.BadHost as why:
+                raise BadRule(f"The rule {line!r} is about {what!r}, which {why}.") from None
+            return (found.name, str(found.port)), ""
+        case "tool":
+            if _TOOL.fullmatch(what) is None:
+                no_tool = "which is no tool's name. A star may stand at its end only."
+                raise BadRule(f"The rule {line!r} is about {what!r}, {no_tool}")
+            return (what,), ""
 
 
-def _command(line: str, what: str) -> tuple[tuple[str, ...], Access]:
+def _command(line: str, what: str) -> tuple[str, ...]:
     if what == EVERYTHING:
-        return (), ""
+        return ()
     words = plain_words(what)
     if words is None:
         _split(line, what)
@@ -126,11 +146,7 @@ def _command(line: str, what: str) -> tuple[tuple[str, ...], Access]:
             "Leave it out, as a rule covers all words that follow its own, or quote it if it is meant literally. "
             "For exactly one command line write 'allow line …'."
         )
-    return words, ""
-
-
-def _line(line: str, what: str) -> tuple[tuple[str, ...], Access]:
-    return (what,), ""
+    return words
 
 
 def _path(line: str, what: str) -> tuple[tuple[str, ...], Access]:
@@ -163,36 +179,8 @@ def pattern(line: str, text: str) -> tuple[str, ...]:
     return (ROOT, *once) if text.startswith("/") else tuple(once)
 
 
-def _host(line: str, what: str) -> tuple[tuple[str, ...], Access]:
-    try:
-        found = hosts.host(what, pattern=True)
-    except hosts.BadHost as why:
-        raise BadRule(f"The rule {line!r} is about {what!r}, which {why}.") from None
-    return (found.name, str(found.port)), ""
-
-
-def _tool(line: str, what: str) -> tuple[tuple[str, ...], Access]:
-    if _TOOL.fullmatch(what) is None:
-        raise BadRule(
-            f"The rule {line!r} is about {what!r}, which is no tool's name. A star may stand at its end only."
-        )
-    return (what,), ""
-
-
-_READERS: Final = {"command": _command, "line": _line, "path": _path, "host": _host, "tool": _tool}
-
-
 def _split(line: str, what: str) -> list[str]:
     try:
         return shlex.split(what)
     except ValueError:
         raise BadRule(f"The rule {line!r} has a quotation without its end. Close it.") from None
-
-
-def _joined(names: Sequence[str]) -> str:
-    return ROOT + "/".join(names[1:]) if names[:1] == (ROOT,) else "/".join(names)
-
-
-def _quoted(text: str) -> str:
-    """A path's pattern; its stars need no quotation, for no shell reads it."""
-    return text if re.fullmatch(r"[\w@%+=:,./*?\[\]!-]+", text) else shlex.quote(text)

@@ -130,14 +130,11 @@ def words_of_people(world: World, old: Sequence[Step], most: int) -> tuple[list[
         before = result.get("kept")
         if step.work.executor == "compact" and isinstance(before, list):
             said += [str(one) for one in before]
-        elif _is_said(step) and "deferred" not in result and from_people(world, step):
-            said.append(step.work.text_content)
+        elif "deferred" not in result and from_people(world, step):
+            # An agent that plans gets what somebody has said as a message only.
+            is_said = step.work.executor == "converse" or step.message_id is not None
+            said += [step.work.text_content] if is_said else []
     return _fitting(list(dict.fromkeys(one for one in said if one)), most)
-
-
-def _is_said(step: Step) -> bool:
-    """Whether its text is what somebody has said; an agent that plans gets that as a message only."""
-    return step.work.executor == "converse" or step.message_id is not None
 
 
 def _fitting(said: list[str], most: int) -> tuple[list[str], int]:
@@ -155,12 +152,9 @@ def _fitting(said: list[str], most: int) -> tuple[list[str], int]:
 
 
 def _fitted(text: str, most: int) -> str:
-    return text if len(text.encode()) <= most else _cut(text, most)
-
-
-def _cut(text: str, most: int) -> str:
     """The text in so many bytes."""
-    return shortened(text, most * len(text) // len(text.encode()))
+    size = len(text.encode())
+    return text if size <= most else shortened(text, most * len(text) // size)
 
 
 def _allowed(sizes: Sequence[int], most: int) -> int:
@@ -182,10 +176,6 @@ def open_in(world: World, step: Step) -> list[str]:
     return [*(f"{one} waits for your answer." for one in waiting), *(thread.notices if thread is not None else ())]
 
 
-def _shown(message: ChatMessage) -> str:
-    return f"[{message.role}]\n{shortened(message.content, LONG)}"
-
-
 def shortened(text: str, most: int) -> str:
     """The beginning and the end of a text that is too long."""
     if len(text) <= most:
@@ -197,7 +187,10 @@ def shortened(text: str, most: int) -> str:
 TALKS: Final = Manner(
     room=lambda window: window * BYTES_PER_TOKEN,
     cut=lambda _, cut: cut,
-    shown=lambda step, language: map(_shown, told(step, native=False, language=language)),
+    shown=lambda step, language: (
+        f"[{message.role}]\n{shortened(message.content, LONG)}"
+        for message in told(step, native=False, language=language)
+    ),
     more=lambda _, __: {},
 )
 """How those are summed up who talk."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from greenroom.abilities.skills.filter_tools import ALWAYS, chosen
-from greenroom.abilities.skills.prompts.builder import say
+from greenroom.abilities.skills.prompts.builder import PACK, say
 from greenroom.abilities.skills.talk import endings, meaning, voice
 from greenroom.abilities.skills.talk.cast import Cast, Role
 from greenroom.abilities.skills.talk.meaning import Meaning, Situation
@@ -103,7 +104,11 @@ class Converse:
             return first
         request = ModelRequest(
             purpose=voice.purpose(bench.step, team, transcript.turns + 1),
-            messages=_messages(role, transcript, newest),
+            messages=(
+                role.system,
+                *transcript.messages,
+                *([ChatMessage(role="user", content=newest)] if newest else []),
+            ),
             tools=role.tools,
             tool_choice="none" if last and role.tools else "auto",
             schema=role.spec.answer if not model.card.tools else None,
@@ -118,7 +123,10 @@ class Converse:
             error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
             return Outcome(state="failed", error=error, spent=reply.spent or bench.step.reserved)
         meant = self._meant(self._situation(bench, role, transcript, last=last), role, reply)
-        return _labelled(_outcome(bench, reply, meant, newest, transcript.circles.found), bench, role)
+        outcome = _outcome(bench, reply, meant, newest, transcript.circles.found)
+        thread = bench.world.threads.get(bench.step.thread_id)
+        new = tuple(one for one in role.origins if thread is None or one not in thread.origins)
+        return evolve(outcome, origins=new)
 
     def _returned(self, bench: Bench, role: Role, transcript: Transcript, text: str) -> Outcome:
         """A tool has answered in the agent's place: that is the result, and its model is not asked."""
@@ -126,15 +134,14 @@ class Converse:
         for event in (TextDelta(text=text), Finished()):
             bench.show(event)
             reply.take(event)
-        here = self._situation(bench, role, transcript, last=False)
-        here.ends = "text"
+        here = self._situation(bench, replace(role, ends="text"), transcript, last=False)
         return evolve(_outcome(bench, reply, meaning.read(here, reply), ""), spent=NOTHING)
 
     def _meant(self, here: Situation, role: Role, reply: Reply) -> Meaning:
         """What the reply means; of an agent that acts in text, first what its text asks for."""
         if reply.cut_off:
             reply.only_words()
-            return meaning.misread(here, TOO_LONG, endings.cut_off(role.spec))
+            return meaning.misread(here, TOO_LONG, PACK.render(role.spec.language, "cut_off", {}))
         if role.native or self._reader is None or not reply.text:
             return meaning.read(here, reply)
         ended = reply.finished is not None and reply.finished.reason in ("stop", "calls")
@@ -153,21 +160,14 @@ class Converse:
         thread = bench.world.threads.get(bench.step.thread_id)
         return Situation(
             step=bench.step,
-            spec=role.spec,
-            ends=role.ends,
-            auto_complete=role.auto_complete,
-            unattended=role.unattended,
-            owns=role.owns,
+            role=role,
             alone=thread is None or thread.open_steps <= 1,
-            offered=role.offered,
             last=last,
             circles=transcript.circles.found if transcript.circles.ends else None,
             nudges=transcript.nudges,
             misread=transcript.misread,
-            others=role.others,
             told=told_meanwhile(bench.world, bench.step),
-            misfit=self._reader.misfit if self._reader is not None else lambda _, __: "",
-            flaw=self._reader.flaw if self._reader is not None else lambda _: "",
+            reader=self._reader,
         )
 
 
@@ -215,13 +215,6 @@ def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str, circle: st
     )
 
 
-def _labelled(outcome: Outcome, bench: Bench, role: Role) -> Outcome:
-    """With whose descriptions of tools and notes were read in this turn, and not before."""
-    thread = bench.world.threads.get(bench.step.thread_id)
-    new = tuple(one for one in role.origins if thread is None or one not in thread.origins)
-    return evolve(outcome, origins=new) if new else outcome
-
-
 def _left(bench: Bench, reply: Reply, newest: str, cost: Amounts) -> Outcome:
     """What stays of a reply that somebody interrupts: the words that were there to be read, and about what it cost."""
     reply.only_words()
@@ -235,23 +228,15 @@ def _newest(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> 
     """What is new. After a tool's result nothing needs to be said."""
     thread = bench.world.threads.get(bench.step.thread_id)
     said = "\n".join((bench.step.work.text_content, *(thread.notices if thread else ()))).strip()
-    extra = "\n\n".join(one for one in (_limit(role, transcript, last=last), role.addon) if one)
+    limit = ""
+    circle, ends = transcript.circles.found, transcript.circles.ends
+    if circle is not None and (ends or not last):
+        limit = PACK.render(role.spec.language, "circles", {"circle": circle, "ends": ends})
+    elif last:
+        limit = PACK.render(role.spec.language, "last_turn", {"rounds": transcript.rounds})
+    extra = "\n\n".join(filter(None, (limit, role.addon)))
     # A turn that was put off to sum up has brought all of it along.
     newest = said if said.endswith(extra) else f"{said}\n\n{extra}".strip()
     before = transcript.messages
     speechless = not newest and (not before or before[-1].role == "assistant")
     return say(role.spec.language, "go_on") if speechless else newest
-
-
-def _limit(role: Role, transcript: Transcript, *, last: bool) -> str:
-    """Why it may not go on like this."""
-    circle, ends = transcript.circles.found, transcript.circles.ends
-    if circle is not None and (ends or not last):
-        return endings.in_circles(role.spec, circle, ends=ends)
-    return endings.last_turn(role.spec, transcript.rounds) if last else ""
-
-
-def _messages(role: Role, transcript: Transcript, newest: str) -> tuple[ChatMessage, ...]:
-    """Who the agent is, what was said, and what is new."""
-    last = (ChatMessage(role="user", content=newest),) if newest else ()
-    return (role.system, *transcript.messages, *last)

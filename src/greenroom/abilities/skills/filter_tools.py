@@ -87,12 +87,11 @@ class FilterTools:
 
     def _prompt(self, world: World, step: Step) -> str:
         names = self.names(world, step)
-        rows = [f"{number}. {name}: {_use(self._tools[name])}" for number, name in enumerate(names, start=1)]
+        # What each is for, in one sentence.
+        uses = (self._tools[name].description.strip().split("\n", 1)[0].split(". ", 1)[0] for name in names)
+        rows = [
+            f"{number}. {name}: {use[:ONE_SENTENCE].rstrip('.')}."
+            for number, (name, use) in enumerate(zip(names, uses, strict=True), start=1)
+        ]
         told = {"task": step.work.text_content, "tools": "\n".join(rows)}
         return PACK.render(world.agents[step.agent_id].spec.language, "filter_tools", told)
-
-
-def _use(tool: ToolSpec) -> str:
-    """What it is for, in one sentence."""
-    first = tool.description.strip().split("\n", 1)[0].split(". ", 1)[0]
-    return first[:ONE_SENTENCE].rstrip(".") + "."

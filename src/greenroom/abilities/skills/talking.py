@@ -17,7 +17,6 @@ from greenroom.core.ports.executor import Bench, Executor, Outcome
 from greenroom.core.ports.model import ChatMessage, ModelRequest, Models, ToolSpec
 from greenroom.core.ports.reading import Reader
 from greenroom.core.rules.intents import Consequence, QueueSteps
-from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World
 
@@ -61,17 +60,15 @@ class Summarize:
         )
         reply = await answer(bench, model, request)
         text = without_mark(reply.text) or talk.last_words
+        after: Consequence = own.ended(bench.step, text)
+        if spec.proof:
+            works = (own.proving(spec.proof, text),)
+            after = QueueSteps(agent_id=bench.step.agent_id, works=works, place="next")
         return Outcome(
             result=reply.kept(asked),
             spent=bench.step.reserved if reply.spent is None else reply.spent,
-            intents=(_after(bench.step, spec, text),),
+            intents=(after,),
         )
-
-
-def _after(step: Step, spec: AgentSpec, text: str) -> Consequence:
-    if not spec.proof:
-        return own.ended(step, text)
-    return QueueSteps(agent_id=step.agent_id, works=(own.proving(spec.proof, text),), place="next")
 
 
 class CallAgent:

@@ -17,7 +17,7 @@ from greenroom.abilities.tools.files.write import Made, seen_in
 from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import ArtifactId
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules.intents import WriteArtifact
@@ -39,20 +39,16 @@ BasedOn: TypeAlias = Annotated[
 ]
 
 
-def meant(bench: Bench, name: str) -> Artifact:
-    """The artifact that a call names, as it is now."""
+def meant(bench: Bench, name: str, said: int | None = None) -> Artifact:
+    """The artifact that a call names, as it is now; `ModelFault` when it `said` another version than the newest."""
     name = ArtifactId(name.strip())
     found = bench.world.artifacts.get(artifact_key(bench.step.task_id, name))
     if found is None:
         raise ModelFault(f"There is no artifact {name!r} in this task. {inventory(bench)}")
+    if said is not None and said != found.version:
+        there = f"is at version {found.version} by {found.by}, not {said}"
+        raise ModelFault(f"{found.artifact_id!r} {there}. Read it again first. Nothing was written.")
     return found
-
-
-def check_newest(artifact: Artifact, said: int | None) -> None:
-    """`ModelFault` when a call says that it is made from another version than the newest."""
-    if said is not None and said != artifact.version:
-        there = f"is at version {artifact.version} by {artifact.by}, not {said}"
-        raise ModelFault(f"{artifact.artifact_id!r} {there}. Read it again first. Nothing was written.")
 
 
 def inventory(bench: Bench) -> str:
@@ -70,40 +66,37 @@ def origins(*artifacts: Artifact) -> Labels:
     return labels
 
 
-@record
-class Version:
-    """A version to be: what it is called, its content, and the one that it was made from. `blind` says that it does not
-    depend on the content of that one."""
-
-    name: str
-    title: str
-    media_type: str
-    made: Made
-    old: Artifact | None = None
-    blind: bool = False
-
-
-async def written(bench: Bench, version: Version) -> Outcome:
-    """The version, unless a rule is against it. The rules are asked again when it counts: others write meanwhile."""
-    content, old = version.made.content, version.old
+async def written(
+    bench: Bench,
+    name: str,
+    made: Made,
+    *,
+    title: str,
+    media_type: str,
+    old: Artifact | None = None,
+    blind: bool = False,
+) -> Outcome:
+    """A new version, made from `old`, unless a rule is against it. The rules are asked again when it counts: others
+    write meanwhile. `blind` says that it does not depend on the content of the old one."""
+    content, based_on = made.content, old.version if old is not None else 0
     intent = WriteArtifact(
         task_id=bench.step.task_id,
-        artifact_id=ArtifactId(version.name),
-        title=version.title,
-        media_type=version.media_type,
+        artifact_id=ArtifactId(name),
+        title=title,
+        media_type=media_type,
         blob="",
         size=len(content),
         lines=content.count(b"\n") + bool(content and not content.endswith(b"\n")),
-        based_on=old.version if old is not None else 0,
+        based_on=based_on,
     )
     refused = refusal(bench.world, intent, bench.agent.agent_id)
     if refused is not None:
         raise ModelFault(str(refused))
     blob = await bench.keep(content)
-    entry = {"path": version.name, "before": old.blob if old else "", "digest": blob, "whole": version.blind}
-    told_of = f"Version {intent.based_on + 1} of {version.made.told}"
+    entry = {"path": name, "before": old.blob if old else "", "digest": blob, "whole": blind}
+    output = f"Version {based_on + 1} of {made.told}"
     return Outcome(
-        result={"output": told_of, "version": intent.based_on + 1, "files": [entry]},
+        result={"output": output, "version": based_on + 1, "files": [entry]},
         intents=(evolve(intent, blob=blob),),
         blobs=(blob,),
         origins=origins(old) if old is not None else (),
@@ -139,8 +132,7 @@ class CreateArtifact(CardedTool):
         name = asked.id.strip()
         made = rewritten(name, asked.content, None)
         title = (asked.title or name).strip()
-        version = Version(name=name, title=title, media_type=asked.media_type.strip(), made=made, blind=True)
-        return await written(bench, version)
+        return await written(bench, name, made, title=title, media_type=asked.media_type.strip(), blind=True)
 
 
 class UpdateArguments(Arguments, frozen=True):
@@ -168,12 +160,9 @@ class UpdateArtifact(CardedTool):
     async def run(self, bench: Bench) -> Outcome:
         """Make the changes, and say what came of them."""
         asked = given(UpdateArguments, bench.step)
-        old = meant(bench, asked.id)
-        check_newest(old, asked.version)
+        old = meant(bench, asked.id, asked.version)
         made = await asyncio.to_thread(patched, old.artifact_id, asked.edits, await bench.blob(old.blob))
-        return await written(
-            bench, Version(name=old.artifact_id, title=old.title, media_type=old.media_type, made=made, old=old)
-        )
+        return await written(bench, old.artifact_id, made, title=old.title, media_type=old.media_type, old=old)
 
 
 class RewriteArguments(Arguments, frozen=True):
@@ -202,8 +191,7 @@ class RewriteArtifact(CardedTool):
     async def run(self, bench: Bench) -> Outcome:
         """Write it, and say what has changed."""
         asked = given(RewriteArguments, bench.step)
-        old = meant(bench, asked.id)
-        check_newest(old, asked.version)
+        old = meant(bench, asked.id, asked.version)
         if asked.version is None:
             await _known(bench, old)
         title = (asked.title or old.title).strip()
@@ -211,8 +199,8 @@ class RewriteArtifact(CardedTool):
         made = await asyncio.to_thread(rewritten, old.artifact_id, asked.content, raw)
         if made.content == raw and title == old.title:
             return Outcome(result={"output": made.told, "version": old.version})
-        version = Version(name=old.artifact_id, title=title, media_type=old.media_type, made=made, old=old, blind=True)
-        return await written(bench, version)
+        kept = {"title": title, "media_type": old.media_type}
+        return await written(bench, old.artifact_id, made, **kept, old=old, blind=True)
 
 
 async def _known(bench: Bench, old: Artifact) -> None:

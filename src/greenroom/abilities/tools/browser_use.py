@@ -178,7 +178,9 @@ def in_words() -> str:
 
 def wished(calls: tuple[ToolCall, ...], text: str) -> tuple[str, Wish]:
     """The one action of an answer, and how it is told of later; `ModelFault` says why it is none."""
-    name, arguments = _called(calls[0]) if calls else _said(text)
+    if calls and calls[0].unread:
+        raise ModelFault(f"The arguments of {calls[0].name} are no JSON object.")
+    name, arguments = (calls[0].name, calls[0].arguments) if calls else _said(text)
     kind = _KINDS.get(name)
     if kind is None:
         raise ModelFault(f"There is no action {name[:40]!r}. There are: {', '.join(_KINDS)}.")
@@ -187,12 +189,6 @@ def wished(calls: tuple[ToolCall, ...], text: str) -> tuple[str, Wish]:
         wish = evolve(wish, url=address(wish.url).url)  # only the web is opened, and read as everybody here reads it
     given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
     return f"{name}({given})", wish
-
-
-def _called(call: ToolCall) -> tuple[str, Data]:
-    if call.unread:
-        raise ModelFault(f"The arguments of {call.name} are no JSON object.")
-    return call.name, call.arguments
 
 
 def _said(text: str) -> tuple[str, Data]:
@@ -252,13 +248,17 @@ class Errand:
         """The result; `Failure` and other faults say why there is none."""
         for turn in range(1, self._steps + 1):
             sight = await tab.look()
-            await self._picture(tab, turn)
+            picture = await tab.shot()
+            if picture:
+                self.pictures = await self._album.keep(self._bench.key, turn, picture) or self.pictures
             answer = await self._next(turn, sight)
             if answer is None:
                 continue
             told, wish = answer
+            if isinstance(wish, Done) and not wish.success:
+                raise Failure(wish.result.strip() or "The model says that it cannot be done, and not why.")
             if isinstance(wish, Done):
-                return _result(wish)
+                return wish.result
             self._note(turn, told, await self._done(tab, wish))
             self.visited = tuple(tab.visited)
         raise Failure(f"It was not done after {self._steps} moves.")
@@ -344,17 +344,6 @@ class Errand:
         self._trail.append(line)
         self._bench.show(ToolPrinted(text=f"{line}\n"))
 
-    async def _picture(self, tab: Tab, turn: int) -> None:
-        picture = await tab.shot()
-        if picture:
-            self.pictures = await self._album.keep(self._bench.key, turn, picture) or self.pictures
-
-
-def _result(done: Done) -> str:
-    if not done.success:
-        raise Failure(done.result.strip() or "The model says that it cannot be done, and not why.")
-    return done.result
-
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
@@ -438,8 +427,8 @@ class BrowserUse(CardedTool):
         try:
             final = await self._ran(errand, asked, bench)
         except (ModelFault, WorldFault) as fault:
-            return _failed(bench, errand, str(fault))
-        return _finished(bench, errand, final)
+            return _outcome(bench, errand, error=str(fault))
+        return _outcome(bench, errand, final=final)
 
     async def _ran(self, errand: Errand, asked: BrowserUseArguments, bench: Bench) -> str:
         if not asked.task.strip():
@@ -447,54 +436,32 @@ class BrowserUse(CardedTool):
         hosts = reached(named(asked.task, asked.hosts), self._bounds.hosts)
         self._mind.calls(bench)  # whoever has no model opens no browser
         try:
-            async with asyncio.timeout(self._bounds.seconds):
-                return await self._led(errand, self._browser(bench), hosts)
+            async with asyncio.timeout(self._bounds.seconds), self._browser(bench).opened(hosts) as tab:
+                return await errand.run(tab)
         except TimeoutError:
             raise WorldFault(f"It was not done within {self._bounds.seconds:g} seconds, and was ended.") from None
 
-    async def _led(self, errand: Errand, browser: Browser, hosts: Sequence[str]) -> str:
-        async with browser.opened(hosts) as tab:
-            return await errand.run(tab)
 
-
-def _finished(bench: Bench, errand: Errand, final: str) -> Outcome:
-    found: Data = {
-        "final_result": final,
-        "urls_visited": list(errand.visited),
-        "content_count": len(errand.extracted),
-        "extracted_content": list(errand.extracted),
-    }
-    sites = list(dict.fromkeys(filter(None, map(host_of, errand.visited))))
-    shown = ", ".join(sites[:SITES]) + (f" and {len(sites) - SITES} more" if len(sites) > SITES else "")
-    told = f"browser_use: visited {shown or 'no page'}; items extracted: {len(errand.extracted)}."
+def _outcome(bench: Bench, errand: Errand, *, final: str = "", error: str = "") -> Outcome:
+    """What came of it. What was found before an error stays known: it was paid for."""
+    found: Data = {"urls_visited": list(errand.visited), "extracted_content": list(errand.extracted)}
+    if error:
+        result: Data = {"browser_use_error": error, **found, "screenshots": errand.pictures}
+        note = f"browser_use failed: {error[:TOLD]}"
+    else:
+        used = {"final_result": final, "content_count": len(errand.extracted), **found}
+        result = {"output": _told(errand, final), "browser_use_result": used, "screenshots": errand.pictures}
+        sites = list(dict.fromkeys(filter(None, map(host_of, errand.visited))))
+        shown = ", ".join(sites[:SITES]) + (f" and {len(sites) - SITES} more" if len(sites) > SITES else "")
+        note = f"browser_use: visited {shown or 'no page'}; items extracted: {len(errand.extracted)}."
     return Outcome(
-        result={"output": _told(errand, final), "browser_use_result": found, "screenshots": errand.pictures},
-        spent=errand.spent,
-        intents=(_note(bench, told),),
-        origins=_origins(errand.visited),
-    )
-
-
-def _failed(bench: Bench, errand: Errand, error: str) -> Outcome:
-    """What was found until then stays known: it was paid for."""
-    result: Data = {
-        "browser_use_error": error,
-        "urls_visited": list(errand.visited),
-        "extracted_content": list(errand.extracted),
-        "screenshots": errand.pictures,
-    }
-    return Outcome(
-        state="failed",
+        state="failed" if error else "finished",
         error=error,
         result=result,
         spent=errand.spent,
-        intents=(_note(bench, f"browser_use failed: {error[:TOLD]}"),),
+        intents=(PostNote(task_id=bench.step.task_id, content=note, stage_id=bench.step.stage_id),),
         origins=_origins(errand.visited),
     )
-
-
-def _note(bench: Bench, content: str) -> PostNote:
-    return PostNote(task_id=bench.step.task_id, content=content, stage_id=bench.step.stage_id)
 
 
 def _told(errand: Errand, final: str) -> str:

@@ -150,27 +150,18 @@ def cancelled(kept: Kept, handle: str) -> Outcome:
 
 def status(ended: Ended, seconds: int) -> str:
     """How it ended, in a sentence or two. How long it took is not told: the same run reads the same."""
-    told = _how(ended, seconds)
+    dead = "all its processes are dead" if ended.contained else "its process group is dead"
+    known = ended.signal in set(signal.Signals)
+    told = {
+        "exited": f"exit code {ended.code}",
+        "signalled": f"killed by signal {ended.signal} ({signal.Signals(ended.signal).name if known else 'unknown'})",
+        "timed_out": f"timed out after {seconds} s; {dead}",
+    }.get(ended.how, f"stopped before its end; {dead}")
     if ended.strays:
         told += f"\n({ended.strays} of its processes still ran and were ended; what is to go on needs background=true.)"
     if not ended.contained:
         told += "\n(On this system a process that left the command's process group would not be found.)"
     return told
-
-
-def _how(ended: Ended, seconds: int) -> str:
-    dead = "all its processes are dead" if ended.contained else "its process group is dead"
-    match ended.how:
-        case "exited":
-            return f"exit code {ended.code}"
-        case "signalled":
-            known = ended.signal in set(signal.Signals)
-            name = signal.Signals(ended.signal).name if known else "unknown"
-            return f"killed by signal {ended.signal} ({name})"
-        case "timed_out":
-            return f"timed out after {seconds} s; {dead}"
-        case "cancelled" | "lost":
-            return f"stopped before its end; {dead}"
 
 
 def _result(kept: Kept, told: str, handle: str, ended: Ended | None) -> Data:

@@ -18,9 +18,9 @@ from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Commands, Ended, Printed
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import SHOWN, Target, ToolCard, ToolExecutor
+from greenroom.core.ports.tool import SHOWN, Target, ToolExecutor
 
+NAME: Final = "execute_script"
 SECONDS: Final = 120
 LONGEST: Final = 3600
 HOSTS: Final = 8
@@ -28,7 +28,6 @@ REASON: Final = 1_000
 
 Interpreter: TypeAlias = Literal["bash", "sh", "python3", "node"]
 FLAGS: Final[Mapping[Interpreter, str]] = {"bash": "-c", "sh": "-c", "python3": "-c", "node": "-e"}
-SHELLS: Final = frozenset({"bash", "sh"})
 
 
 class Script(Arguments, frozen=True):
@@ -68,17 +67,13 @@ class Script(Arguments, frozen=True):
     @property
     def command(self) -> Command:
         """The command that it is."""
-        return Command(words=self.words, folder=self.cwd, seconds=self.seconds, hosts=self.hosts)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """A program and its arguments."""
-        return (self.interpreter, FLAGS[self.interpreter], self.script)
+        words = (self.interpreter, FLAGS[self.interpreter], self.script)
+        return Command(words=words, folder=self.cwd, seconds=self.seconds, hosts=self.hosts)
 
     @property
     def line(self) -> str:
         """What a rule about commands is asked about. Only a shell's script is a command line by itself."""
-        line = self.script if self.interpreter in SHELLS else shlex.join(self.words)
+        line = self.script if self.interpreter in ("bash", "sh") else shlex.join(self.command.words)
         return line if self.cwd in ("", ".") else f"cd {shlex.quote(self.cwd)} && {line}"
 
 
@@ -118,11 +113,6 @@ class Running:
             self.task.cancel()
             await asyncio.wait((self.task,))
 
-    async def wait(self, seconds: float) -> None:
-        """Until it ends, or so long."""
-        if self.task is not None and seconds > 0:
-            await asyncio.wait((self.task,), timeout=seconds)
-
 
 class Background:
     """All of them, by team and handle."""
@@ -146,7 +136,10 @@ class Background:
             await events.aclose()
             raise
         running.task = asyncio.create_task(_read(running, events), name=f"background {running.handle}")
-        self._remember(bench.world.team.team_id, running)
+        over = [key for key, one in self._known.items() if one.ended is not None]
+        for key in over[: max(0, len(self._known) - REMEMBERED)]:
+            del self._known[key]
+        self._known[bench.world.team.team_id, running.handle] = running
         told = (
             f'It runs in the background. command_output(handle="{running.handle}") shows what it prints, '
             f'stop_command(handle="{running.handle}") ends it. It ends after {script.seconds} s, or with this run.'
@@ -156,7 +149,10 @@ class Background:
     async def find(self, bench: Bench, handle: str) -> Running | None:
         """The one with this handle; None when it was begun in an earlier life and is gone. A handle is a team's own."""
         found = self._known.get((bench.world.team.team_id, handle))
-        if found is None and not await _was_begun(bench, handle):
+        if found is None and not any(
+            step.step_id == handle and "handle" in (step.result or {}) and step.work.executor == NAME
+            for step in await bench.history()
+        ):
             raise ModelFault(
                 f"No command {handle!r} was begun in the background here. execute_script with background=true gives a "
                 "handle: copy it from there."
@@ -168,12 +164,6 @@ class Background:
         alive = [one for one in self._known.values() if one.ended is None]
         await asyncio.gather(*(one.stop() for one in alive))
         return [one.handle for one in alive]
-
-    def _remember(self, team: str, running: Running) -> None:
-        over = [key for key, one in self._known.items() if one.ended is not None]
-        for key in over[: max(0, len(self._known) - REMEMBERED)]:
-            del self._known[key]
-        self._known[team, running.handle] = running
 
 
 async def _read(running: Running, events: AsyncGenerator[CommandEvent, None]) -> None:
@@ -190,26 +180,11 @@ async def _read(running: Running, events: AsyncGenerator[CommandEvent, None]) ->
         running.ended = running.ended or Ended(how="cancelled")
 
 
-async def _was_begun(bench: Bench, handle: str) -> bool:
-    """Whether a step of this conversation has begun it, in whichever life."""
-    return any(
-        step.step_id == handle and "handle" in (step.result or {}) and step.work.executor == "execute_script"
-        for step in await bench.history()
-    )
-
-
-NAME: Final = "execute_script"
-
-
 class ExecuteScript(CardedTool):
     """Effectful: nobody knows what a script does, so it is run at most once."""
 
     # It has its own limit of time, so the card has none.
-    card = ToolCard(
-        spec=ToolSpec(name=NAME, description=DESCRIPTION, parameters=schema_of(Script)),
-        group="command",
-        effect="effectful",
-    )
+    card = make_card(NAME, DESCRIPTION, schema_of(Script), group="command", effect="effectful")
 
     def __init__(self, commands: Commands, background: Background) -> None:
         self._commands = commands
@@ -283,22 +258,19 @@ class CommandOutput(CardedTool):
         running = await self._background.find(bench, asked.handle)
         if running is None:
             return Outcome(result={"output": GONE.format(handle=asked.handle)})
-        await running.wait(asked.wait_seconds)
+        if running.task is not None and asked.wait_seconds > 0:
+            await asyncio.wait((running.task,), timeout=asked.wait_seconds)
         return Outcome(result={"output": await asyncio.to_thread(_told, running, asked)})
 
 
 class StopCommand(CardedTool):
     """Keyed: what is stopped stays stopped, and whoever stops it again hears that. Only what this team has begun."""
 
-    card = ToolCard(
-        spec=ToolSpec(
-            name="stop_command",
-            description=(
-                "End a command in the background with all its processes, and read what it printed. Not needed at the "
-                'end of your work: it ends with the run. Example: {"handle": "coder#12"}'
-            ),
-            parameters=schema_of(Stop),
-        ),
+    card = make_card(
+        "stop_command",
+        "End a command in the background with all its processes, and read what it printed. Not needed at the "
+        'end of your work: it ends with the run. Example: {"handle": "coder#12"}',
+        schema_of(Stop),
         group="command",
         effect="keyed",
         ends_own=True,

@@ -100,13 +100,6 @@ def _tried(bench: Bench, *wanted: Consequence) -> tuple[Consequence, ...]:
     return wanted
 
 
-class MemoryTool(CardedTool):
-    """A tool for the memories of a team. It can be run again freely, unless a store has files or the like."""
-
-    def __init__(self, stores: Stores) -> None:
-        self._stores = stores
-
-
 class NewMemory(Arguments, frozen=True):
     """A memory as a model gives it."""
 
@@ -136,11 +129,11 @@ class SaveMemoryArguments(Arguments, frozen=True):
     memories: Annotated[tuple[NewMemory, ...], Meta(min_length=1, max_length=MOST_SAVED)]
 
 
-class SaveMemory(MemoryTool):
+class SaveMemory(CardedTool):
     """All memories of a call or none."""
 
     def __init__(self, stores: Stores) -> None:
-        super().__init__(stores)
+        self._stores = stores
         self.card = make_card(
             "save_memory",
             "Save memories for later: all agents of the team find them again, also after the history is cleared. "
@@ -186,11 +179,11 @@ class RetrieveMemoryArguments(Arguments, frozen=True):
     limit: Annotated[int, Meta(ge=1, description=f"At most {MOST_SHOWN}; usually {USUAL_SHOWN}.")] = USUAL_SHOWN
 
 
-class RetrieveMemory(MemoryTool):
+class RetrieveMemory(CardedTool):
     """Pure."""
 
     def __init__(self, stores: Stores) -> None:
-        super().__init__(stores)
+        self._stores = stores
         self.card = make_card(
             "retrieve_memory",
             "Find memories that you or others of the team have saved, newest first. Use it before you search or "
@@ -231,11 +224,11 @@ class ClearMemoryArguments(Arguments, frozen=True):
     all: Annotated[bool, Meta(description="Really every memory of these types.")] = False
 
 
-class ClearMemory(MemoryTool):
+class ClearMemory(CardedTool):
     """What it cleared is still in the log of the team."""
 
     def __init__(self, stores: Stores) -> None:
-        super().__init__(stores)
+        self._stores = stores
         self.card = make_card(
             "clear_memory",
             "Clear memories for all agents of the team, by type, tag or id. Use it to tidy up before a task ends: "
@@ -274,7 +267,7 @@ class ClearMemory(MemoryTool):
 
 
 def _filled(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(one.strip() for one in texts if one.strip())
+    return tuple(filter(None, map(str.strip, texts)))
 
 
 async def _found(stores: Iterable[Recall], bench: Bench, wanted: Wanted) -> list[Memory]:

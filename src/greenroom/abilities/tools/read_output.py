@@ -47,7 +47,8 @@ def _ends(text: str, handle: str, room: int) -> str:
         lines = text.splitlines()
         told = "\n".join(cut(line, room // count) for line in lines)
         return f"{told}\n[… Long lines are cut. {_how_to(handle, 1)} …]"
-    head, tail = _first(text, ENDS), _last(text, ENDS)
+    # The text may be very long, and is not taken apart for it.
+    head, tail = text.split("\n", ENDS)[:ENDS], text.removesuffix("\n").rsplit("\n", ENDS)[-ENDS:]
     bound = room // (2 * ENDS)
     missing = len(text) - len("\n".join((*head, *tail)))
     between = (
@@ -78,22 +79,6 @@ def cut(line: str, most: int) -> str:
     back = most // 4
     begin, end = data[: most - back].decode(errors="ignore"), data[len(data) - back :].decode(errors="ignore")
     return f"{begin}[… {len(data) - most} bytes …]{end}"
-
-
-def _first(text: str, number: int) -> list[str]:
-    """Its first lines. The text may be very long, and is not taken apart for it."""
-    place = 0
-    for _ in range(number):
-        place = text.find("\n", place) + 1
-    return text[: place - 1].split("\n")
-
-
-def _last(text: str, number: int) -> list[str]:
-    end = len(text) - 1 if text.endswith("\n") else len(text)
-    place = end
-    for _ in range(number):
-        place = text.rfind("\n", 0, place)
-    return text[place + 1 : end].split("\n")
 
 
 LINES: Final = 100
@@ -131,17 +116,13 @@ def read(text: str, page: Page, shown: int = SHOWN) -> str:
     numbered = enumerate(lines[page.from_line - 1 :], page.from_line)
     found = _matching(numbered, wanted) if wanted else numbered
     told, last, more = _fitted(found, page.lines, max(shown - WORDS, WORDS))
+    if not told and page.pattern:
+        return f"[No line from {page.from_line} on has {page.pattern!r} in it. There are {len(lines)} lines.]"
     if not told:
-        return _nothing(page, len(lines))
+        return f"[There is no line {page.from_line}: there are {len(lines)}.]"
     rest = f"There is more: from_line={last + 1}." if more else "That was the last."
     what = f"Lines with {page.pattern!r}" if wanted else f"Lines {page.from_line} to {last}"
     return "\n".join((*told, f"[{what}, of {len(lines)}. {rest}]"))
-
-
-def _nothing(page: Page, count: int) -> str:
-    if page.pattern:
-        return f"[No line from {page.from_line} on has {page.pattern!r} in it. There are {count} lines.]"
-    return f"[There is no line {page.from_line}: there are {count}.]"
 
 
 def _matching(numbered: Iterable[tuple[int, str]], wanted: list[str]) -> Iterator[tuple[int, str]]:

@@ -26,10 +26,11 @@ def make_card(
     pure: bool = False,
     seconds: int = 0,
     alias_of: str = "",
+    ends_own: bool = False,
 ) -> ToolCard:
     """A card. `arguments` is their schema; `pure` says of a tool of any effect on the log that it changes nothing."""
     spec = ToolSpec(name=name, description=description, parameters=arguments, pure=pure)
-    return ToolCard(spec=spec, group=group, effect=effect, seconds=seconds, alias_of=alias_of)
+    return ToolCard(spec=spec, group=group, effect=effect, seconds=seconds, alias_of=alias_of, ends_own=ends_own)
 
 
 class CardedTool:
@@ -92,25 +93,23 @@ class LongTail(WrappedTool):
 
     async def run(self, bench: Bench) -> Outcome:
         """Call it; then its agent decides, if it is one that plans."""
-        if not _plans(bench):
+        spec, step = bench.agent.spec, bench.step
+        # A native call has its conversation to come back to.
+        if not (spec.kind == "llm" and spec.style == "plan" and step.work.call_id is None):
             return await super().run(bench)
         try:
             outcome = await super().run(bench)
         except (StaleOwner, ProviderFault):
             raise  # nothing came of it at all: it is made again, or somebody has to do something first
         except (ModelFault, WorldFault, OSError) as fault:
-            outcome = _failed(bench.step, str(fault), fault)
+            outcome = _failed(step, str(fault), fault)
         except Exception as error:
             # A stranger's tool may raise anything. That is no end of its use: its agent decides about that, too.
-            logging.getLogger(__name__).exception("%s failed in %s", self.name, bench.step.step_id)
-            outcome = _failed(bench.step, f"{self.name} broke: {type(error).__name__}: {error}", error)
-        return evolve(outcome, intents=(*outcome.intents, _decide(bench)))
-
-
-def _plans(bench: Bench) -> bool:
-    """Whether the call was planned: a native one has its conversation to come back to."""
-    spec = bench.agent.spec
-    return spec.kind == "llm" and spec.style == "plan" and bench.step.work.call_id is None
+            logging.getLogger(__name__).exception("%s failed in %s", self.name, step.step_id)
+            outcome = _failed(step, f"{self.name} broke: {type(error).__name__}: {error}", error)
+        stage, name = step.stage_id if step.stage_id in bench.world.stages else None, step.work.executor
+        decide = NeedToolDecision(agent_id=step.agent_id, task_id=step.task_id, stage_id=stage, tool_name=name)
+        return evolve(outcome, intents=(*outcome.intents, decide))
 
 
 def _failed(step: Step, why: str, fault: Exception) -> Outcome:
@@ -118,9 +117,3 @@ def _failed(step: Step, why: str, fault: Exception) -> Outcome:
     known = getattr(fault, "spent", None)
     unknown = step.reserved if step.terms is not None and step.terms.effect == "model" else NOTHING
     return Outcome(state="failed", error=why, spent=unknown if known is None else known)
-
-
-def _decide(bench: Bench) -> NeedToolDecision:
-    step = bench.step
-    stage = step.stage_id if step.stage_id in bench.world.stages else None
-    return NeedToolDecision(agent_id=step.agent_id, task_id=step.task_id, stage_id=stage, tool_name=step.work.executor)

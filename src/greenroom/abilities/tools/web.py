@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
@@ -25,30 +24,6 @@ LONGEST: Final = 400
 TITLE: Final = 300
 
 
-class WebTool(CardedTool, ABC):
-    """A tool that leaves this machine. What the web would not give fails the call, never the run."""
-
-    def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """The host that would be asked; where that is not clear, nobody will be."""
-        place = self._host(arguments)
-        return (Target(kind="host", value=place) if place else Target(kind="tool", value=self.name),)
-
-    async def run(self, bench: Bench) -> Outcome:
-        """Do it."""
-        try:
-            return Outcome(result=await self._result(bench))
-        except WebFault as fault:
-            return Outcome(state="failed", error=str(fault), result={"reason": fault.reason})
-
-    @abstractmethod
-    def _host(self, arguments: Data) -> str:
-        """Whom a call with these arguments would reach; empty where that is not clear."""
-
-    @abstractmethod
-    async def _result(self, bench: Bench) -> Data:
-        """What comes of it."""
-
-
 class WebSearchArguments(Arguments, frozen=True):
     """What to search for."""
 
@@ -56,7 +31,7 @@ class WebSearchArguments(Arguments, frozen=True):
     count: Annotated[int, Meta(ge=1, le=MOST, description=f"How many results; {USUAL} if left out.")] = USUAL
 
 
-class WebSearch(WebTool):
+class WebSearch(CardedTool):
     """Asks one service, which the person has chosen."""
 
     def __init__(self, search: Search, name: str = SEARCH) -> None:
@@ -76,19 +51,25 @@ class WebSearch(WebTool):
             alias_of="" if name == SEARCH else SEARCH,
         )
 
-    def _host(self, _: Data) -> str:
-        return self._search.host
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """The service that would be asked."""
+        return (Target(kind="host", value=self._search.host),)
 
-    async def _result(self, bench: Bench) -> Data:
+    async def run(self, bench: Bench) -> Outcome:
+        """Titles, addresses and a few words; what the web would not give fails the call, never the run."""
         asked = given(WebSearchArguments, bench.step)
-        found = await self._search.find(asked.query, asked.count)
+        try:
+            found = await self._search.find(asked.query, asked.count)
+        except WebFault as fault:
+            return _failed(fault)
         told = "\n\n".join(
             "\n".join(filter(None, (f"{number}. {one.title}", one.url, one.snippet)))
             for number, one in enumerate(found, start=1)
         )
         none = "No page was found. Try other or fewer words; a service that was asked too often may say this too."
         results = [{"title": one.title, "url": one.url, "snippet": one.snippet} for one in found]
-        return {"output": told or none, "origin": f"web:search:{self._search.host}", "results": results}
+        origin = f"web:search:{self._search.host}"
+        return Outcome(result={"output": told or none, "origin": origin, "results": results})
 
 
 class WebFetchArguments(Arguments, frozen=True):
@@ -97,7 +78,7 @@ class WebFetchArguments(Arguments, frozen=True):
     url: Annotated[str, Meta(min_length=1, description="The address, with http:// or https://.")]
 
 
-class WebFetch(WebTool):
+class WebFetch(CardedTool):
     """Reads what is at an address now; `clock` says when that was."""
 
     card = make_card(
@@ -117,20 +98,31 @@ class WebFetch(WebTool):
         self._pages = pages
         self._clock = clock
 
-    def _host(self, arguments: Data) -> str:
+    def targets(self, arguments: Data) -> tuple[Target, ...]:
+        """The host that would be asked; where that is not clear, nobody will be."""
         try:
-            return str(address(fitted(WebFetchArguments, arguments, self.name).url).host)
+            place = str(address(fitted(WebFetchArguments, arguments, self.name).url).host)
         except ModelFault:
-            return ""
+            return (Target(kind="tool", value=self.name),)
+        return (Target(kind="host", value=place),)
 
-    async def _result(self, bench: Bench) -> Data:
-        found = await self._pages.fetch(address(given(WebFetchArguments, bench.step).url))
+    async def run(self, bench: Bench) -> Outcome:
+        """The page as text; what the web would not give fails the call, never the run."""
+        try:
+            found = await self._pages.fetch(address(given(WebFetchArguments, bench.step).url))
+        except WebFault as fault:
+            return _failed(fault)
+        origin = f"web:{found.url}"
         if isinstance(found, Moved):
             told = f"{found.url} has moved to another host. If you want it, fetch it there: {found.to}"
-            return {"output": told, "url": found.url, "moved_to": found.to, "origin": f"web:{found.url}"}
+            return Outcome(result={"output": told, "url": found.url, "moved_to": found.to, "origin": origin})
         at = datetime.fromtimestamp(self._clock.now() // 1000, tz=UTC).isoformat().replace("+00:00", "Z")
         facts: Data = {"url": found.url, "title": found.title, "kind": found.kind, "bytes": found.size, "retrieved": at}
-        return {"output": _told(found, at), "origin": f"web:{found.url}", **facts}
+        return Outcome(result={"output": _told(found, at), "origin": origin, **facts})
+
+
+def _failed(fault: WebFault) -> Outcome:
+    return Outcome(state="failed", error=str(fault), result={"reason": fault.reason})
 
 
 def _told(page: Page, at: str) -> str:

@@ -39,13 +39,9 @@ from greenroom.core.state.agent import Agent
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event
 from greenroom.core.state.origin import merged
-from greenroom.core.state.step import Prepared, Step, StepCancelling, Terms, Work, length
+from greenroom.core.state.step import Prepared, Step, StepCancelling, Terms, length
 from greenroom.core.state.thread import absorbed
 from greenroom.core.state.world import World
-
-
-def _nothing() -> None:
-    """Of most attempts nothing is left."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +54,7 @@ class StepBench:
     windows: Windows
     blobs: Blobs
     watch: Callable[[Step, Live], None]
-    left: Callable[[], Outcome | None] = field(default=_nothing, init=False)
+    left: Callable[[], Outcome | None] = field(default=lambda: None, init=False)
 
     @property
     def world(self) -> World:
@@ -125,18 +121,14 @@ def likely_next(world: World, step: Step, intents: Sequence[Consequence]) -> Ste
     first = first or (mine[0] if mine else None)
     if first is None or first.thread_id is not None or first.task_id not in (None, step.task_id):
         return None
-    return _foreseen(step, first.works[0], step_id(step.agent_id, agent.steps_made + 1))
-
-
-def _foreseen(step: Step, work: Work, name: StepId) -> Step:
     return Step(
-        step_id=name,
+        step_id=step_id(step.agent_id, agent.steps_made + 1),
         agent_id=step.agent_id,
         thread_id=step.thread_id,
         task_id=step.task_id,
         stage_id=step.stage_id,
         subtask_id=step.subtask_id,
-        work=work,
+        work=first.works[0],
         queued_at=step.queued_at,
     )
 
@@ -154,10 +146,6 @@ PATIENCE: Final = 3
 Show: TypeAlias = Callable[[Step, Live], None]
 
 
-def _nobody(_: Step, __: Live) -> None:
-    """Nobody watches."""
-
-
 class Crew:
     """All actors of a team; a task per agent only while it has something to do."""
 
@@ -168,7 +156,7 @@ class Crew:
         abilities: Abilities,
         windows: Windows,
         blobs: Blobs,
-        show: Show = _nobody,
+        show: Show = lambda _, __: None,
     ) -> None:
         self._show = show
         self._submit = submit
@@ -268,7 +256,8 @@ class Crew:
     async def _run(self, step: Step) -> bool:
         """Start a step and go on with the ones that follow in the same breath; False when it may not start."""
         try:
-            terms = self._terms(step)
+            executor = self._abilities.get(step.work.type, step.work.executor)
+            terms = fair(executor.terms(self._look(), step)) if executor else Terms(effect="pure")
         except Exception as error:
             logging.getLogger(__name__).exception("%s has no terms for %s", step.work.executor, step.step_id)
             return await self._spoilt(step, _broke(step, error))
@@ -296,10 +285,6 @@ class Crew:
         refused, _ = await self._submit.submit(start, finish, by=step.agent_id)
         return refused is None
 
-    def _terms(self, step: Step) -> Terms:
-        executor = self._abilities.get(step.work.type, step.work.executor)
-        return fair(executor.terms(self._look(), step)) if executor else Terms(effect="pure")
-
     async def _attempt(self, step: Step) -> StepId | None:
         """Run one attempt and hand it in; returns the step that was started with it, if any."""
         ends = step.state == "cancelling" or self._closing
@@ -309,7 +294,9 @@ class Crew:
             await self._submit.submit(outcome, by=step.agent_id)
             return None
         finish = _finish(step, outcome)
-        follower = None if self._closing else self._follower(step, outcome)
+        world = foreseen(self._look(), step, outcome)
+        following = None if self._closing else likely_next(world, step, outcome.intents)
+        follower = self._start_of(world, following) if following is not None else None
         if follower is None:
             await self._hand_in(finish, step)
             return None
@@ -319,12 +306,6 @@ class Crew:
             await self._hand_in(_without_result(finish, error), step)
             return None
         return follower.step_id if refused is None else None
-
-    def _follower(self, step: Step, outcome: Outcome) -> StartStep | None:
-        """The start of what probably comes next, if its executor can say its terms."""
-        world = foreseen(self._look(), step, outcome)
-        following = likely_next(world, step, outcome.intents)
-        return self._start_of(world, following) if following is not None else None
 
     def _start_of(self, world: World, step: Step) -> StartStep | None:
         """The start of a step, if its executor can say its terms."""

@@ -105,14 +105,11 @@ def _next(world: World, task: Task) -> list[Intent]:
     if task.stages:
         return [StartStage(stage_id=task.stages[0])]
     if task.driver == "auto" and task.stages_made:
-        return [_finish(task)]
+        if task.failed_stages:
+            why = f"{task.failed_stages} stage(s) failed."
+            return [FinishTask(task_id=task.task_id, state="failed", summary=why)]
+        return [FinishTask(task_id=task.task_id, summary="All stages are finished.")]
     return []
-
-
-def _finish(task: Task) -> FinishTask:
-    if task.failed_stages:
-        return FinishTask(task_id=task.task_id, state="failed", summary=f"{task.failed_stages} stage(s) failed.")
-    return FinishTask(task_id=task.task_id, summary="All stages are finished.")
 
 
 def _stage(world: World, task: Task, stage: Stage) -> list[Intent]:

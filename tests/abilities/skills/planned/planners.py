@@ -13,9 +13,9 @@ from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.reading import TextReader
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
+from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.ports.model import (
     Failed,
     Finished,
@@ -32,10 +32,11 @@ from greenroom.core.state.message import Message
 from greenroom.core.state.note import Note
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
-from greenroom.core.state.step import Step, StepType, Terms, Work
+from greenroom.core.state.step import Step, Work
 from greenroom.core.state.world import World
+from tests.abilities.skills import talks
 
-ANN, BOB, BOSS, KIM, T1 = AgentId("ann"), AgentId("bob"), AgentId("boss"), AgentId("kim"), TaskId("t1")
+ANN, BOB, BOSS, KIM, T1 = talks.ANN, talks.BOB, AgentId("boss"), AgentId("kim"), talks.T1
 TAGS = {one.name: one.tag for one in TWELVE}
 THINKS = ("think", "quick_think", "ask_info")
 
@@ -119,22 +120,6 @@ class Script:
         yield Finished()
 
 
-class Echo:
-    """A tool that says what it was given."""
-
-    type: StepType = "tool"
-    name: str = "echo"
-    description: str = "Says it back."
-
-    def terms(self, _: World, __: Step) -> Terms:
-        """Free."""
-        return Terms(effect="pure")
-
-    async def run(self, bench: Bench) -> Outcome:
-        """Say it."""
-        return Outcome(result={"output": str((bench.step.work.instruction_content or {}).get("text", ""))})
-
-
 def planner(name: str, *, manager: bool = False, language: str = "", **more: object) -> AgentSpec:
     """An agent that plans."""
     usual = AgentSpec(name=name.title(), role="a worker", style="plan", manager=manager, language=language)
@@ -211,7 +196,7 @@ async def house(
     """The house, playing these lines."""
     model = Script(lines, strict=strict)
     skills = planned(model, (ECHO, *tools), reader=TextReader(), more=more)
-    kit = Kit(abilities=Abilities([*skills, Echo(), *executors]), blueprints=tuple(blueprints))
+    kit = Kit(abilities=Abilities([*skills, talks.Echo(), *executors]), blueprints=tuple(blueprints))
     runtime = Runtime(MemoryLog(), kits={"plan": lambda _: kit})
     members: dict[AgentId, AgentSpec] = {
         BOSS: planner("boss", manager=True),

@@ -16,7 +16,7 @@ from greenroom.abilities.skills.planned.prompt import GAPS, ORDERS, chain, cut, 
 from greenroom.abilities.skills.planned.skill import PACK, parts, split, use_guide
 from greenroom.abilities.skills.planned.skills import TWELVE
 from greenroom.core.base.errors import Bug
-from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, ThreadId
+from greenroom.core.base.ids import StageId
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step, StepType, Work
 from tests.abilities.skills.planned.planners import (
@@ -33,6 +33,7 @@ from tests.abilities.skills.planned.planners import (
     step,
 )
 from tests.abilities.skills.planned.rehearsal import SAID, last, rehearsed
+from tests.abilities.skills.talks import ended_step
 
 TOLD = Path(__file__).parent / "told"
 NAMES = [one.name for one in TWELVE]
@@ -257,18 +258,8 @@ def _step(number: int, sign: str) -> Step:
     type_: StepType = "tool" if sign in "AB" else "skill"
     name = tool if sign in "AB" else "tool_decision" if decision else SKILLS[sign]
     made = {"tool_decision": {"decision": "end" if sign == "x" else "continue"}} if sign in "abx" else None
-    return Step(
-        step_id=StepId(f"ann#{number}"),
-        agent_id=AgentId("ann"),
-        thread_id=ThreadId("ann@t1"),
-        task_id=TaskId("t1"),
-        stage_id=None,
-        subtask_id=None,
-        work=Work(type=type_, executor=name, text_content=tool if decision else f"goal {number}"),
-        queued_at=0,
-        state="failed" if sign == "?" else "finished",
-        result=made,
-    )
+    work = Work(type=type_, executor=name, text_content=tool if decision else f"goal {number}")
+    return ended_step(number, work, state="failed" if sign == "?" else "finished", result=made)
 
 
 def found(signs: str, tool: str = "A") -> str:
@@ -348,18 +339,9 @@ def test_what_comes_after_the_newest_call_changes_nothing(signs: str, more: str)
 
 def one(number: int, executor: str = "think", text: str = "Do it.", result: Data | None = None) -> Step:
     type_: StepType = "tool" if executor == "echo" else "skill"
-    return Step(
-        step_id=StepId(f"ann#{number}"),
-        agent_id=AgentId("ann"),
-        thread_id=ThreadId("ann@t1"),
-        task_id=TaskId("t1"),
-        stage_id=StageId("t1.s1"),
-        subtask_id=None,
-        work=Work(type=type_, executor=executor, text_content=text, instruction_content={"x": 1}),
-        queued_at=0,
-        state="finished",
-        result=result or {"think": f"thought {number}", "text": "raw", "usage": {"input": 1}},
-    )
+    work = Work(type=type_, executor=executor, text_content=text, instruction_content={"x": 1})
+    made = result or {"think": f"thought {number}", "text": "raw", "usage": {"input": 1}}
+    return ended_step(number, work, stage_id=StageId("t1.s1"), result=made)
 
 
 GOAL = one(1, "planning", "The goal of the stage.")
@@ -411,16 +393,7 @@ def test_it_never_takes_more_room_than_it_has(sizes: list[tuple[str, int]], room
 
 
 def test_outside_a_stage_all_of_the_conversation_counts_and_inside_only_its_own() -> None:
-    other = Step(
-        step_id=StepId("ann#9"),
-        agent_id=AgentId("ann"),
-        thread_id=ThreadId("ann@t1"),
-        task_id=TaskId("t1"),
-        stage_id=None,
-        subtask_id=None,
-        work=Work(type="skill", executor="think"),
-        queued_at=0,
-    )
+    other = ended_step(9, Work(type="skill", executor="think"))
     assert of_stage([GOAL, other], GOAL) == [GOAL]
     assert of_stage([GOAL, other], other) == [GOAL, other]
 

@@ -33,19 +33,22 @@ from tests.abilities.skills.planned.planners import (
 
 PLAN = said("planning", [step("think"), tool(), step("reflection")])
 FILLED = said("instruction_generation", {"text": "hello"})
+REST = lines(
+    planning=[said("planning", [step("quick_think")])],
+    quick_think=[said("quick_think", "x")],
+    think=[said("think", "x")],
+    reflection=[NOTHING_MORE],
+    summary=[DONE],
+)
+"""What an agent says that plans one thought, thinks it and is done."""
 
 
 @pytest.mark.req(
     "MAS-18", "MAS-116", "MAS-118", "MAS-127", "MAS-132", "MAS-136", "MAS-139", "MAS-142", "MAS-187", "MAS-210"
 )
-async def test_an_agent_plans_thinks_uses_a_tool_looks_back_and_sums_up() -> None:
-    told = lines(
-        planning=[PLAN],
-        think=[said("think", "Greet them.")],
-        instruction_generation=[FILLED],
-        reflection=[NOTHING_MORE],
-        summary=[DONE],
-    )
+@pytest.mark.req("MAS-119", "MAS-120", "MAS-123", "MAS-129", "MAS-135", "MAS-140", "MAS-144", "MAS-147")
+async def test_an_agent_plans_thinks_uses_a_tool_looks_back_and_sums_up_and_keeps_and_notes_each_result() -> None:
+    told = REST | lines(planning=[PLAN], think=[said("think", "Greet them.")], instruction_generation=[FILLED])
     async with house(told) as here:
         assert await here.stage("Greet.") == "finished"
         wanted = ["planning", "think", "instruction_generation", "echo", "reflection", "summary"]
@@ -53,40 +56,20 @@ async def test_an_agent_plans_thinks_uses_a_tool_looks_back_and_sums_up() -> Non
         filled = next(one for one in await here.steps() if one.work.executor == "echo")
         assert filled.work.instruction_content == {"text": "hello"}
         assert (filled.result or {})["output"] == "hello"
-
-
-@pytest.mark.req("MAS-119", "MAS-120", "MAS-123", "MAS-129", "MAS-135", "MAS-140", "MAS-144", "MAS-147")
-async def test_every_skill_keeps_its_result_under_its_key_and_notes_its_end_on_the_board() -> None:
-    told = lines(
-        planning=[PLAN],
-        think=[said("think", "Greet them.")],
-        instruction_generation=[FILLED],
-        reflection=[NOTHING_MORE],
-        summary=[DONE],
-    )
-    async with house(told) as here:
-        await here.stage("Greet.")
         assert (await here.result("planning"))["planned_step"] == [step("think"), tool(), step("reflection")]
         assert (await here.result("think"))["think"] == "Greet them."
         assert (await here.result("instruction_generation"))["instruction_generation"] == {"text": "hello"}
         assert (await here.result("reflection"))["reflection_step"] == []
         assert (await here.result("summary"))["summary"] == "All is done."
-        assert await here.notes() == [
-            "Planning step: finished.",
-            "think step: finished.",
-            "instruction_generation step: finished.",
-            "Reflection step: finished.",
-            "summary step: finished.",
-        ]
+        names = ("Planning", "think", "instruction_generation", "Reflection", "summary")
+        assert await here.notes() == [f"{name} step: finished." for name in names]
 
 
 @pytest.mark.req("MAS-136", "MAS-138", "MAS-139")
 @pytest.mark.parametrize("state", ["finished", "failed"])
 async def test_the_summary_says_how_the_part_went(state: str) -> None:
     ended = said("summary", {"completion_summary": "So it went.", "state": state})
-    told = lines(planning=[said("planning", [step("think")])], think=[said("think", "x")], summary=[ended])
-    told |= lines(reflection=[NOTHING_MORE])
-    async with house(told) as here:
+    async with house(REST | lines(summary=[ended])) as here:
         assert await here.stage("Greet.") == state
         stage = await here.ended_stage()
         assert (stage.members[0].state, stage.members[0].completion) == (state, "So it went.")
@@ -96,11 +79,9 @@ async def test_the_summary_says_how_the_part_went(state: str) -> None:
 
 @pytest.mark.req("MAS-132", "MAS-134", "MAS-141")
 async def test_a_reflection_adds_steps_and_another_look_back_until_nothing_is_missing() -> None:
-    told = lines(
-        planning=[said("planning", [step("quick_think")])],
+    told = REST | lines(
         quick_think=[said("quick_think", "One."), said("quick_think", "Two.")],
         reflection=[said("reflection", [step("quick_think")]), NOTHING_MORE],
-        summary=[DONE],
     )
     async with house(told) as here:
         assert await here.stage("Count to two.") == "finished"
@@ -113,11 +94,8 @@ async def test_a_reflection_adds_steps_and_another_look_back_until_nothing_is_mi
 
 @pytest.mark.req("MAS-132")
 async def test_a_plan_may_look_back_several_times_and_ends_once() -> None:
-    told = lines(
+    told = REST | lines(
         planning=[said("planning", [step("quick_think"), step("reflection"), step("quick_think"), step("reflection")])],
-        quick_think=[said("quick_think", "x")],
-        reflection=[NOTHING_MORE],
-        summary=[DONE],
     )
     async with house(told) as here:
         assert await here.stage("Look twice.") == "finished"
@@ -127,11 +105,8 @@ async def test_a_plan_may_look_back_several_times_and_ends_once() -> None:
 @pytest.mark.req("MAS-132")
 async def test_a_reflection_may_end_with_the_summary_itself_but_not_go_on_behind_it() -> None:
     early = said("reflection", [step("summary"), step("quick_think")])
-    told = lines(
-        planning=[said("planning", [step("quick_think")])],
-        quick_think=[said("quick_think", "x")],
+    told = REST | lines(
         reflection=[early, said("reflection", [step("quick_think"), step("summary")])],
-        summary=[DONE],
     )
     async with house(told) as here:
         assert await here.stage("Look.") == "finished"
@@ -141,11 +116,9 @@ async def test_a_reflection_may_end_with_the_summary_itself_but_not_go_on_behind
 
 @pytest.mark.req("MAS-132")
 async def test_a_reflection_that_never_ends_is_ended_by_the_house() -> None:
-    told = lines(
-        planning=[said("planning", [step("quick_think")])],
+    told = REST | lines(
         quick_think=[said("quick_think", "Again.")],
         reflection=[said("reflection", [step("quick_think")])],
-        summary=[DONE],
     )
     async with house(told, specs={ANN: planner("ann", turn=Turn(rounds=3))}) as here:
         assert await here.stage("Count.") == "finished"
@@ -196,11 +169,9 @@ async def test_two_agents_work_together_one_asks_and_waits_the_other_answers() -
 
 @pytest.mark.req("MAS-68", "MAS-121", "MAS-207")
 async def test_what_a_skill_wants_to_keep_is_in_the_memory_and_in_the_next_prompt() -> None:
-    told = lines(
+    told = REST | lines(
         planning=[said("planning", [step("quick_think")], memory="# Kim\nKim likes short answers.")],
         quick_think=[said("quick_think", "x", memory="Kim likes short answers.\nThe house is green.")],
-        reflection=[NOTHING_MORE],
-        summary=[DONE],
     )
     async with house(told) as here:
         await here.stage("Learn.")
@@ -212,11 +183,9 @@ async def test_what_a_skill_wants_to_keep_is_in_the_memory_and_in_the_next_promp
 
 async def test_a_memory_that_is_full_is_told_and_nothing_is_asked_again_for_it() -> None:
     long = "\n\n".join(f"Fact {number} is {'x' * 900}." for number in range(17))
-    told = lines(
+    told = REST | lines(
         planning=[said("planning", [step("quick_think")], memory=long)],
         quick_think=[said("quick_think", "x", memory="y" * 2000)],
-        reflection=[NOTHING_MORE],
-        summary=[DONE],
     )
     async with house(told) as here:
         assert await here.stage("Learn.") == "finished"
@@ -230,8 +199,7 @@ async def test_a_memory_that_is_full_is_told_and_nothing_is_asked_again_for_it()
 
 @pytest.mark.req("MAS-122")
 async def test_nobody_is_said_to_work_who_is_known_to() -> None:
-    told = lines(planning=[said("planning", [step("think")])], think=[said("think", "x")], reflection=[NOTHING_MORE])
-    async with house(told | lines(summary=[DONE])) as here:
+    async with house(REST) as here:
         await here.stage("Greet.")
         events = [one.event async for one in here.runtime.events(here.team)]
         assert [one.state for one in events if isinstance(one, MemberChanged)] == ["finished"]
@@ -240,11 +208,9 @@ async def test_nobody_is_said_to_work_who_is_known_to() -> None:
 @pytest.mark.req("MAS-122")
 async def test_who_reads_about_a_stage_before_its_own_part_begins_is_working() -> None:
     asks = said("send_message", message("bob", text="Be ready.", stage_relative="t1.s1"))
-    told = lines(planning=[said("planning", [step("send_message")])], send_message=[asks], reflection=[NOTHING_MORE])
-    told |= lines(summary=[DONE], bob_process_message=[said("process_message", "I am.")])
-    told |= lines(bob_planning=[said("planning", [step("quick_think")])], bob_quick_think=[said("quick_think", "x")])
-    told |= lines(bob_reflection=[NOTHING_MORE], bob_summary=[DONE])
-    async with house(told) as here:
+    told = REST | {("bob", skill): one for (_, skill), one in REST.items()}
+    told |= lines(planning=[said("planning", [step("send_message")])], send_message=[asks])
+    async with house(told | lines(bob_process_message=[said("process_message", "I am.")])) as here:
         assert await here.stage("Begin.", "Go on.", in_turn=True) == "finished"
         events = [one.event async for one in here.runtime.events(here.team)]
         bobs = [one.state for one in events if isinstance(one, MemberChanged) and one.agent_id == BOB]
@@ -253,10 +219,7 @@ async def test_who_reads_about_a_stage_before_its_own_part_begins_is_working() -
 
 @pytest.mark.req("MAS-27", "MAS-59")
 async def test_agents_differ_only_in_what_they_are_and_skills_only_in_what_they_are_told() -> None:
-    told = lines(planning=[said("planning", [step("quick_think")])], quick_think=[said("quick_think", "x")])
-    told |= lines(reflection=[NOTHING_MORE], summary=[DONE])
-    told |= {("bob", skill): one for (_, skill), one in told.items()}
-    async with house(told) as here:
+    async with house(REST | {("bob", skill): one for (_, skill), one in REST.items()}) as here:
         assert await here.stage("Same.", "Same.") == "finished"
         assert await here.did(ANN) == await here.did(BOB)
         asked = {one.purpose.agent: one for one in here.model.asked if one.purpose.skill == "quick_think"}
@@ -266,8 +229,7 @@ async def test_agents_differ_only_in_what_they_are_and_skills_only_in_what_they_
 
 
 async def test_a_person_of_the_group_is_shown_as_one() -> None:
-    told = lines(planning=[said("planning", [step("quick_think")])], quick_think=[said("quick_think", "x")])
-    async with house(told | lines(reflection=[NOTHING_MORE], summary=[DONE])) as here:
+    async with house(REST) as here:
         await here.stage("Look.")
         assert f"{KIM} (Kim, a person)" in here.model.told("planning")
         assert "ann (Ann, a worker, you)" in here.model.told("planning")
@@ -276,11 +238,7 @@ async def test_a_person_of_the_group_is_shown_as_one() -> None:
 T2, EVE, NEWCOMER = TaskId("t2"), AgentId("eve"), AgentId("new")
 STAGES = [{"stage_intention": "Write it.", "agent_allocation": [{"agent_id": "Ann", "duty": "Write."}]}]
 TASK = {"action": "add_task", "task_name": "Poem", "task_intention": "A poem.", "task_group": ["kim"], "stages": STAGES}
-WORKED = lines(
-    planning=[said("planning", [step("quick_think")])],
-    quick_think=[said("quick_think", "A poem.")],
-    reflection=[NOTHING_MORE],
-    summary=[DONE],
+WORKED = REST | lines(
     boss_planning=[said("planning", [step("quick_think")])],
     boss_quick_think=[said("quick_think", "Good.")],
     boss_reflection=[NOTHING_MORE],

@@ -13,7 +13,7 @@ from greenroom.abilities.skills.planned.skills import LONGEST
 from greenroom.abilities.skills.planned.windows import LONG, PLANS, begun, exchanges, longest, summing_up
 from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.reading import TextReader
-from greenroom.core.base.ids import MessageId, StageId, StepId, TaskId, ThreadId
+from greenroom.core.base.ids import MessageId, StageId, StepId, ThreadId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ModelRequest
 from greenroom.core.rules.intents import SendMessage
@@ -36,6 +36,7 @@ from tests.abilities.skills.planned.planners import (
     step,
     tool,
 )
+from tests.abilities.skills.talks import ended_step
 
 SUM: Sequence[Line] = ["They talked about tea."]
 
@@ -43,20 +44,9 @@ SUM: Sequence[Line] = ["They talked about tea."]
 def one(
     number: int, executor: str, *, letter: bool = False, state: StepWord = "finished", result: Data | None = None
 ) -> Step:
-    return Step(
-        step_id=StepId(f"ann#{number}"),
-        agent_id=ANN,
-        thread_id=ThreadId("ann@t1"),
-        task_id=TaskId("t1"),
-        stage_id=None,
-        subtask_id=None,
-        work=Work(type="skill", executor=executor, text_content=f"text {number}"),
-        queued_at=0,
-        state=state,
-        result=result,
-        cause=StepId("ann#0"),
-        message_id=MessageId(f"bob>{number}") if letter else None,
-    )
+    work = Work(type="skill", executor=executor, text_content=f"text {number}")
+    sender = MessageId(f"bob>{number}") if letter else None
+    return ended_step(number, work, state=state, result=result, cause=StepId("ann#0"), message_id=sender)
 
 
 def test_a_conversation_is_as_long_as_a_share_of_the_window_and_never_longer_than_is_worth_it() -> None:

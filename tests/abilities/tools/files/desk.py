@@ -8,12 +8,12 @@ from typing import cast
 
 from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files.local import LocalFiles
-from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.files import Files
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.state.step import Prepared, Step, Work
+from tests.abilities.skills.talks import ended_step
 
 
 class FakeBench:
@@ -57,18 +57,8 @@ class Desk:
     async def call_again(self, tool: str, prepared: Sequence[Prepared], **arguments: object) -> Outcome:
         """Call a tool as the attempt after one that had said what it was about to do."""
         number = len(self.history) + 1
-        step = Step(
-            step_id=StepId(f"ann#{number}"),
-            agent_id=AgentId("ann"),
-            thread_id=ThreadId("ann@t1"),
-            task_id=TaskId("t1"),
-            stage_id=None,
-            subtask_id=None,
-            work=Work(type="tool", executor=tool, instruction_content=arguments),
-            queued_at=0,
-            attempt=2 if prepared else 1,
-            prepared=tuple(prepared),
-        )
+        work = Work(type="tool", executor=tool, instruction_content=arguments)
+        step = ended_step(number, work, state="running", attempt=2 if prepared else 1, prepared=tuple(prepared))
         bench = FakeBench(step, tuple(self.history))
         outcome = await self.tools[tool].run(cast("Bench", bench))
         self.said = bench.said

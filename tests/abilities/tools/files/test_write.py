@@ -178,11 +178,6 @@ async def test_what_names_a_folder_is_not_written_as_a_file(desk: Desk, file: st
     assert list(desk.root.iterdir()) == []
 
 
-async def test_one_line_is_one_line(desk: Desk) -> None:
-    assert "a: new, 1 line, 1 byte written." in await desk.works("rewrite", file="a", content="x")
-    assert "b: new, 2 lines, 1,004 bytes written." in await desk.works("rewrite", file="b", content=f"{'x' * 1002}\n\n")
-
-
 MEGABYTES_50 = 50 * 1024 * 1024
 EDITS = [{"search": "old", "replace": "new"}]
 CALLS: dict[str, dict[str, object]] = {"read_code": {}, "patch": {"edits": EDITS}, "rewrite": {"content": "x"}}
@@ -215,23 +210,6 @@ async def test_a_file_that_is_too_large_is_refused(desk: Desk) -> None:
 async def test_a_content_that_is_too_large_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "LIMIT", 10)
     assert (await desk.fails("rewrite", file="a.txt", content="x" * 11))[0] == "too_large"
-
-
-async def test_a_read_only_file_is_not_replaced(desk: Desk) -> None:
-    path = desk.put("a.txt", "old\n")
-    path.chmod(0o444)
-    outcome = await desk.call("patch", file="a.txt", edits=EDITS)
-    assert outcome.state == "failed"
-    assert outcome.error == "'a.txt' is read-only (mode 444). Nothing was written."
-    assert path.read_text() == "old\n"
-
-
-async def test_a_file_that_vanishes_is_said_to_have_vanished(desk: Desk) -> None:
-    path = desk.put("a.txt", "old\n")
-    await desk.works("read_code", file="a.txt")
-    path.unlink()
-    assert (await desk.fails("patch", file="a.txt", edits=EDITS))[0] == "missing"
-    await desk.works("rewrite", file="a.txt", content="old\n")
 
 
 async def test_a_link_is_written_through_and_stays_a_link(desk: Desk) -> None:
@@ -309,37 +287,34 @@ async def test_what_will_be_written_is_said_before(desk: Desk) -> None:
     assert desk.said == [said("n.txt", before=None)]
 
 
-@pytest.mark.parametrize(("found", "state"), [(OLD, "finished"), (NEW, "finished"), (OTHER, "uncertain")])
-async def test_an_interrupted_patch_is_done_found_or_in_doubt(desk: Desk, found: bytes, state: str) -> None:
-    path = desk.put("a.txt", found)
-    outcome = await desk.call_again("patch", [said("a.txt")], file="a.txt", edits=EDITS)
-    assert outcome.state == state
-    assert path.read_bytes() == (OTHER if found == OTHER else NEW)
-    assert desk.said == [], "it is not said twice"
-
-
 @pytest.mark.parametrize(
-    ("before", "found", "state"),
+    ("tool", "before", "found", "state"),
     [
-        (OLD, OLD, "finished"),
-        (OLD, NEW, "finished"),
-        (OLD, OTHER, "uncertain"),
-        (None, None, "finished"),
-        (None, NEW, "finished"),
-        (None, OTHER, "uncertain"),
-        (OLD, None, "uncertain"),
+        *(
+            ("patch", OLD, found, state)
+            for found, state in ((OLD, "finished"), (NEW, "finished"), (OTHER, "uncertain"))
+        ),
+        ("rewrite", OLD, OLD, "finished"),
+        ("rewrite", OLD, NEW, "finished"),
+        ("rewrite", OLD, OTHER, "uncertain"),
+        ("rewrite", None, None, "finished"),
+        ("rewrite", None, NEW, "finished"),
+        ("rewrite", None, OTHER, "uncertain"),
+        ("rewrite", OLD, None, "uncertain"),
     ],
 )
-async def test_an_interrupted_rewrite_is_done_found_or_in_doubt(
-    desk: Desk, before: bytes | None, found: bytes | None, state: str
+async def test_an_interrupted_change_is_done_found_or_in_doubt(
+    desk: Desk, tool: str, before: bytes | None, found: bytes | None, state: str
 ) -> None:
     path = desk.root / "a.txt"
     if found is not None:
         path.write_bytes(found)
-    outcome = await desk.call_again("rewrite", [said("a.txt", before)], file="a.txt", content="new\n")
+    more: dict[str, object] = {"edits": EDITS} if tool == "patch" else {"content": "new\n"}
+    outcome = await desk.call_again(tool, [said("a.txt", before)], file="a.txt", **more)
     assert outcome.state == state
     there = path.read_bytes() if path.exists() else None
     assert there == (NEW if state == "finished" else found)
+    assert desk.said == [], "it is not said twice"
 
 
 async def test_the_sentence_about_a_doubt_names_what_is_written_and_what_is_not_known(desk: Desk) -> None:
@@ -390,15 +365,21 @@ class Faulty(LocalFiles):
         await super().write(path, content, expected=expected)
 
 
+def faulty_desk(desk: Desk, name: str, before: Callable[[], None], *contents: bytes) -> Desk:
+    """A desk with three files, at which something happens just before this one is written."""
+    faulty = Desk(desk.root, Faulty(desk.root, name, before))
+    for file, content in zip(NAMES, contents or (OLD, OLD, OLD), strict=True):
+        faulty.put(file, content)
+    return faulty
+
+
 def full() -> None:
     raise FileFault("disk", "The disk is full.")
 
 
 @pytest.mark.req("MA-52", "AG-68")
 async def test_when_one_of_several_files_cannot_be_written_the_others_are_put_back(desk: Desk) -> None:
-    faulty = Desk(desk.root, Faulty(desk.root, "c.txt", full))
-    for name in NAMES:
-        faulty.put(name, OLD)
+    faulty = faulty_desk(desk, "c.txt", full)
     outcome = await faulty.call("patch", files=FILES)
     assert (outcome.state, outcome.error) == ("failed", "The disk is full. Nothing was written.")
     assert [(desk.root / name).read_bytes() for name in NAMES] == [OLD] * 3
@@ -408,9 +389,7 @@ async def test_a_file_that_somebody_edits_at_that_moment_is_theirs(desk: Desk) -
     def edited() -> None:
         desk.put("c.txt", OTHER)
 
-    faulty = Desk(desk.root, Faulty(desk.root, "c.txt", edited))
-    for name in NAMES:
-        faulty.put(name, OLD)
+    faulty = faulty_desk(desk, "c.txt", edited)
     outcome = await faulty.call("patch", files=FILES)
     assert outcome.state == "failed"
     assert "somebody has changed it meanwhile" in outcome.error
@@ -422,9 +401,7 @@ async def test_what_cannot_be_put_back_is_in_doubt(desk: Desk) -> None:
         (desk.root / "a.txt").chmod(0o444)
         full()
 
-    faulty = Desk(desk.root, Faulty(desk.root, "c.txt", trouble))
-    for name in NAMES:
-        faulty.put(name, OLD)
+    faulty = faulty_desk(desk, "c.txt", trouble)
     outcome = await faulty.call("patch", files=FILES)
     assert outcome.state == "uncertain"
     assert "could not be put back: 'a.txt'" in outcome.error
@@ -434,9 +411,7 @@ async def test_who_is_cancelled_between_two_files_puts_the_first_back(desk: Desk
     def cancelled() -> None:
         raise asyncio.CancelledError
 
-    faulty = Desk(desk.root, Faulty(desk.root, "c.txt", cancelled))
-    for name in NAMES:
-        faulty.put(name, OLD)
+    faulty = faulty_desk(desk, "c.txt", cancelled)
     with pytest.raises(asyncio.CancelledError):
         await faulty.call("patch", files=FILES)
     assert [(desk.root / name).read_bytes() for name in NAMES] == [OLD] * 3
@@ -454,9 +429,7 @@ async def test_a_new_file_of_a_failed_call_is_taken_away_again(desk: Desk) -> No
 
 
 async def test_a_recovery_that_fails_is_in_doubt_when_something_was_written(desk: Desk) -> None:
-    faulty = Desk(desk.root, Faulty(desk.root, "c.txt", full))
-    for name, content in zip(NAMES, (NEW, OLD, OLD), strict=True):
-        faulty.put(name, content)
+    faulty = faulty_desk(desk, "c.txt", full, NEW, OLD, OLD)
     outcome = await faulty.call_again("patch", [said(name) for name in NAMES], files=FILES)
     assert outcome.state == "uncertain"
     assert outcome.error == "The disk is full. Written before it was interrupted: 'a.txt'."
@@ -464,9 +437,7 @@ async def test_a_recovery_that_fails_is_in_doubt_when_something_was_written(desk
 
 
 async def test_a_recovery_that_fails_has_failed_when_nothing_was_written(desk: Desk) -> None:
-    faulty = Desk(desk.root, Faulty(desk.root, "c.txt", full))
-    for name in NAMES:
-        faulty.put(name, OLD)
+    faulty = faulty_desk(desk, "c.txt", full)
     outcome = await faulty.call_again("patch", [said(name) for name in NAMES], files=FILES)
     assert (outcome.state, outcome.error) == ("failed", "The disk is full. Nothing was written.")
     assert [(desk.root / name).read_bytes() for name in NAMES] == [OLD] * 3

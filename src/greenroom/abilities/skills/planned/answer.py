@@ -17,16 +17,8 @@ MEMORY: Final[Data] = {"type": "string"}
 
 _KNOWN: Final = frozenset(
     {
-        "type",
-        "properties",
-        "required",
-        "items",
-        "enum",
-        "const",
-        "anyOf",
-        "description",
-        "title",
-        "additionalProperties",
+        *("type", "properties", "required", "items", "enum", "const", "anyOf"),
+        *("description", "title", "additionalProperties"),
     }
 )
 """Keywords that every provider takes in a strict schema."""
@@ -53,7 +45,7 @@ def _closed(schema: Data) -> Data | None:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not properties or schema.get("additionalProperties", False) is not False:
         return None
-    required = _names(schema)
+    required = cast("Sequence[object]", schema.get("required", ()))
     found: dict[str, Data] = {}
     for name, one in properties.items():
         inner = strict(one) if isinstance(one, Mapping) else None
@@ -86,20 +78,15 @@ def check(moment: Moment, schema: Data, value: object) -> None:
 def _form(schema: Data, value: object) -> Data:
     if "anyOf" not in schema:
         return schema
-    forms = {name: one for one in _maps(schema["anyOf"]) for name in _actions(one)}
+    forms: dict[str, Data] = {}
+    for one in _maps(schema["anyOf"]):
+        properties = cast("Mapping[str, Data]", one.get("properties", {}))
+        for name in cast("Sequence[object]", properties.get("action", {}).get("enum", ())):
+            forms[str(name)] = one
     action = value.get("action") if isinstance(value, Mapping) else None
-    if action not in forms:
+    if str(action) not in forms:
         raise ModelFault(f"There is no action {action!r}. Choose one: {', '.join(forms)}.")
     return forms[str(action)]
-
-
-def _actions(schema: Data) -> list[str]:
-    properties = cast("Mapping[str, Data]", schema.get("properties", {}))
-    return list(map(str, cast("Sequence[object]", properties.get("action", {}).get("enum", ()))))
-
-
-def _names(schema: Data) -> tuple[str, ...]:
-    return tuple(map(str, cast("Sequence[object]", schema.get("required", ()))))
 
 
 def _maps(value: object) -> list[Data]:
@@ -167,32 +154,29 @@ def _work(moment: Moment, number: int, step: Mapping[str, object], also: frozens
     name = str(step["executor"]).strip()
     if name in NOT_PLANNED - also:
         raise ModelFault(f"Step {number}: {name!r} cannot be planned. {WHY[name]}")
-    if name in (*moment.may_plan, *also):
-        return _made("skill", name, step)
-    if name not in moment.may_use:
-        skills, tools = ", ".join(moment.may_plan), ", ".join(moment.may_use) or "none"
-        raise ModelFault(f"Step {number}: you have no {name!r}. Your skills: {skills}. Your tools: {tools}.")
-    given = step.get("instruction_content")
-    if not isinstance(given, Mapping) or not given:
-        return _made("tool", name, step)
-    check_call(moment, name, given, f"Step {number}: ")
-    return _made("tool", name, step, given)
+    given: Data | None = None
+    is_skill = name in (*moment.may_plan, *also)
+    if not is_skill:
+        if name not in moment.spec.tools:
+            skills, tools = ", ".join(moment.may_plan), ", ".join(moment.spec.tools) or "none"
+            raise ModelFault(f"Step {number}: you have no {name!r}. Your skills: {skills}. Your tools: {tools}.")
+        found = step.get("instruction_content")
+        given = cast("Data", found) if isinstance(found, Mapping) and found else None
+        if given is not None:
+            check_call(moment, name, given, f"Step {number}: ")
+    return Work(
+        type="skill" if is_skill else "tool",
+        executor=name,
+        intention=str(step["step_intention"]),
+        text_content=str(step["text_content"]),
+        instruction_content=given,
+    )
 
 
 WHY: Final = {
     "summary": "It follows by itself when a reflection finds that all is done.",
     "tool_decision": "It follows by itself after a tool that needs one.",
 }
-
-
-def _made(type_: str, name: str, step: Mapping[str, object], given: Data | None = None) -> Work:
-    return Work(
-        type="tool" if type_ == "tool" else "skill",
-        executor=name,
-        intention=str(step["step_intention"]),
-        text_content=str(step["text_content"]),
-        instruction_content=given,
-    )
 
 
 def check_call(moment: Moment, tool: str, arguments: Data, where: str = "") -> None:
@@ -220,9 +204,7 @@ def _filled(plan: Sequence[Work]) -> Iterator[Work]:
         )
 
 
-def filling(tool: Work, direction: str = "") -> Work:
+def filling(tool: Work) -> Work:
     """The step that fills in a tool step."""
-    text = direction or tool.text_content
-    return Work(
-        type="skill", executor=FILLS, intention=f"Write the instruction for {tool.executor}.", text_content=text
-    )
+    intention = f"Write the instruction for {tool.executor}."
+    return Work(type="skill", executor=FILLS, intention=intention, text_content=tool.text_content)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from greenroom.abilities.skills.planned.answer import check, enclosed, strict, without_nulls
-from greenroom.abilities.skills.planned.prompt import Page, cut
+from greenroom.abilities.skills.planned.prompt import cut, messages
 from greenroom.abilities.skills.planned.skill import (
     LETTERS,
     PACK,
@@ -34,8 +34,8 @@ from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.base.records import Data
 from greenroom.core.base.text import is_heading, lowered, origins_of, underlines
 from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models, ToolSpec
-from greenroom.core.ports.reading import AnswerReader, Datum, Misread
+from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
+from greenroom.core.ports.reading import Datum, Misread
 from greenroom.core.rules.agents import MEMORY
 from greenroom.core.rules.intents import (
     Consequence,
@@ -65,12 +65,8 @@ def kept(said: str, known: str) -> str:
         if _bare(new) and _bare(one) not in old and not all(map(_is_empty, new.splitlines())):
             fresh.append(new.strip())
             old.add(_bare(one))
-    return _below(known, "\n\n".join(fresh))
-
-
-def _below(known: str, text: str) -> str:
-    """The text without lines that would make a heading of what the agent knows last."""
-    while underlines(known, text):
+    text = "\n\n".join(fresh)
+    while underlines(known, text):  # it would make a heading of what the agent knows last
         text = text.partition("\n")[2].lstrip()
     return text
 
@@ -118,7 +114,7 @@ def unusable(moment: Moment, why: str) -> str:
     """What is wrong with a reply: as the model is told that is asked again; at last as people are told."""
     if not _is_last(moment):
         return why
-    return PACK.render(moment.language, "unusable", {"times": repairs_of(moment.step) + 1, "why": why})
+    return PACK.render(moment.spec.language, "unusable", {"times": repairs_of(moment.step) + 1, "why": why})
 
 
 def _is_last(moment: Moment) -> bool:
@@ -158,12 +154,12 @@ def failed(moment: Moment, skill: Skill, why: str) -> Iterator[Consequence]:
 def _words(moment: Moment, why: str) -> str:
     """How the agent says that it could not do it: what it was asked for in the words of whoever asked."""
     wanted = asked_for(begun_by(moment.step, moment.history)) or moment.step.work.intention
-    return PACK.render(moment.language, "failure", {"intention": cut(wanted, SHOWN), "why": why})
+    return PACK.render(moment.spec.language, "failure", {"intention": cut(wanted, SHOWN), "why": why})
 
 
 def _note(moment: Moment, skill: Skill, state: Literal["finished", "failed"]) -> Iterator[PostNote]:
     if moment.agent.agent_id in moment.group:
-        content = PACK.render(moment.language, "note", {"said": skill.said, "state": state})
+        content = PACK.render(moment.spec.language, "note", {"said": skill.said, "state": state})
         stage = moment.stage
         yield PostNote(task_id=moment.step.task_id, content=content, stage_id=stage.stage_id if stage else None)
 
@@ -265,16 +261,6 @@ SERVERS: Final = "mcp__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    """What all skills of a house share: its tools, how answers are read, and what the project says."""
-
-    tools: Mapping[str, ToolSpec]
-    skills: Mapping[str, Skill]
-    reader: AnswerReader
-    project: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """A request as it is made: `schema` is what the answer is held against, with `tags` it stands between them."""
 
@@ -290,14 +276,14 @@ class Asked:
 
 
 class PlannedSkill:
-    """One of them, as a step runs it."""
+    """One of them, as a step runs it. `moment` makes what the skill knows of a world, a step, its agent and history."""
 
     type: StepType = "skill"
 
-    def __init__(self, skill: Skill, models: Models, house: House) -> None:
+    def __init__(self, skill: Skill, models: Models, moment: Callable[..., Moment]) -> None:
         self._skill = skill
         self._models = models
-        self._house = house
+        self._moment = moment
         self.name = skill.name
 
     @property
@@ -311,21 +297,22 @@ class PlannedSkill:
         if self._skill.order == "tool" and step.step_id not in world.steps:
             raise WorldFault(f"Nobody knows yet what {step.step_id!r} will fill in.")
         model = voice.voice(self._models, agent.spec)
-        asked = self._asked(self._moment(world, step, ()), model)
-        system = asked.messages[0].content
-        version = hashlib.sha256(system.encode()).hexdigest()[:12]
+        asked = self._asked(self._moment(world=world, step=step, agent=agent, history=()), model)
+        version = hashlib.sha256(asked.messages[0].content.encode()).hexdigest()[:12]
         return voice.terms(model, agent.spec, asked.size + _room(world, step, model), prompt=version)
 
     async def run(self, bench: Bench) -> Outcome:
         """Ask, and say what follows."""
-        moment = self._moment(bench.world, bench.step, await bench.history())
+        history = await bench.history()
+        moment = self._moment(world=bench.world, step=bench.step, agent=bench.agent, history=history)
         model = voice.voice(self._models, moment.spec)
         asked = self._asked(moment, model)
         reply = Reply()
         tokens = asked.size // BYTES_PER_TOKEN
         bench.leave(lambda: Outcome(spent=reply.spent or voice.heard(model, tokens, moment.spec, reply.size)))
         try:
-            _fits(model, asked)
+            if why := voice.too_much(model, asked.size):  # what no window can hold is not sent
+                raise ModelFault(why, spent=NOTHING)
             await listen(bench, model, self._request(moment, model, asked), reply)
             refuse_filtered(reply, model)
         except ModelFault as fault:  # no model answers this: asking again is of no use
@@ -369,26 +356,14 @@ class PlannedSkill:
             origins=_new(moment),
         )
 
-    def _moment(self, world: World, step: Step, history: Sequence[Step]) -> Moment:
-        return Moment(
-            world=world,
-            step=step,
-            agent=world.agents[step.agent_id],
-            history=history,
-            tools=self._house.tools,
-            skills=self._house.skills,
-            reader=self._house.reader,
-            project=self._house.project,
-        )
-
     def _asked(self, moment: Moment, model: Model) -> Asked:
         schema = self._skill.shape(moment)
         closed = strict(schema) if model.card.strict else None
         structured = enclosed(closed) if closed is not None else None
         room = _room(moment.world, moment.step, model) if moment.history else 0
-        messages = Page(moment, self._skill, tags=structured is None, room=room).messages()
-        size = sum(len(one.content.encode()) for one in messages)
-        return Asked(messages=messages, schema=schema, structured=structured, size=size)
+        told = messages(moment, self._skill, tags=structured is None, room=room)
+        size = sum(len(one.content.encode()) for one in told)
+        return Asked(messages=told, schema=schema, structured=structured, size=size)
 
     def _request(self, moment: Moment, model: Model, asked: Asked) -> ModelRequest:
         before = sum(one.work.executor == self.name for one in moment.history)
@@ -401,13 +376,6 @@ class PlannedSkill:
         )
 
 
-def _fits(model: Model, asked: Asked) -> None:
-    """What no window can hold is not sent: the history has its share, but the step's own text is as long as it is."""
-    why = voice.too_much(model, asked.size)
-    if why:
-        raise ModelFault(why, spent=NOTHING)
-
-
 def _room(world: World, step: Step, model: Model) -> int:
     """The bytes that the history of this step may take: what was said in its thread, with the words around it."""
     thread = world.threads.get(step.thread_id)
@@ -418,7 +386,7 @@ def _room(world: World, step: Step, model: Model) -> int:
 def _new(moment: Moment) -> Labels:
     """Where the words come from that it was told, as far as its conversation had not read from there before."""
     thread = moment.world.threads.get(moment.step.thread_id)
-    servers = (name.split("__")[1] for name in moment.may_use if name in moment.tools and name.startswith(SERVERS))
+    servers = (name.split("__")[1] for name in moment.spec.tools if name in moment.tools and name.startswith(SERVERS))
     told = merged(
         merged(origins_of(moment.project), moment.agent.origins), (label("description", one) for one in servers)
     )

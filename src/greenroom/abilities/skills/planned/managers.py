@@ -38,20 +38,12 @@ TASK_SHAPE: Final[Data] = {
 }
 
 
-def _task_meaning(moment: Moment, answer: Answer) -> Meant:
-    said = cast("Said", answer.value)
-    intents = TASK_ACTIONS[str(said["action"])](moment, said)
-    return Meant(value={"agent_id": moment.agent.agent_id, **said}, intents=intents)
-
-
 def _add_task(moment: Moment, said: Said) -> tuple[Consequence, ...]:
-    group = agents(moment, cast("Sequence[object]", said["task_group"]))
-    name, goal = _text(said, "task_name"), _text(said, "task_intention")
     made = AddTask(
-        name=name,
-        intention=goal,
+        group=agents(moment, cast("Sequence[object]", said["task_group"])),
+        name=_text(said, "task_name"),
+        intention=_text(said, "task_intention"),
         manager=moment.agent.agent_id,
-        group=group,
         stages=_stages(moment, said),
         driver="manager",
     )
@@ -83,14 +75,6 @@ def _finish_task(moment: Moment, said: Said) -> tuple[Consequence, ...]:
     return (FinishTask(task_id=name, state=_end(said), summary=str(said["summary"])),)
 
 
-TASK_ACTIONS: Final[dict[str, Callable[[Moment, Said], tuple[Consequence, ...]]]] = {
-    "add_task": _add_task,
-    "add_stage": _add_stage,
-    "finish_stage": _finish_stage,
-    "finish_task": _finish_task,
-}
-
-
 def _stages(moment: Moment, said: Said) -> tuple[StagePlan, ...]:
     return tuple(_stage(moment, one) for one in cast("Sequence[Said]", said["stages"]))
 
@@ -118,20 +102,34 @@ def _end(said: Said) -> Literal["finished", "failed"]:
     return "finished" if said["state"] == "finished" else "failed"
 
 
-def tidied_task(value: object) -> object:
+DEFAULTS: Final[Mapping[str, Said]] = {
+    "add_task": {"task_group": []},
+    "finish_stage": {"state": "finished", "summary": ""},
+    "finish_task": {"state": "finished", "summary": ""},
+    "init_new_agent": {
+        "blueprint": "",
+        "name": "",
+        "role": "",
+        "profile": "",
+        "task_id": "",
+        "skills": [],
+        "tools": [],
+    },
+}
+"""What an answer means by what it leaves out, by its action."""
+
+
+def tidied(value: object) -> object:
     """The answer in its one form: MAS writes one stage without a list, and an allocation by agent."""
     if not isinstance(value, Mapping):
         return value
     found = dict(value)
     if found.get("action") in ("add_stage", "add_task"):
         single = {name: found.pop(name) for name in ("stage_intention", "agent_allocation") if name in found}
-        found.setdefault("stages", [single] if single else [])
-        found["stages"] = [_tidied_stage(one) for one in found["stages"]] if isinstance(found["stages"], list) else []
-    if found.get("action") == "add_task":
-        found.setdefault("task_group", [])
-    if str(found.get("action", "")).startswith("finish_"):
-        found.setdefault("state", "finished")
-        found.setdefault("summary", "")
+        stages = found.setdefault("stages", [single] if single else [])
+        found["stages"] = [_tidied_stage(one) for one in stages] if isinstance(stages, list) else []
+    for name, default in DEFAULTS.get(str(found.get("action")), {}).items():
+        found.setdefault(name, default)
     return found
 
 
@@ -147,8 +145,8 @@ TASK_MANAGER: Final = Skill(
     tag="task_instruction",
     key="task_instruction",
     shape=lambda _: TASK_SHAPE,
-    tidied=tidied_task,
-    meaning=_task_meaning,
+    tidied=tidied,
+    meaning=lambda moment, answer: _meant(moment, answer, "agent_id"),
 )
 
 
@@ -170,12 +168,6 @@ AGENT_SHAPE: Final[Data] = {
 }
 
 
-def _agent_meaning(moment: Moment, answer: Answer) -> Meant:
-    said = cast("Said", answer.value)
-    intents = AGENT_ACTIONS[str(said["action"])](moment, said)
-    return Meant(value={"issuer": moment.agent.agent_id, **said}, intents=intents)
-
-
 def _init_new_agent(moment: Moment, said: Said) -> tuple[Consequence, ...]:
     """Made from what people have described, or as the manager describes it; and in a task's group, if it says so."""
     name, blueprint = AgentId(str(said["agent_id"]).strip()), str(said["blueprint"]).strip()
@@ -184,11 +176,8 @@ def _init_new_agent(moment: Moment, said: Said) -> tuple[Consequence, ...]:
     if blueprint and blueprint not in moment.world.blueprints:
         known = ", ".join(sorted(moment.world.blueprints)) or "none"
         raise ModelFault(f"There is no blueprint {blueprint!r}. Blueprints: {known}. Or describe the agent yourself.")
-    made = (
-        AddAgent(agent_id=name, blueprint=blueprint)
-        if blueprint
-        else AddAgent(agent_id=name, spec=_described(moment, said))
-    )
+    spec = _described(moment, said) if not blueprint else None
+    made = AddAgent(agent_id=name, blueprint=blueprint or None, spec=spec)
     task = str(said["task_id"]).strip()
     joins = (AddParticipants(task_id=_task(moment, task), agents=(name,)),) if task else ()
     return (made, *joins)
@@ -197,7 +186,10 @@ def _init_new_agent(moment: Moment, said: Said) -> tuple[Consequence, ...]:
 def _described(moment: Moment, said: Said) -> AgentSpec:
     """An agent of the manager's making has nothing that the manager has not, and is bound by the same rules."""
     own = moment.spec
-    skills, tools = _words(said, "skills"), _words(said, "tools")
+    skills, tools = (
+        tuple(dict.fromkeys(str(one).strip() for one in cast("Sequence[object]", said[name])))
+        for name in ("skills", "tools")
+    )
     mine = frozenset(moment.skills).union(own.skills) - PRIVILEGED
     for what, wanted, given in (("skills", skills, mine), ("tools", tools, frozenset(own.tools))):
         more = [one for one in wanted if one not in given]
@@ -226,33 +218,26 @@ def _add_task_participant(moment: Moment, said: Said) -> tuple[Consequence, ...]
     return (AddParticipants(task_id=_task(moment, str(said["task_id"]).strip()), agents=found),)
 
 
-AGENT_ACTIONS: Final[dict[str, Callable[[Moment, Said], tuple[Consequence, ...]]]] = {
-    "init_new_agent": _init_new_agent,
-    "add_task_participant": _add_task_participant,
-}
-
-
 def _task(moment: Moment, name: str) -> TaskId:
     if name not in moment.world.tasks:
         raise ModelFault(f"There is no open task {name!r}. Open tasks: {', '.join(sorted(moment.world.tasks))}.")
     return TaskId(name)
 
 
-def _words(said: Said, name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(one).strip() for one in cast("Sequence[object]", said[name])))
+ACTIONS: Final[dict[str, Callable[[Moment, Said], tuple[Consequence, ...]]]] = {
+    "add_task": _add_task,
+    "add_stage": _add_stage,
+    "finish_stage": _finish_stage,
+    "finish_task": _finish_task,
+    "init_new_agent": _init_new_agent,
+    "add_task_participant": _add_task_participant,
+}
 
 
-def tidied_agent(value: object) -> object:
-    """The answer in its one form: what it leaves out is empty."""
-    if not isinstance(value, Mapping):
-        return value
-    found = dict(value)
-    if found.get("action") == "init_new_agent":
-        for name in ("blueprint", "name", "role", "profile", "task_id"):
-            found.setdefault(name, "")
-        for name in ("skills", "tools"):
-            found.setdefault(name, [])
-    return found
+def _meant(moment: Moment, answer: Answer, by: str) -> Meant:
+    """What follows from an answer; under `by` it is kept who gave it."""
+    said = cast("Said", answer.value)
+    return Meant(value={by: moment.agent.agent_id, **said}, intents=ACTIONS[str(said["action"])](moment, said))
 
 
 AGENT_MANAGER: Final = Skill(
@@ -260,6 +245,6 @@ AGENT_MANAGER: Final = Skill(
     tag="agent_instruction",
     key="agent_instruction",
     shape=lambda _: AGENT_SHAPE,
-    tidied=tidied_agent,
-    meaning=_agent_meaning,
+    tidied=tidied,
+    meaning=lambda moment, answer: _meant(moment, answer, "issuer"),
 )

@@ -9,7 +9,7 @@ done with a long-tail tool in one go as the chain of its calls and the decisions
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from greenroom.abilities.skills.planned.skill import PACK, Moment, Order, Skill, error_of, is_letter, parts, use_guide
@@ -18,59 +18,34 @@ from greenroom.core.base.records import Data, encode
 from greenroom.core.base.text import fenced
 from greenroom.core.ports.model import ChatMessage
 from greenroom.core.ports.tool import WHOLE
-from greenroom.core.state.step import Step
+from greenroom.core.state.step import Step, Work
 
 DECISION: Final = "tool_decision"
 GAPS: Final = frozenset({"instruction_generation", "send_message"})
 
 
 def chain(steps: Sequence[Step], tool: str) -> tuple[Step, ...]:
-    """The newest chain of this tool, oldest first: calls and decisions in turn, a call at either end."""
-    place = _last_call(steps, len(steps), tool)
-    found = [steps[place]] if place is not None else []
-    while place is not None:
-        decided = _decision_before(steps, place, tool)
-        place = _call_before(steps, decided, tool) if decided is not None else None
-        if decided is not None and place is not None:
-            found += (steps[decided], steps[place])
+    """The newest chain of this tool, oldest first: calls and decisions in turn, a call at either end.
+
+    A call belongs to it if the decision before it was to go on. A decision that could not be read was made again.
+    """
+    found: list[Step] = []
+    decision: Step | None = None
+    for step in reversed(steps):
+        is_call = step.work.type == "tool" and step.work.executor == tool
+        is_decision = step.work.executor == DECISION and step.work.text_content.strip() == tool
+        if is_call and (not found or decision is not None):
+            found += (step,) if decision is None else (decision, step)
+            decision = None
+        elif not found or step.work.executor in GAPS or (is_decision and decision is not None):
+            continue
+        else:
+            made = (step.result or {}).get(DECISION)
+            ended = isinstance(made, Mapping) and made.get("decision") == "end"
+            if not is_decision or ended or step.state != "finished":
+                break
+            decision = step
     return tuple(reversed(found))
-
-
-def _last_call(steps: Sequence[Step], end: int, tool: str) -> int | None:
-    return next((place for place in reversed(range(end)) if _is_call(steps[place], tool)), None)
-
-
-def _decision_before(steps: Sequence[Step], end: int, tool: str) -> int | None:
-    """The decision from which a call comes; None if it comes from something else."""
-    for place in reversed(range(end)):
-        if _is_decision(steps[place], tool):
-            return None if _ends(steps[place]) or steps[place].state != "finished" else place
-        if steps[place].work.executor not in GAPS:
-            return None
-    return None
-
-
-def _call_before(steps: Sequence[Step], end: int, tool: str) -> int | None:
-    """The call about which was decided. A decision that could not be read was made again."""
-    for place in reversed(range(end)):
-        if _is_call(steps[place], tool):
-            return place
-        if steps[place].work.executor not in GAPS and not _is_decision(steps[place], tool):
-            return None
-    return None
-
-
-def _is_call(step: Step, tool: str) -> bool:
-    return step.work.type == "tool" and step.work.executor == tool
-
-
-def _is_decision(step: Step, tool: str) -> bool:
-    return step.work.executor == DECISION and step.work.text_content.strip() == tool
-
-
-def _ends(step: Step) -> bool:
-    made = (step.result or {}).get(DECISION)
-    return isinstance(made, Mapping) and made.get("decision") == "end"
 
 
 GOAL: Final = 8000
@@ -96,39 +71,26 @@ def told(steps: Sequence[Step], room: int) -> str:
 
     What sums up what was before stands first, and is always among them, as is the first plan.
     """
-    steps = _in_order(steps)
+    # What sums up what was before stands first; a sum that failed says nothing.
+    sums = [one for one in steps if one.work.executor == SUMS and one.state == "finished"]
+    steps = [*sums, *(one for one in steps if one.work.executor != SUMS)]
     if not steps:
         return ""
-    head = _head(steps)
     whole = [line(one) for one in steps]
     if _size(whole) <= room:
         return fenced("\n".join(whole))
+    plans = [place for place, one in enumerate(steps) if one.work.executor == "planning"]
+    head = (*range(len(sums))[-1:], *plans[:1])  # these are never left out
     most = max(room // len(steps) // 2, SHORT)
-    goal = max(min(GOAL, room // 6), SHORT)
-    lines = [_head_line(one, most, goal, room) if place in head else line(one, most) for place, one in enumerate(steps)]
+    lines = [line(one, most) for one in steps]
+    for place in head:  # what sums up much is told with much: half of the room at most
+        longest = max(room // 4, SHORT) if place < len(sums) else most
+        lines[place] = line(steps[place], longest, goal=max(min(GOAL, room // 6), SHORT))
     kept = _newest(lines, head, room)
     missing = len(steps) - len(kept)
     note = [f"(steps that are left out here: {missing})"] if missing else []
     shown = (*(lines[place] for place in head), *note, *(lines[place] for place in kept if place not in head))
     return fenced("\n".join(shown))
-
-
-def _in_order(steps: Sequence[Step]) -> list[Step]:
-    """The steps behind what sums up what was before them; a sum that failed says nothing."""
-    others = [one for one in steps if one.work.executor != SUMS]
-    return [*(one for one in steps if one.work.executor == SUMS and one.state == "finished"), *others]
-
-
-def _head(steps: Sequence[Step]) -> tuple[int, ...]:
-    """The places of those that are never left out."""
-    first = next((place for place, one in enumerate(steps) if one.work.executor == "planning"), None)
-    sums = [place for place, one in enumerate(steps) if one.work.executor == SUMS][-1:]
-    return (*sums, *(() if first is None else (first,)))
-
-
-def _head_line(step: Step, most: int, goal: int, room: int) -> str:
-    """What sums up much is told with much: half of the room at most."""
-    return line(step, max(room // 4, SHORT) if step.work.executor == SUMS else most, goal=goal)
 
 
 def _newest(lines: Sequence[str], head: Sequence[int], room: int) -> list[int]:
@@ -170,13 +132,13 @@ def outcome(step: Step) -> Data:
     return {key: value for key, value in (step.result or {}).items() if key not in _BOOKS}
 
 
-def tool_use(calls: Sequence[Step], room: int, render: Callable[[dict[str, object]], str]) -> str:
-    """A tool's chain as Markdown: why it was begun, what each call brought, what was decided after it."""
+def tool_use(calls: Sequence[Step], room: int) -> dict[str, object]:
+    """A tool's chain: why it was begun, what each call brought, what was decided after it."""
     most = max(room // max(len(calls), 1) - SHORT, SHORT)
     rows = [{"decision": one.work.executor == DECISION, "state": one.state, "text": _row(one, most)} for one in calls]
     first = calls[0].work if calls else None
     meant = "\n".join(filter(None, (first.intention, first.text_content))) if first is not None else ""
-    return render({"rows": rows, "intention": cut(meant, GOAL)})
+    return {"rows": rows, "intention": cut(meant, GOAL)}
 
 
 def _row(step: Step, most: int) -> str:
@@ -229,107 +191,88 @@ SHOWN: Final = 30
 """Members of a group that are named."""
 
 
-class Page:
-    """What one step is told. With `tags` it answers between them; `room` is how many bytes the history may take."""
+def messages(moment: Moment, skill: Skill, *, tags: bool, room: int) -> tuple[ChatMessage, ...]:
+    """What one step is told: the sections of its skill, group by group. With `tags` it answers between them; `room` is
+    how many bytes the history may take."""
 
-    def __init__(self, moment: Moment, skill: Skill, *, tags: bool, room: int) -> None:
-        self._moment = moment
-        self._skill = skill
-        self._tags = tags
-        self._room = room
-        self._written: dict[Section, Callable[[], str]] = {
-            "system": self._system,
-            "role": self._role,
-            "step": self._step,
-            "tool_step": self._tool_step,
-            "history": self._history,
-            "tool_history": self._tool_history,
-            "memory": self._memory,
-        }
-
-    def messages(self) -> tuple[ChatMessage, ...]:
-        """The sections of its skill, group by group."""
-        texts = ["\n\n".join(self._written[one]() for one in group) for group in ORDERS[self._skill.order]]
-        first, *others = texts
-        told = (ChatMessage(role="user", content=text) for text in others)
-        return (ChatMessage(role="system", content=first), *told)
-
-    def _render(self, name: str, variables: dict[str, object]) -> str:
-        return PACK.render(self._moment.language, name, variables)
-
-    def _system(self) -> str:
-        return self._render("section_system", {"base": self._render("base", {})})
-
-    def _role(self) -> str:
-        here, spec = self._moment, self._moment.spec
-        skills = [(name, use_guide(here.skills[name], here.language)) for name in here.may_plan]
-        tools = [(name, here.tools[name].description) for name in here.may_use if name in here.tools]
-        return self._render(
-            "section_role",
-            {
-                "agent_id": here.agent.agent_id,
-                "name": spec.name,
-                "role": spec.role,
-                "profile": spec.profile or spec.description,
-                "prompt": spec.prompt,
-                "manager": spec.manager,
-                "skills": skills,
-                "tools": tools,
-                "project": here.project,
-            },
+    def written(section: Section) -> str:
+        return PACK.render(
+            moment.spec.language, f"section_{section}", _told_in(section, moment, skill, tags=tags, room=room)
         )
 
-    def _step(self) -> str:
-        here, work = self._moment, self._moment.step.work
-        own = parts(self._skill, here.language, tags=self._tags)
-        return self._render(
-            "section_step",
-            {
-                "executor": work.executor,
-                "intention": work.intention,
-                "text": fenced(work.text_content) if is_letter(here.step) else work.text_content,
-                "letter": is_letter(here.step),
-                "task": here.task,
-                "stage": here.stage,
-                "group": [_member(here, one) for one in here.group[:SHOWN]],
-                "others": max(0, len(here.group) - SHOWN),
-                "notices": here.notices,
-                "error": error_of(here.step),
-                "skill_prompt": own.skill_prompt,
-                "return_format": own.return_format,
-                "tag": self._skill.tag,
-                "tags": self._tags,
-            },
-        )
+    first, *others = ("\n\n".join(map(written, group)) for group in ORDERS[skill.order])
+    return (ChatMessage(role="system", content=first), *(ChatMessage(role="user", content=text) for text in others))
 
-    def _tool_step(self) -> str:
-        step = self._moment.to_fill
-        tool = self._moment.tools.get(step.work.executor) if step is not None else None
-        return self._render(
-            "section_tool_step",
-            {
-                "tool": step.work.executor if step is not None else "",
-                "intention": step.work.intention if step is not None else "",
-                "text": step.work.text_content if step is not None else "",
-                "description": tool.description if tool is not None else "",
-                "schema": fenced(encode(tool.parameters).decode()) if tool is not None else "",
-            },
-        )
 
-    def _history(self) -> str:
-        steps = of_stage(self._moment.history, self._moment.step)
-        return self._render("section_history", {"steps": told(steps, self._room)})
+def _told_in(section: Section, here: Moment, skill: Skill, *, tags: bool, room: int) -> dict[str, object]:
+    """What is filled in in a section."""
+    language, memory = here.spec.language, here.agent.memory
+    steps = of_stage(here.history, here.step)
+    match section:
+        case "system":
+            return {"base": PACK.render(language, "base", {})}
+        case "role":
+            return _of_agent(here)
+        case "step":
+            return _of_step(here, skill, tags=tags)
+        case "tool_step":
+            return _of_tool(here)
+        case "history":
+            return {"steps": told(steps, room)}
+        case "tool_history":
+            tool = here.step.work.text_content.strip()
+            shown = tool_use(chain(steps, tool), room)
+            return {"tool": tool, "shown": PACK.render(language, "tool_use", {**shown, "tool": tool})}
+        case "memory":
+            rules = PACK.render(language, "persistent_memory", {"tags": tags})
+            return {"rules": rules, "memory": fenced(memory) if memory else ""}
 
-    def _tool_history(self) -> str:
-        steps = of_stage(self._moment.history, self._moment.step)
-        tool = self._moment.step.work.text_content.strip()
-        found = chain(steps, tool)
-        shown = tool_use(found, self._room, lambda shown: self._render("tool_use", {**shown, "tool": tool}))
-        return self._render("section_tool_history", {"tool": tool, "shown": shown})
 
-    def _memory(self) -> str:
-        memory, rules = self._moment.agent.memory, self._render("persistent_memory", {"tags": self._tags})
-        return self._render("section_memory", {"rules": rules, "memory": fenced(memory) if memory else ""})
+def _of_agent(here: Moment) -> dict[str, object]:
+    spec = here.spec
+    return {
+        "agent_id": here.agent.agent_id,
+        "name": spec.name,
+        "role": spec.role,
+        "profile": spec.profile or spec.description,
+        "prompt": spec.prompt,
+        "manager": spec.manager,
+        "skills": [(name, use_guide(here.skills[name], spec.language)) for name in here.may_plan],
+        "tools": [(name, here.tools[name].description) for name in spec.tools if name in here.tools],
+        "project": here.project,
+    }
+
+
+def _of_step(here: Moment, skill: Skill, *, tags: bool) -> dict[str, object]:
+    work, own = here.step.work, parts(skill, here.spec.language, tags=tags)
+    return {
+        "executor": work.executor,
+        "intention": work.intention,
+        "text": fenced(work.text_content) if is_letter(here.step) else work.text_content,
+        "letter": is_letter(here.step),
+        "task": here.task,
+        "stage": here.stage,
+        "group": [_member(here, one) for one in here.group[:SHOWN]],
+        "others": max(0, len(here.group) - SHOWN),
+        "notices": here.notices,
+        "error": error_of(here.step),
+        "skill_prompt": own.skill_prompt,
+        "return_format": own.return_format,
+        "tag": skill.tag,
+        "tags": tags,
+    }
+
+
+def _of_tool(here: Moment) -> dict[str, object]:
+    work = here.to_fill.work if here.to_fill is not None else Work(type="tool", executor="")
+    tool = here.tools.get(work.executor)
+    return {
+        "tool": work.executor,
+        "intention": work.intention,
+        "text": work.text_content,
+        "description": tool.description if tool is not None else "",
+        "schema": fenced(encode(tool.parameters).decode()) if tool is not None else "",
+    }
 
 
 def _member(here: Moment, name: str) -> dict[str, object]:

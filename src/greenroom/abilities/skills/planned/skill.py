@@ -67,13 +67,8 @@ class Moment:
 
     @property
     def spec(self) -> AgentSpec:
-        """Who is asked."""
+        """Who is asked: its language, its tools."""
         return self.agent.spec
-
-    @property
-    def language(self) -> str:
-        """In which language it is told."""
-        return self.agent.spec.language
 
     @property
     def task(self) -> Task | None:
@@ -108,11 +103,6 @@ class Moment:
         """The skills that the agent may give itself, of those that there are."""
         allowed = skills_of(self.spec) - NOT_PLANNED
         return tuple(name for name in self.skills if name in allowed)
-
-    @property
-    def may_use(self) -> tuple[str, ...]:
-        """The tools that it may use."""
-        return self.spec.tools
 
     @property
     def to_fill(self) -> Step | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, Literal, cast, get_args
 
 from greenroom.abilities.skills.compact import Compact
@@ -17,7 +18,7 @@ from greenroom.abilities.skills.planned.answer import (
     one_of,
     works,
 )
-from greenroom.abilities.skills.planned.executor import House, PlannedSkill
+from greenroom.abilities.skills.planned.executor import PlannedSkill
 from greenroom.abilities.skills.planned.managers import AGENT_MANAGER, TASK_MANAGER
 from greenroom.abilities.skills.planned.prompt import chain, of_stage
 from greenroom.abilities.skills.planned.skill import ANSWER_TO, PACK, TEXT, Answer, Meant, Moment, Skill, asked_by
@@ -38,7 +39,7 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
-from greenroom.core.state.message import MessageKind, Wait
+from greenroom.core.state.message import Wait
 from greenroom.core.state.step import Step, Work
 
 CALLS: Final = 50
@@ -54,18 +55,14 @@ def _tool_decision_meaning(moment: Moment, answer: Answer) -> Meant:
     value = {"tool_name": name, "decision": said["decision"], "direction": direction}
     if said["decision"] == "end":
         return Meant(value=value)
-    if _calls(moment, name) >= (moment.spec.turn.rounds or CALLS):
+    used = sum(one.work.type == "tool" for one in chain(of_stage(moment.history, moment.step), name))
+    if used >= (moment.spec.turn.rounds or CALLS):
         return Meant(value={**value, "decision": "end"}, more={"limit": "It was used as often in a row as it may be."})
     if not direction:
         raise ModelFault("To go on, say in `direction` what the next call is to achieve.")
     call = Work(type="tool", executor=name, intention=f"Go on with {name}.", text_content=direction)
     queued = QueueSteps(agent_id=moment.agent.agent_id, works=(filling(call), call), place="next")
     return Meant(value=value, intents=(queued,))
-
-
-def _calls(moment: Moment, tool: str) -> int:
-    """How often it was used in this go."""
-    return sum(one.work.type == "tool" for one in chain(of_stage(moment.history, moment.step), tool))
 
 
 TOOL_DECISION: Final = Skill(
@@ -77,10 +74,8 @@ TOOL_DECISION: Final = Skill(
 )
 
 
-THINK: Final = Skill(
-    name="think",
-    tag="think_result",  # what stands in <think> is thought, not said: models put their reasoning there
-)
+# What stands in <think> is thought, not said: models put their reasoning there.
+THINK: Final = Skill(name="think", tag="think_result")
 
 
 SUMMARY_SHAPE: Final = fields_of(completion_summary=TEXT, state=one_of("finished", "failed"))
@@ -100,11 +95,7 @@ def _summary_meaning(moment: Moment, answer: Answer) -> Meant:
     return Meant(value=text, more=more, intents=(completed, ended))
 
 
-SUMMARY: Final = Skill(
-    name="summary",
-    shape=lambda _: SUMMARY_SHAPE,
-    meaning=_summary_meaning,
-)
+SUMMARY: Final = Skill(name="summary", shape=lambda _: SUMMARY_SHAPE, meaning=_summary_meaning)
 
 
 LONGEST: Final = 50
@@ -119,12 +110,6 @@ SEND_MESSAGE_SHAPE: Final = fields_of(
 )
 
 
-def return_waiting_id(text: str) -> WaitingId | None:
-    """The id that an answer to this message is to carry. The house writes it behind the message: the last counts."""
-    found = _WAITING.findall(text)
-    return WaitingId(found[-1]) if found and found[-1] else None
-
-
 def _send_message_meaning(moment: Moment, answer: Answer) -> Meant:
     said = cast("Mapping[str, object]", answer.value)
     wait = _waited(moment)
@@ -133,7 +118,8 @@ def _send_message_meaning(moment: Moment, answer: Answer) -> Meant:
         raise ModelFault("The message is empty.")
     receiver = _receivers(moment, cast("list[object]", said["receiver"]), wait)
     answers = wait is not None and wait.waiter in receiver
-    closed = _exchanges(moment) >= LONGEST
+    # Two who always ask back would never end.
+    closed = asked_by(moment.step) is not None and exchanges(moment.history) >= LONGEST
     waiting = bool(said["waiting"]) and not closed
     reply = (bool(said["need_reply"]) and not closed) or waiting
     sent = SendMessage(
@@ -144,9 +130,13 @@ def _send_message_meaning(moment: Moment, answer: Answer) -> Meant:
         need_reply=reply,
         waiting=waiting,
         return_waiting_id=wait.waiting_id if wait is not None and answers else None,
-        kind=_kind(answers=answers, reply=reply),
+        kind="request" if reply else "response" if answers else "notification",
     )
-    return Meant(value=_kept(moment, sent), more={"closed": True} if closed else {}, intents=(sent,))
+    # The step remembers MAS's fields. Which ids it waits for the house says.
+    names = ("task_id", "receiver", "message", "stage_relative", "need_reply", "waiting", "return_waiting_id")
+    fields = whole(sent)
+    value = {"sender_id": moment.agent.agent_id, **{name: fields[name] for name in names}}
+    return Meant(value=value, more={"closed": True} if closed else {}, intents=(sent,))
 
 
 def _waited(moment: Moment) -> Wait | None:
@@ -156,17 +146,10 @@ def _waited(moment: Moment) -> Wait | None:
     in what the agent was told otherwise.
     """
     step = moment.step
-    quoted = return_waiting_id(step.work.text_content) if asked_by(step) is None else None
-    name = step.answers or quoted
+    written = _WAITING.findall(step.work.text_content) if asked_by(step) is None else []
+    name = step.answers or (WaitingId(written[-1]) if written else None)  # the house writes it last
     wait = moment.world.waits.get(name) if name is not None else None
     return wait if wait is not None and wait.on == moment.agent.agent_id else None
-
-
-def _exchanges(moment: Moment) -> int:
-    """How many answers it has written in a row, if this is one: two who always ask back would never end."""
-    if asked_by(moment.step) is None:
-        return 0
-    return exchanges(moment.history)
 
 
 def _receivers(moment: Moment, names: list[object], wait: Wait | None) -> tuple[AgentId, ...]:
@@ -187,19 +170,6 @@ def _related(moment: Moment, name: str) -> StageId | Literal["no_relative"]:
         known = ", ".join((*stages, NO_RELATIVE))
         raise ModelFault(f"There is no open stage {name!r} in this task. stage_relative is one of: {known}.")
     return StageId(name)
-
-
-def _kind(*, answers: bool, reply: bool) -> MessageKind:
-    if reply:
-        return "request"
-    return "response" if answers else "notification"
-
-
-def _kept(moment: Moment, sent: SendMessage) -> Data:
-    """The message as the step remembers it: MAS's fields. Which ids it waits for the house says."""
-    names = ("task_id", "receiver", "message", "stage_relative", "need_reply", "waiting", "return_waiting_id")
-    fields = whole(sent)
-    return {"sender_id": moment.agent.agent_id, **{name: fields[name] for name in names}}
 
 
 SEND_MESSAGE: Final = Skill(
@@ -279,7 +249,7 @@ def _wanted(moment: Moment, steps: Sequence[Step]) -> int:
 
 
 def _work(moment: Moment, skill: str, *, limit: bool = False) -> Work:
-    told = PACK.render(moment.language, "follow_up", {"skill": skill, "limit": limit}).partition("\n")
+    told = PACK.render(moment.spec.language, "follow_up", {"skill": skill, "limit": limit}).partition("\n")
     return Work(type="skill", executor=skill, intention=told[0], text_content=told[2].strip())
 
 
@@ -293,17 +263,8 @@ REFLECTION: Final = Skill(
 )
 
 
-QUICK_THINK: Final = Skill(
-    name="quick_think",
-    order="plain",
-)
-
-
-PROCESS_MESSAGE: Final = Skill(
-    name="process_message",
-    order="message",
-)
-
+QUICK_THINK: Final = Skill(name="quick_think", order="plain")
+PROCESS_MESSAGE: Final = Skill(name="process_message", order="message")
 
 NAME: Final = "planning"
 
@@ -401,14 +362,9 @@ def ask_info_tidied(value: object) -> object:
         return value
     told = value.get("type")
     kind = str(told) if isinstance(told, int) and not isinstance(told, bool) else told
-    about = value.get("about", list(_named(value)))
+    named = [found if isinstance(found, list) else [found] for name in NAMED if (found := value.get(name))]
+    about = value.get("about", [one for some in named for one in some])
     return {"type": kind, "about": [about] if isinstance(about, str) else about}
-
-
-def _named(value: Mapping[str, object]) -> Iterator[object]:
-    for name in NAMED:
-        found = value.get(name)
-        yield from found if isinstance(found, list) else (found,) if found else ()
 
 
 ASK_INFO: Final = Skill(
@@ -424,18 +380,8 @@ ASK_INFO: Final = Skill(
 
 
 TWELVE: Final = (
-    PLANNING,
-    REFLECTION,
-    SUMMARY,
-    INSTRUCTION_GENERATION,
-    THINK,
-    QUICK_THINK,
-    SEND_MESSAGE,
-    PROCESS_MESSAGE,
-    TASK_MANAGER,
-    AGENT_MANAGER,
-    ASK_INFO,
-    TOOL_DECISION,
+    *(PLANNING, REFLECTION, SUMMARY, INSTRUCTION_GENERATION, THINK, QUICK_THINK),
+    *(SEND_MESSAGE, PROCESS_MESSAGE, TASK_MANAGER, AGENT_MANAGER, ASK_INFO, TOOL_DECISION),
 )
 
 
@@ -452,5 +398,6 @@ def planned(
     `tools` are what the house has; `project` is what the workspace says.
     """
     skills = {one.name: one for one in (*TWELVE, *more)}
-    house = House(tools={tool.name: tool for tool in tools}, skills=skills, reader=reader, project=project)
-    return (*(PlannedSkill(one, models, house) for one in skills.values()), Compact(models, {"plan": PLANS}))
+    known = {tool.name: tool for tool in tools}
+    moment = partial(Moment, tools=known, skills=skills, reader=reader, project=project)
+    return (*(PlannedSkill(one, models, moment) for one in skills.values()), Compact(models, {"plan": PLANS}))

@@ -7,7 +7,7 @@ something, and the calls of a tool that is in use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from greenroom.abilities.skills.compact import LONG as LINE
@@ -43,7 +43,8 @@ def summing_up(moment: Moment, window: int) -> tuple[QueueSteps, ...]:
         return ()
     history = [*moment.history, moment.step]
     place = begun(history)
-    if _failed(history[-PATIENCE:]) or 2 * sum(map(size, history[:place])) < thread.size:
+    failed = any(one.work.executor == SUMS and one.state != "finished" for one in history[-PATIENCE:])
+    if failed or 2 * sum(map(size, history[:place])) < thread.size:
         return ()
     work = Work(type="skill", executor=SUMS, intention="Sum up what was said.")
     return (QueueSteps(agent_id=moment.agent.agent_id, works=(work,), place="next"),)
@@ -55,28 +56,15 @@ def _in_use(moment: Moment) -> bool:
     return any(one.work.type == "tool" or one.work.executor in (SUMS, DECISION, FILLS) for one in mine)
 
 
-def _failed(steps: Iterable[Step]) -> bool:
-    return any(one.work.executor == SUMS and one.state != "finished" for one in steps)
-
-
 def begun(history: Sequence[Step]) -> int:
     """The place since which the newest work goes on: where somebody last wanted something.
 
     Where there is nothing but letters since, nothing is torn apart before the newest one.
     """
-    since = _last(place for place, one in enumerate(history) if begins(one))
+    since = max((place for place, one in enumerate(history) if begins(one)), default=0)
     if any(one.work.executor not in (*LETTERS, SUMS) for one in history[since:]):
         return since
-    return _last((since, *(place for place, one in enumerate(history) if one.message_id is not None)))
-
-
-def _last(places: Iterable[int]) -> int:
-    return max(places, default=0)
-
-
-def sums(history: Iterable[Step]) -> list[Step]:
-    """The steps that sum up what was before."""
-    return [one for one in history if one.work.executor == SUMS and one.state == "finished"]
+    return max((since, *(place for place, one in enumerate(history) if one.message_id is not None)))
 
 
 def exchanges(history: Sequence[Step], upto: int | None = None) -> int:
@@ -88,8 +76,9 @@ def exchanges(history: Sequence[Step], upto: int | None = None) -> int:
         if one.work.executor not in LETTERS:
             return count
         count += one.work.executor == LETTERS[1]
-    told = [(one.result or {}).get(EXCHANGES, 0) for one in sums(history)[-1:]]
-    return count + sum(one for one in told if isinstance(one, int))
+    sums = [one for one in history if one.work.executor == SUMS and one.state == "finished"]
+    told = (sums[-1].result or {}).get(EXCHANGES, 0) if sums else 0
+    return count + (told if isinstance(told, int) else 0)
 
 
 PLANS: Final = Manner(

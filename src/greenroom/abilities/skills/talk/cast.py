@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from greenroom.abilities.skills.prompts.builder import Other, Scene, addon, system_prompt
@@ -100,11 +100,11 @@ class Cast:
             company=len(world.agents) > 1,
             native=card.tools,
             chosen=chosen,
-            others=tuple(_other(world, name) for name in _callable(spec, step) or _group(task, step, spec)),
+            others=tuple(_other(world, name) for name in _reachable(spec, step, task)),
         )
         found = self._kept.get((id(spec), place))
         if found is None or found.source is not spec:
-            found = self._kept[(id(spec), place)] = replace(self._made(spec, place), read=origins_of(self._project))
+            found = self._kept[(id(spec), place)] = self._made(spec, place)
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return found
@@ -112,22 +112,31 @@ class Cast:
     def _made(self, source: AgentSpec, place: _Place) -> Role:
         ends = endings.ends_of(source, subtask=place.subtask)
         acts = bool(source.tools or source.calls or place.writes or ends == "finish")
-        spec = _in_text(source, ends) if acts and not place.native and self._reader is not None else source
+        spec = source
+        if acts and not place.native and self._reader is not None and not source.turn.protocols:
+            # A model that knows no calls acts in text, and ends as it would.
+            spec = evolve(source, turn=evolve(source.turn, protocols=("tool_call",), ends=ends))
         completes = endings.auto_completes(
             spec.turn.auto_complete,
             non_interactive=place.unattended,
             in_multi_agent=place.company and not place.owns,
         )
-        every = (*self._told(spec, place), *own.offered(spec, finishes=_finishes(ends, place), writes=place.writes))
+        wanted = [name for name in spec.tools if place.chosen is None or name in place.chosen]
+        finishes = ends == "finish" and place.unattended
+        every = (
+            *(self._tools[name] for name in wanted if name in self._tools),
+            *own.offered(spec, finishes=finishes, writes=place.writes),
+        )
         names = {one.name: one.description for one in place.others}
-        actions = self._reads(spec).instructions(spec, every, names) if spec.turn.protocols else ""
+        if spec.turn.protocols and self._reader is None:
+            raise WorldFault(f"{spec.name!r} acts in text, and nothing here reads that. Give `Converse` a reader.")
         scene = Scene(
             spec=spec,
             ends=ends,
             auto_complete=completes,
             others=place.others if spec.calls else (),
             project=self._project,
-            actions=actions,
+            actions=self._reader.instructions(spec, every, names) if self._reader and spec.turn.protocols else "",
             calls=place.native or bool(spec.turn.protocols),
         )
         text = system_prompt(scene)
@@ -147,38 +156,16 @@ class Cast:
             all_tools=every,
             offered=frozenset(tool.name for tool in every),
             size=len(text.encode()) + sum(tool.size for tool in native),
+            read=origins_of(self._project),
         )
 
-    def _told(self, spec: AgentSpec, place: _Place) -> tuple[ToolSpec, ...]:
-        """The tools of the house that it has."""
-        wanted = [name for name in spec.tools if place.chosen is None or name in place.chosen]
-        return tuple(self._tools[name] for name in wanted if name in self._tools)
 
-    def _reads(self, spec: AgentSpec) -> Reader:
-        if self._reader is None:
-            raise WorldFault(f"{spec.name!r} acts in text, and nothing here reads that. Give `Converse` a reader.")
-        return self._reader
-
-
-def _finishes(ends: Ends, place: _Place) -> bool:
-    return ends == "finish" and place.unattended
-
-
-def _in_text(spec: AgentSpec, ends: Ends) -> AgentSpec:
-    """The same agent for a model that knows no calls: it acts in text, and ends as it would."""
-    return spec if spec.turn.protocols else evolve(spec, turn=evolve(spec.turn, protocols=("tool_call",), ends=ends))
-
-
-def _callable(spec: AgentSpec, step: Step) -> tuple[str, ...]:
-    """Whom it may call. Itself it cannot: it would wait for its own answer."""
-    return tuple(name for name in spec.calls if name not in (spec.name, step.agent_id))
-
-
-def _group(task: Task | None, step: Step, spec: AgentSpec) -> tuple[AgentId, ...]:
-    """To whom an agent writes that writes in text."""
-    if task is None or "send_message" not in spec.turn.protocols:
-        return ()
-    return tuple(one for one in task.group if one != step.agent_id)
+def _reachable(spec: AgentSpec, step: Step, task: Task | None) -> tuple[str, ...]:
+    """Whom it may call, but not itself: it would wait for its own answer. Who writes in text may write to its group."""
+    callable_names = tuple(name for name in spec.calls if name not in (spec.name, step.agent_id))
+    if callable_names or task is None or "send_message" not in spec.turn.protocols:
+        return callable_names
+    return tuple(name for name in task.group if name != step.agent_id)
 
 
 def _other(world: World, name: str) -> Other:

@@ -55,10 +55,7 @@ class Circles:
         self._checks: deque[bytes] = deque(maxlen=SAME_CHECKS)
         self._seen: deque[bytes] = deque(maxlen=REMEMBERED)
         self._tree = ""
-        self._since = 0
-        self._idle = 0
-        self._well = 0
-        self.told = 0
+        self._since = self._idle = self._well = self.told = 0
 
     @property
     def found(self) -> Circle | None:
@@ -87,7 +84,6 @@ class Circles:
     def take(self, step: Step) -> None:
         """A call has ended."""
         result = step.result or {}
-        self._made(step.work.executor, step.work.instruction_content or {}, str(result.get("output")), step.error)
         if REPORT in result:
             self._checks.append(_faults(result[REPORT]))
         tree = str(result.get("tree", ""))
@@ -96,18 +92,12 @@ class Circles:
         self._since = self._since + 1 if unchanged else 0
         self._idle = self._idle + 1 if unchanged and not new else 0
         self._tree = tree or self._tree
-        self._went()
+        self.made(step.work.executor, step.work.instruction_content or {}, str(result.get("output")), step.error)
 
-    def refuse(self, name: str, arguments: object, why: str) -> None:
-        """A call was answered at once, and nothing was done."""
-        self._made(name, arguments, "", why)
-        self._went()
-
-    def _made(self, name: str, arguments: object, output: str, error: str) -> None:
+    def made(self, name: str, arguments: object, output: str, error: str) -> None:
+        """A call was made, or answered at once with nothing done."""
         self._calls.append(hashlib.sha256(encode([name, arguments, output, error])).digest())
         self._failures.append(error)
-
-    def _went(self) -> None:
         self._well = 0 if self.found is not None else self._well + 1
         if self._well >= SETTLED:
             self.told = 0
@@ -121,21 +111,17 @@ class Circles:
 
     def tell(self) -> None:
         """The agent was told."""
-        self._forget()
-        self.told += 1
+        self._forget(told=self.told + 1)
 
     def begin(self) -> None:
         """It got something new to do."""
-        self._forget()
-        self.told = 0
+        self._forget(told=0)
 
-    def _forget(self) -> None:
-        self._calls.clear()
-        self._failures.clear()
-        self._checks.clear()
-        self._since = 0
-        self._idle = 0
-        self._well = 0
+    def _forget(self, told: int) -> None:
+        for known in (self._calls, self._failures, self._checks):
+            known.clear()
+        self._since = self._idle = self._well = 0
+        self.told = told
 
 
 def _faults(held: object) -> bytes:
@@ -194,24 +180,9 @@ def signal(source: Source, text: str, circle: Circle | None = None) -> Completio
     return CompletionSignal(source=source, text="\n".join(part for part in (why, text) if part.strip()))
 
 
-def auto_completes(
-    explicit: bool | None,
-    *,
-    non_interactive: bool,
-    in_multi_agent: bool = False,
-    managed: bool = False,
-    honour: bool = False,
-) -> bool:
-    """Whether an agent may end its task by itself.
-
-    `managed` is one that a MultiAgent runs and that is not its main one: it may not, whatever it says itself, unless
-    that is to be honoured. Then its own word counts; then, in company it may not; alone and unattended it may.
-    """
-    if managed:
-        return honour and explicit is True
-    if explicit is not None:
-        return explicit
-    return non_interactive and not in_multi_agent
+def auto_completes(explicit: bool | None, *, non_interactive: bool, in_multi_agent: bool) -> bool:
+    """Whether an agent may end its task by itself: as its spec says; else alone and unattended, but not in company."""
+    return explicit if explicit is not None else non_interactive and not in_multi_agent
 
 
 def ends_of(spec: AgentSpec, *, subtask: bool) -> Ends:
@@ -247,18 +218,3 @@ def without_mark(text: str) -> str:
 def nudge(spec: AgentSpec, ends: Ends | Literal["answer"], *, empty: bool, why: str = "") -> str:
     """What an agent is told whose reply does not move its work on."""
     return PACK.render(spec.language, "nudge", {"ends": ends, "empty": empty, "mark": MARK, "why": why})
-
-
-def cut_off(spec: AgentSpec) -> str:
-    """What an agent is told that had more to say than it is allowed to at once."""
-    return PACK.render(spec.language, "cut_off", {})
-
-
-def last_turn(spec: AgentSpec, rounds: int) -> str:
-    """What an agent is told that has acted as often as it may."""
-    return PACK.render(spec.language, "last_turn", {"rounds": rounds})
-
-
-def in_circles(spec: AgentSpec, circle: Circle, *, ends: bool) -> str:
-    """What an agent is told that does the same again and again."""
-    return PACK.render(spec.language, "circles", {"circle": circle, "ends": ends})

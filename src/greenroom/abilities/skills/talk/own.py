@@ -113,7 +113,9 @@ def done(step: Step, call: ToolCall) -> Consequence:
         case "post_note":
             return PostNote(task_id=step.task_id, content=words(call.arguments, "content"), stage_id=step.stage_id)
         case _:
-            return finished(step, call.arguments)
+            claims = (listed(call.arguments, name) for name in ("tests", "claims", "evidence"))
+            found = next(filter(None, claims), ())
+            return ended(step, words(call.arguments, "summary"), found, failed=gave_up(call.arguments))
 
 
 def message(step: Step, arguments: Data) -> SendMessage:
@@ -160,13 +162,6 @@ def reply(step: Step, text: str) -> SendMessage:
         return_waiting_id=step.answers,
         kind="response",
     )
-
-
-def finished(step: Step, arguments: Data) -> FinishSubtask | FinishTask:
-    """The end of the work, as the `finish` call asks for it."""
-    claims = (listed(arguments, name) for name in ("tests", "claims", "evidence"))
-    found = next(filter(None, claims), ())
-    return ended(step, words(arguments, "summary"), found, failed=gave_up(arguments))
 
 
 def listed(arguments: Data, name: str) -> tuple[str, ...]:

@@ -116,25 +116,19 @@ class Reply:
         the work has ended with it, `circles` in which of them it was told to go.
         """
         answers = told or {}
-        calls = [_kept(call, answers.get(call.call_id)) for call in self.calls]
-        found: dict[str, object] = {"text": self.text, "calls": calls}
-        if misread:
-            found["misread"] = True
-        if over is not None:
-            found["over"] = over
-        if circles is not None:
-            found["circles"] = circles
-        if asked is not None:
-            found["asked"] = asked
-        if self.reasoning:
-            found["reasoning"] = self.reasoning
-        if self.opaque:
-            found["opaque"] = [{"provider": one.provider, "data": one.data} for one in self.opaque]
-        if self.usage is not None:
-            found["usage"] = plain(self.usage)
-        if self.finished is not None and self.finished.by:
-            found["by"] = self.finished.by
-        return found
+        found: dict[str, object] = {
+            "text": self.text,
+            "calls": [_kept(call, answers.get(call.call_id)) for call in self.calls],
+            "misread": misread or None,
+            "over": over,
+            "circles": circles,
+            "asked": asked,
+            "reasoning": self.reasoning or None,
+            "opaque": [{"provider": one.provider, "data": one.data} for one in self.opaque] or None,
+            "usage": plain(self.usage) if self.usage is not None else None,
+            "by": (self.finished.by or None) if self.finished is not None else None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def _kept(call: ToolCall, told: str | None = None) -> dict[str, object]:
@@ -161,7 +155,11 @@ async def listen(bench: Audience, model: Model, request: ModelRequest, reply: Re
             else:
                 heard = True
                 reply.take(event)
-    _ended(reply, model, request)
+    if reply.finished is None:
+        raise ModelFault(f"{model.name} stopped before its answer was complete.", spent=reply.spent)
+    if not reply.text and not reply.calls:
+        refuse_filtered(reply, model)
+        logging.getLogger(__name__).warning("%s answered nothing to %s", model.name, request.purpose.step)
 
 
 async def answer(bench: Audience, model: Model, request: ModelRequest) -> Reply:
@@ -188,12 +186,3 @@ def refuse_filtered(reply: Reply, model: Model) -> None:
     finished = reply.finished
     if finished is not None and finished.reason == "filter":
         raise ModelFault(f"{model.name} refuses to answer this ({finished.said}).", spent=reply.spent)
-
-
-def _ended(reply: Reply, model: Model, request: ModelRequest) -> None:
-    finished = reply.finished
-    if finished is None:
-        raise ModelFault(f"{model.name} stopped before its answer was complete.", spent=reply.spent)
-    if not reply.text and not reply.calls:
-        refuse_filtered(reply, model)
-        logging.getLogger(__name__).warning("%s answered nothing to %s", model.name, request.purpose.step)

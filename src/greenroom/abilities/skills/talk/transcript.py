@@ -23,7 +23,8 @@ def begins(step: Step) -> bool:
     asked for itself is nothing new: else it could go on for ever by asking once more."""
     if step.goes_on:
         return False
-    return step.cause is None or step.message_id is not None or _says(step, "begins")
+    said = bool((step.work.instruction_content or {}).get("begins"))
+    return step.cause is None or step.message_id is not None or said
 
 
 def from_people(world: World, step: Step) -> bool:
@@ -48,10 +49,6 @@ def origin(world: World, step: Step) -> Data:
     return {"begins": begins(step), "people": from_people(world, step)}
 
 
-def _says(step: Step, name: str) -> bool:
-    return bool((step.work.instruction_content or {}).get(name))
-
-
 INTERRUPTED: Final = " […]"
 """What an agent reads at the end of its own words when a person did not let it finish them."""
 
@@ -70,42 +67,28 @@ class Transcript:
 
     `native` is whether calls and their results are told as such; if not, all is text. `turns` are all turns, `rounds`
     those since the agent was last given something to do in which it acted, `nudges` those in which it only talked.
-    `returned` is what a tool has answered in the agent's place since it last spoke.
+    `returned` is what a tool has answered in the agent's place since it last spoke, `size` how many bytes there are.
     """
 
     def __init__(self, *, native: bool = True, language: str = "") -> None:
         self.messages: list[ChatMessage] = []
         self.native = native
         self.language = language
-        self.turns = 0
-        self.empty = 0
-        self.rounds = 0
-        self.nudges = 0
-        self.misread = 0
-        self.fresh = 0
-        self.stuck = 0
+        self.turns = self.empty = self.rounds = self.nudges = self.misread = self.fresh = self.stuck = 0
         self.returned: str | None = None
         self.circles = Circles()
-        self._counted = 0
-        self._uncounted = 0
-        self._size = 0
-        self._read = 0
-        self._begins = 0
+        self.size = 0
+        self._counted = self._uncounted = self._read = self._begins = 0
 
     @property
     def last_words(self) -> str:
         """What the agent said last."""
         return next((one.content for one in reversed(self.messages) if one.role == "assistant" and one.content), "")
 
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-        return self._size
-
     def tokens(self, size: int) -> int:
         """About how many tokens a request has: what the provider counted last, or `size` bytes, and what came since."""
         counted = (self._counted or size // BYTES_PER_TOKEN) + self._uncounted // BYTES_PER_TOKEN
-        return max(counted, (size + self._size) // MOST_BYTES)
+        return max(counted, (size + self.size) // MOST_BYTES)
 
     def at(self, step: Step) -> None:
         """A turn with which somebody gives the agent something to do: what is counted is counted from here."""
@@ -132,11 +115,13 @@ class Transcript:
         self.messages += messages
         size = sum(len(one.content.encode()) for one in messages)
         self._uncounted += size
-        self._size += size
+        self.size += size
 
     def _take(self, step: Step) -> None:
         if step.work.executor == "compact":
-            self._summed_up(ok=step.state == "finished")
+            self.stuck = 0 if step.state == "finished" else self.stuck + 1
+            if not self.stuck:  # what the provider counted before was another conversation
+                self.fresh, self._counted, self._uncounted = 0, 0, self.size
             return
         self._say(told(step, native=self.native, language=self.language))
         if step.work.type == "tool" and step.state == "finished" and (step.result or {}).get("need_return"):
@@ -145,12 +130,6 @@ class Transcript:
             self.circles.take(step)
         if step.work.executor == "converse":
             self._count(step, step.result or {})
-
-    def _summed_up(self, *, ok: bool) -> None:
-        """What the provider counted before was another conversation."""
-        self.stuck = 0 if ok else self.stuck + 1
-        if ok:
-            self.fresh, self._counted, self._uncounted = 0, 0, self._size
 
     def _count(self, step: Step, result: Data) -> None:
         if "deferred" in result:
@@ -161,7 +140,10 @@ class Transcript:
         self.at(step)
         if "circles" in result:
             self.circles.tell()
-        self._refused(_items(result, "calls"))
+        calls = _items(result, "calls")
+        if all("told" in call for call in calls):  # all answered at once: no step of theirs tells of them
+            for call in calls:
+                self.circles.made(str(call["name"]), call.get("arguments"), "", str(call["told"]))
         acted, said = bool(result.get("calls")), bool(result.get("text"))
         self.misread = self.misread + 1 if "misread" in result else 0
         self.rounds += acted
@@ -170,12 +152,6 @@ class Transcript:
         usage = result.get("usage")
         if isinstance(usage, dict):
             self._counted, self._uncounted = int(usage.get("input", 0)) + int(usage.get("output", 0)), 0
-
-    def _refused(self, calls: Sequence[Data]) -> None:
-        """Calls that were all answered at once, with nothing done: no step of theirs tells of them."""
-        if all("told" in one for one in calls):
-            for one in calls:
-                self.circles.refuse(str(one["name"]), one.get("arguments"), str(one["told"]))
 
 
 class Transcripts:

@@ -7,8 +7,10 @@ not overlap. Either all of them fit or nothing is changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, unified_diff
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Final, Literal
 
@@ -28,8 +30,8 @@ WANTED: Final = 200
 CLOSE: Final = 3_000
 """Lines that are compared letter by letter, when no line is the same."""
 
-REPEATED: Final = 5
-"""How often the same line counts among those that are looked for."""
+TELLING: Final = 4
+"""Letters of a line that says something: a brace alone does not."""
 
 ALIKE: Final = 0.6
 SHOWN: Final = 160
@@ -40,12 +42,11 @@ def nearest(lines: Sequence[str], wanted: Sequence[str], first: int = 1) -> str:
     looked, sought = _blank_free(lines[:LINES]), _blank_free(wanted[:WANTED])
     if not sought or not looked:
         return ""
-    best = _by_lines(looked, sought)
-    if best is None:
-        best = _by_letters(looked, sought[0][1])
-    if best is None:
-        return ""
-    return _difference(lines, looked, sought, best, first)
+    same = SequenceMatcher(None, [line for _, line in looked], [line for _, line in sought], autojunk=False)
+    found = same.find_longest_match()
+    lines_alike = any(len(line) >= TELLING for _, line in looked[found.a : found.a + found.size])
+    best = max(found.a - found.b, 0) if lines_alike else _by_letters(looked, sought[0][1])
+    return "" if best is None else _difference(lines, looked, sought, best, first)
 
 
 Numbered = list[tuple[int, str]]
@@ -54,22 +55,6 @@ Numbered = list[tuple[int, str]]
 def _blank_free(lines: Sequence[str]) -> Numbered:
     """The lines that have something in them, by their index, without the space around it."""
     return [(number, line.strip()) for number, line in enumerate(lines) if line.strip()]
-
-
-def _by_lines(looked: Numbered, sought: Numbered) -> int | None:
-    """Where the most lines are the same but for the space around them: votes for where the first one would stand."""
-    wanted: dict[str, list[int]] = {}
-    for offset, (_, line) in enumerate(sought):
-        wanted.setdefault(line, []).append(offset)
-    votes: dict[int, int] = {}
-    for place, (_, line) in enumerate(looked):
-        for offset in wanted.get(line, [])[:REPEATED]:
-            weight = 1 if len(line) < 4 else 10  # a brace alone says little
-            votes[place - offset] = votes.get(place - offset, 0) + weight
-    if not votes:
-        return None
-    best = max(votes, key=lambda place: (votes[place], -place))
-    return max(best, 0)
 
 
 def _by_letters(looked: Numbered, line: str) -> int | None:
@@ -279,8 +264,8 @@ def _hint(text: Flat, wanted: str, low: int, high: int) -> str:
 
 
 CONTEXT: Final = 3
-COMPARED: Final = 2000
-"""Lines of one hunk that are compared; longer ones are shown as all gone and all new."""
+COMPARED: Final = 10_000
+"""Lines that are compared; more are shown as all gone and all new."""
 
 SHOWN_LINES: Final = 120
 SHOWN_LETTERS: Final = 200
@@ -295,35 +280,8 @@ class Summary:
     removed: int
 
 
-@record
-class _Hunk:
-    first: int
-    old: tuple[str, ...]
-    new: tuple[str, ...]
-
-
-def summed_up(text: str, spans: Sequence[Span]) -> Summary:
-    """The diff of these changes of a flat text; they are in order and do not overlap."""
-    return _rendered(_hunks(text, text.split("\n"), spans))
-
-
-def _rendered(hunks: Iterable[_Hunk]) -> Summary:
-    rows: list[str] = []
-    added = removed = shift = 0
-    for hunk in hunks:
-        diff = _diff(hunk, shift)
-        added += sum(row.startswith("+") for row in diff)
-        removed += sum(row.startswith("-") for row in diff)
-        shift += len(hunk.new) - len(hunk.old)
-        rows += diff
-    shown = [row if len(row) <= SHOWN_LETTERS else f"{row[:SHOWN_LETTERS]}…" for row in rows[:SHOWN_LINES]]
-    if len(rows) > SHOWN_LINES:
-        shown.append(f"… {len(rows) - SHOWN_LINES} more lines of the diff are not shown")
-    return Summary(text="\n".join(shown), added=added, removed=removed)
-
-
 def compared(old: str, new: str) -> Summary:
-    """The diff of two whole flat texts: from the first line that differs to the last."""
+    """The diff of two flat texts: from the first line that differs to the last."""
     before, after = old.split("\n"), new.split("\n")
     if before[-1] == after[-1] == "":
         del before[-1], after[-1]
@@ -332,52 +290,20 @@ def compared(old: str, new: str) -> Summary:
     most = short - head
     tail = next((place for place in range(most) if before[-1 - place] != after[-1 - place]), most)
     low, beyond = max(0, head - CONTEXT), max(0, tail - CONTEXT)
-    hunk = _Hunk(first=low, old=tuple(before[low : len(before) - beyond]), new=tuple(after[low : len(after) - beyond]))
-    return _rendered([hunk])
-
-
-def _hunks(text: str, lines: Sequence[str], spans: Sequence[Span]) -> Iterator[_Hunk]:
-    """Changes that stand near each other are shown together, each with the lines around it."""
-    group: list[Span] = []
-    for span in spans:
-        if group and text.count("\n", group[-1].end, span.start) > 2 * CONTEXT:
-            yield _hunk(text, lines, group)
-            group = []
-        group.append(span)
-    if group:
-        yield _hunk(text, lines, group)
-
-
-def _hunk(text: str, lines: Sequence[str], group: Sequence[Span]) -> _Hunk:
-    first = text.count("\n", 0, group[0].start)
-    last = text.count("\n", 0, group[-1].end)
-    low, high = max(0, first - CONTEXT), min(len(lines), last + CONTEXT + 1)
-    begin = text.rfind("\n", 0, group[0].start) + 1
-    stop = text.find("\n", group[-1].end)
-    stop = len(text) if stop < 0 else stop
-    parts, at = [], begin
-    for span in group:
-        parts += [text[at : span.start], span.replace]
-        at = span.end
-    changed = "".join((*parts, text[at:stop])).split("\n")
-    around = tuple(lines[low:first]), tuple(lines[last + 1 : high])
-    return _Hunk(first=low, old=tuple(lines[low:high]), new=(*around[0], *changed, *around[1]))
-
-
-def _diff(hunk: _Hunk, shift: int) -> list[str]:
-    if max(len(hunk.old), len(hunk.new)) > COMPARED:
-        ours = f"@@ -{hunk.first + 1},{len(hunk.old)} +{hunk.first + 1 + shift},{len(hunk.new)} @@"
-        return [ours, *(f"-{line}" for line in hunk.old), *(f"+{line}" for line in hunk.new)]
-    rows = list(unified_diff(hunk.old, hunk.new, lineterm="", n=CONTEXT))[2:]
-    return [_numbered(row, hunk.first, shift) if row.startswith("@@ ") else row for row in rows]
-
-
-def _numbered(head: str, first: int, shift: int) -> str:
-    """The head of a hunk with the file's line numbers in the place of the stretch's."""
-    old, new = head.split(" ")[1:3]
-    return f"@@ -{_moved(old[1:], first)} +{_moved(new[1:], first + shift)} @@"
-
-
-def _moved(place: str, by: int) -> str:
-    line, comma, count = place.partition(",")
-    return f"{int(line) + by}{comma}{count}"
+    gone, come = before[low : len(before) - beyond], after[low : len(after) - beyond]
+    if max(len(gone), len(come)) > COMPARED:
+        numbers = f"@@ -{low + 1},{len(gone)} +{low + 1},{len(come)} @@"
+        rows = [numbers, *(f"-{line}" for line in gone), *(f"+{line}" for line in come)]
+    else:
+        rows = list(unified_diff(gone, come, lineterm="", n=CONTEXT))[2:]
+        # The head of a hunk gets the file's line numbers in the place of the stretch's.
+        moved = partial(re.sub, r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + low}")
+        rows = [moved(row) if row.startswith("@@ ") else row for row in rows]
+    shown = [row if len(row) <= SHOWN_LETTERS else f"{row[:SHOWN_LETTERS]}…" for row in rows[:SHOWN_LINES]]
+    if len(rows) > SHOWN_LINES:
+        shown.append(f"… {len(rows) - SHOWN_LINES} more lines of the diff are not shown")
+    return Summary(
+        text="\n".join(shown),
+        added=sum(row.startswith("+") for row in rows),
+        removed=sum(row.startswith("-") for row in rows),
+    )

@@ -11,13 +11,12 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import regex
 
 from greenroom.abilities.tools.files.text import Unreadable, decoded
 from greenroom.core.base.errors import ModelFault
-from greenroom.core.base.records import record
 from greenroom.core.ports.executor import Outcome
 from greenroom.core.ports.files import FileFault, Files, Walk
 from greenroom.core.ports.tool import SHOWN
@@ -53,16 +52,15 @@ WIDE: Final = 300
 """Characters of a line that are shown."""
 
 
+SLOW: Final = "The search took too long. Use a simpler pattern, a glob or a folder."
+
+
 class TooSlow(ModelFault):
     """The time is over."""
 
 
-@record
-class Match:
-    """A line in which it occurs, with those around it: numbers and texts."""
-
-    line: int
-    shown: tuple[tuple[int, str], ...]
+Match: TypeAlias = tuple[int, tuple[tuple[int, str], ...]]
+"""The number of a line in which it occurs, and the lines around it: numbers and texts."""
 
 
 class Hunt:
@@ -87,8 +85,9 @@ class Hunt:
         found: list[Match] = []
         for number in self._found(lines):
             low, high = max(0, number - context), min(len(lines), number + context + 1)
-            shown = tuple((place + 1, _shown(lines[place])) for place in range(low, high))
-            found.append(Match(line=number + 1, shown=shown))
+            around = enumerate((line.removesuffix("\r") for line in lines[low:high]), low + 1)
+            shown = tuple((place, line if len(line) <= WIDE else f"{line[:WIDE]}…") for place, line in around)
+            found.append((number + 1, shown))
             if len(found) == limit:
                 break
         return found
@@ -102,25 +101,16 @@ class Hunt:
     def _occurs(self, line: str) -> bool:
         left = self._end - time.monotonic()
         if left <= 0:
-            raise self.slow()
+            raise TooSlow(SLOW)
         try:
             return self._pattern.search(line, timeout=left, concurrent=True) is not None
         except TimeoutError:
-            raise self.slow() from None
-
-    def slow(self) -> TooSlow:
-        """What is said then."""
-        return TooSlow("The search took too long. Use a simpler pattern, a glob or a folder.")
+            raise TooSlow(SLOW) from None
 
     @property
     def over(self) -> bool:
         """Whether the time is."""
         return time.monotonic() > self._end
-
-
-def _shown(line: str) -> str:
-    line = line.removesuffix("\r")
-    return line if len(line) <= WIDE else f"{line[:WIDE]}…"
 
 
 SECONDS: Final = 10.0
@@ -139,23 +129,14 @@ TOGETHER: Final = 32
 ROOM: Final = SHOWN - 1000
 
 
-@record
-class Query:
-    """What is asked for."""
-
-    folder: str
-    globs: tuple[str, ...]
-    context: int
-    limit: int
-
-
 class Search:
-    """One search through many files, and what came of it."""
+    """One search through many files, and what came of it: at most `limit` matches, each with lines of `context`."""
 
-    def __init__(self, files: Files, hunt: Hunt, query: Query) -> None:
+    def __init__(self, files: Files, hunt: Hunt, context: int, limit: int) -> None:
         self._files = files
         self._hunt = hunt
-        self._query = query
+        self._context = context
+        self._limit = limit
         self._found: list[tuple[str, Match]] = []
         self._notes: list[str] = []
         self._unread = 0
@@ -175,7 +156,7 @@ class Search:
             except TooSlow as slow:
                 self._slow = str(slow)
                 return
-            if len(self._found) >= self._query.limit:
+            if len(self._found) >= self._limit:
                 self._notes.append("there may be more: narrow it down, or give a limit")
                 return
 
@@ -205,8 +186,8 @@ class Search:
     def _look(self, paths: Sequence[str], contents: Sequence[bytes | None]) -> None:
         for path, content in zip(paths, contents, strict=True):
             if self._hunt.over:
-                raise self._hunt.slow()
-            left = self._query.limit - len(self._found)
+                raise TooSlow(SLOW)
+            left = self._limit - len(self._found)
             if left <= 0:
                 return
             try:
@@ -214,17 +195,17 @@ class Search:
             except Unreadable:
                 text = None
             self._unread += text is None
-            found = self._hunt.matches(text, self._query.context, left) if text is not None else []
+            found = self._hunt.matches(text, self._context, left) if text is not None else []
             self._found += [(path, match) for match in found]
 
 
 def _rows(found: Sequence[tuple[str, Match]]) -> tuple[list[str], int]:
     """The lines of as many matches as there is room for; a line that two of them show is shown once."""
     rows: dict[tuple[str, int], str] = {}
-    hits = {(path, match.line) for path, match in found}
+    hits = {(path, line) for path, (line, _) in found}
     room = ROOM
-    for number, (path, match) in enumerate(found):
-        for line, text in match.shown:
+    for number, (path, (_, shown)) in enumerate(found):
+        for line, text in shown:
             if (path, line) in rows:
                 continue
             mark = ":" if (path, line) in hits else "-"

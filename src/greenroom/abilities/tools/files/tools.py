@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta
 
 from greenroom.abilities.tools.arguments import Arguments, given, schema_of
-from greenroom.abilities.tools.files.edits import Edit, Misfit, compared, done, fitted, summed_up
+from greenroom.abilities.tools.files.edits import Edit, Misfit, compared, done, fitted
 from greenroom.abilities.tools.files.search import (
     CONTEXT,
     FILES,
@@ -19,7 +20,6 @@ from greenroom.abilities.tools.files.search import (
     SECONDS,
     USUAL_MATCHES,
     Hunt,
-    Query,
     Search,
     expanded,
 )
@@ -42,12 +42,23 @@ FirstLine: TypeAlias = Annotated[int, Meta(ge=1, description="First line; 1 if l
 LastLine: TypeAlias = Annotated[int, Meta(ge=1, description="Last line; the end if left out.")]
 
 
-class FileTool(CardedTool):
+class FileTool(CardedTool, ABC):
     """A tool for one workspace."""
 
     def __init__(self, files: Files, hides: Hides) -> None:
         self._files = files
         self._hides = hides
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Do it; what the files or the arguments do not allow fails the call, and says why."""
+        try:
+            return await self._run(bench)
+        except (FileFault, ModelFault) as fault:
+            return failed(fault, " Nothing was written." if self.card.effect in SIDE_EFFECTS else "")
+
+    @abstractmethod
+    async def _run(self, bench: Bench) -> Outcome:
+        """What comes of a call; a fault says why there is nothing."""
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
         """The paths, as they were named and as they really are."""
@@ -104,16 +115,12 @@ class ReadCode(FileTool):
         pure=True,
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """The lines, how many there are, and where it stopped."""
-        try:
-            asked = given(ReadCodeArguments, bench.step)
-            raw = await self._files.read(asked.file, LIMIT)
-            real = self._files.real(asked.file)
-            result = await asyncio.to_thread(numbered, raw, asked.file, real, asked.start_line, asked.end_line)
-        except (FileFault, ModelFault) as fault:
-            return failed(fault)
-        return Outcome(result=result)
+    async def _run(self, bench: Bench) -> Outcome:
+        asked = given(ReadCodeArguments, bench.step)
+        raw = await self._files.read(asked.file, LIMIT)
+        real = self._files.real(asked.file)
+        lines = asked.start_line, asked.end_line
+        return Outcome(result=await asyncio.to_thread(numbered, raw, asked.file, real, *lines))
 
 
 def numbered(raw: bytes, file: str, real: str, first: int, last_wanted: int | None) -> Data:
@@ -190,18 +197,17 @@ class ListFiles(FileTool):
     def _paths(self, arguments: Data) -> Iterable[object]:
         return (arguments.get("folder") or ".",)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """The paths, and whether these are all."""
-        try:
-            asked = given(ListFilesArguments, bench.step)
-            folder, limit = asked.folder, min(asked.limit, MOST)
-            walk = await self._files.walk(folder, globs=expanded(asked.glob), limit=limit + HIDDEN)
-        except (FileFault, ModelFault) as fault:
-            return failed(fault)
+    async def _run(self, bench: Bench) -> Outcome:
+        asked = given(ListFilesArguments, bench.step)
+        folder, limit = asked.folder, min(asked.limit, MOST)
+        walk = await self._files.walk(folder, globs=expanded(asked.glob), limit=limit + HIDDEN)
         found = [one for one in walk.entries if not self._hides(one.path)]
         rows = _listed(found[:limit])
         every = walk.whole or (walk.cut and len(found) <= limit)
-        more = "" if every and len(rows) == len(found) else _more(len(found) if walk.whole else 0)
+        more = ""
+        if not every or len(rows) < len(found):
+            more = f" of {len(found)}" if found and walk.whole else "; there are more"
+            more += ": narrow it down with folder or glob"
         where = f" in {folder!r}" if folder else ""
         cut = CUT if walk.cut else ""
         head = f"{len(rows)} files{where}{more}. What .gitignore names is left out.{cut}"
@@ -218,11 +224,6 @@ def _listed(entries: Iterable[Entry]) -> list[str]:
             break
         rows.append(row)
     return rows
-
-
-def _more(total: int) -> str:
-    found = f" of {total}" if total else "; there are more"
-    return f"{found}: narrow it down with folder or glob"
 
 
 class SearchFilesArguments(Arguments, frozen=True):
@@ -254,22 +255,12 @@ class SearchFiles(FileTool):
     def _paths(self, arguments: Data) -> Iterable[object]:
         return (arguments.get("folder") or ".",)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """The lines, and what was not looked at."""
-        try:
-            asked = given(SearchFilesArguments, bench.step)
-            query = Query(
-                folder=asked.folder,
-                globs=tuple(expanded(asked.glob)),
-                context=min(asked.context, CONTEXT),
-                limit=min(asked.limit, MOST_MATCHES),
-            )
-            hunt = Hunt(asked.pattern, literal=asked.literal, ignore_case=asked.ignore_case, seconds=SECONDS)
-            walk = await self._files.walk(query.folder, globs=query.globs, limit=FILES)
-        except (FileFault, ModelFault) as fault:
-            return failed(fault)
+    async def _run(self, bench: Bench) -> Outcome:
+        asked = given(SearchFilesArguments, bench.step)
+        hunt = Hunt(asked.pattern, literal=asked.literal, ignore_case=asked.ignore_case, seconds=SECONDS)
+        walk = await self._files.walk(asked.folder, globs=expanded(asked.glob), limit=FILES)
         paths = [one.path for one in walk.entries if one.kind == "file" and not self._hides(one.path)]
-        search = Search(self._files, hunt, query)
+        search = Search(self._files, hunt, min(asked.context, CONTEXT), min(asked.limit, MOST_MATCHES))
         await search.run(paths, walk)
         return search.outcome()
 
@@ -309,14 +300,10 @@ class Patch(FileTool):
         several = files if isinstance(files, list | tuple) else ()
         return (arguments.get("file"), *(one.get("file") for one in several if isinstance(one, dict)))
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Make the changes, and say what came of them."""
-        try:
-            asked = given(PatchArguments, bench.step)
-            if bool(asked.file and asked.edits) == bool(asked.files) or (asked.files and (asked.file or asked.edits)):
-                raise ModelFault("patch: give 'file' and 'edits', or 'files' for several files.")
-        except ModelFault as fault:
-            return failed(fault, " Nothing was written.")
+    async def _run(self, bench: Bench) -> Outcome:
+        asked = given(PatchArguments, bench.step)
+        if bool(asked.file and asked.edits) == bool(asked.files) or (asked.files and (asked.file or asked.edits)):
+            raise ModelFault("patch: give 'file' and 'edits', or 'files' for several files.")
         changed = asked.files or (FileEdits(file=asked.file, edits=asked.edits),)
         jobs = [Job(file=one.file, make=partial(patched, one.file, one.edits)) for one in changed]
         return await Writing(self._files, bench).run(jobs)
@@ -327,13 +314,14 @@ def patched(file: str, edits: Sequence[Edit], raw: bytes | None) -> Made:
     if raw is None:
         raise FileFault("missing", f"There is no {file!r} to change. Use rewrite for a new file.")
     text = decoded(raw, file)
-    flat = Flat(text.content)
+    old = Flat(text.content)
     try:
-        spans = fitted(flat, edits)
+        spans = fitted(old, edits)
     except Misfit as misfit:
         raise Misfit(misfit.reason, f"{file}: {misfit}") from misfit
-    content = text.encoded(done(flat, spans), file)
-    diff = summed_up(flat.text, spans)
+    new = done(old, spans)
+    content = text.encoded(new, file)
+    diff = compared(old.text, flat(new))
     changes = "1 change" if len(spans) == 1 else f"{len(spans)} changes"
     head = f"{file}: {changes}, +{diff.added} −{diff.removed} lines, {counted(len(content), 'byte')} written."
     return Made(content=content, told=f"{head}\n{diff.text}")
@@ -360,12 +348,8 @@ class Rewrite(FileTool):
         seconds=120,
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Write it, and say how many bytes and what has changed."""
-        try:
-            asked = given(RewriteArguments, bench.step)
-        except ModelFault as fault:
-            return failed(fault, " Nothing was written.")
+    async def _run(self, bench: Bench) -> Outcome:
+        asked = given(RewriteArguments, bench.step)
         job = Job(file=asked.file, make=partial(rewritten, asked.file, asked.content), blind=True)
         return await Writing(self._files, bench).run([job])
 
@@ -389,10 +373,6 @@ def rewritten(file: str, content: str, raw: bytes | None) -> Made:
     return Made(content=made, told=f"{head}\n{diff.text}")
 
 
-def _nothing(_: str) -> bool:
-    return False
-
-
-def file_tools(files: Files, *, hides: Hides = _nothing) -> tuple[ToolExecutor, ...]:
+def file_tools(files: Files, *, hides: Hides = lambda _: False) -> tuple[ToolExecutor, ...]:
     """read_code, list_files, search_files, patch and rewrite; `hides` names what lists and searches pass over."""
     return tuple(tool(files, hides) for tool in (ReadCode, ListFiles, SearchFiles, Patch, Rewrite))

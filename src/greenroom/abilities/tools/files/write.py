@@ -11,7 +11,7 @@ made from (`before`). What has left the thread's window is no longer seen: then 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from greenroom.core.base.errors import ModelFault, WorldFault
@@ -36,17 +36,13 @@ def seen_in(history: Iterable[Step], tools: Collection[str] = TOOLS) -> Mapping[
     """What was seen by means of these tools, by real path."""
     found: dict[str, Seen] = {}
     for step in history:
-        if step.work.type == "tool" and step.work.executor in tools and step.state == "finished":
-            for file in _files_of(step.result or {}):
+        files = (step.result or {}).get("files")
+        seen = step.work.type == "tool" and step.work.executor in tools and step.state == "finished"
+        for file in files if seen and isinstance(files, list | tuple) else ():
+            if isinstance(file, dict):
                 path = str(file.get("path"))
                 found[path] = _next(found.get(path), file)
     return found
-
-
-def _files_of(result: Data) -> Iterator[Data]:
-    files = result.get("files")
-    if isinstance(files, list | tuple):
-        yield from (one for one in files if isinstance(one, dict))
 
 
 def _next(before: Seen | None, file: Data) -> Seen:
@@ -136,15 +132,15 @@ class Writing:
         self._bench = bench
 
     async def run(self, jobs: Sequence[Job]) -> Outcome:
-        """Do them all, or none, or go on where a crash has interrupted it."""
+        """Do them all, or none, or go on where a crash has interrupted it; a fault says why nothing was written."""
+        folder = next((job.file for job in jobs if job.file.rstrip().endswith("/")), None)
+        if folder is not None:
+            raise ModelFault(f"{folder!r} names a folder, not a file. Leave the slash away, or name a file in it.")
         try:
-            _refuse_folders(jobs)
             said = {one.key: one for one in self._bench.step.prepared if one.kind == KIND}
             return await (self._again(jobs, said) if said else self._first(jobs))
         except Torn as torn:
             return Outcome(state="uncertain", error=str(torn))
-        except (FileFault, ModelFault) as fault:
-            return failed(fault, " Nothing was written.")
 
     async def _first(self, jobs: Sequence[Job]) -> Outcome:
         seen = seen_in(await self._bench.history())
@@ -178,21 +174,18 @@ class Writing:
 
     async def _change(self, job: Job, seen: Mapping[str, Seen] | None) -> Change:
         path = self._files.real(job.file)
-        before = await self._content(job.file)
+        try:
+            before: bytes | None = await self._files.read(job.file, LIMIT)
+        except FileFault as fault:
+            if fault.reason != "missing":
+                raise
+            before = None
         if seen is not None:
             _known(job, seen.get(path), before)
         made = await asyncio.to_thread(job.make, before)
         if len(made.content) > LIMIT:
             raise FileFault("too_large", f"{job.file!r} would have {len(made.content):,} bytes; {LIMIT:,} are allowed.")
         return Change(job=job, path=path, before=before, made=made)
-
-    async def _content(self, file: str) -> bytes | None:
-        try:
-            return await self._files.read(file, LIMIT)
-        except FileFault as fault:
-            if fault.reason != "missing":
-                raise
-            return None
 
     async def _there(self, path: str) -> str:
         """The digest of what is there, "" for nothing; of what cannot even be looked at, none that anything has."""
@@ -268,12 +261,6 @@ def _finished(changes: Sequence[Change], done: Sequence[Prepared] = (), *, whole
 
 def _entry(said: Prepared, *, whole: bool) -> Data:
     return {"path": said.key, "before": said.before, "digest": said.after, "whole": whole}
-
-
-def _refuse_folders(jobs: Sequence[Job]) -> None:
-    folder = next((job.file for job in jobs if job.file.rstrip().endswith("/")), None)
-    if folder is not None:
-        raise ModelFault(f"{folder!r} names a folder, not a file. Leave the slash away, or name a file in it.")
 
 
 def failed(fault: ModelFault | FileFault, more: str = "") -> Outcome:
