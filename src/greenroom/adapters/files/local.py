@@ -189,11 +189,10 @@ T = TypeVar("T")
 
 
 class LocalFiles:
-    """One workspace, which may be known as `at` another place. `kernel` says whether to use openat2; by itself it looks
-    whether there is one."""
+    """One workspace, which may be known as `at` another place."""
 
-    def __init__(self, root: Path, *, at: Path | None = None, kernel: bool | None = None) -> None:
-        self._ground = Ground(root, at=at, kernel=kernel)
+    def __init__(self, root: Path, *, at: Path | None = None) -> None:
+        self._ground = Ground(root, at=at)
         self._disk = Disk(self._ground)
 
     @property
