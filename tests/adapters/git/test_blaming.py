@@ -102,29 +102,6 @@ async def test_a_line_leads_to_its_step_however_the_lines_of_a_commit_end(tmp_pa
     assert await said(workspace, 2) == person.git("rev-list", "--max-parents=0", "HEAD").strip()
 
 
-async def test_a_line_with_the_name_that_git_gives_its_file_leads_to_its_commit_and_step(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    person.write(".gitattributes", "a.txt ident\n")
-    person.write("a.txt", TEXT.replace("line 3\n", "line 3 $Id$\n").replace("line 20\n", "$Id$\n"))
-    first = person.commit_all("with its name")
-    (person.root / "a.txt").unlink()
-    person.git("checkout", "a.txt")
-    named = (person.root / "a.txt").read_text()
-    assert (named.count("$Id: "), await said(await person.workspace(), 3)) == (2, first)
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    put(worktree, "a.txt", named.replace("\n$Id: ", "\nwork $Id: "))
-    done = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(done, Applied)
-    assert [await said(workspace, one) for one in (3, 20)] == [first, "ann#1"]
-    made = await workspace.commit(done.id, "Do it")
-    assert [await said(workspace, one) for one in (3, 20)] == [first, "ann#1"]
-    found = await workspace.blame("a.txt", 20)
-    assert found is not None
-    assert found.commit == made.commit
-
-
 @pytest.mark.parametrize(
     "script",
     [
