@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -139,16 +140,42 @@ def _same(text: str, value: object) -> bool:
 HINTS: Final = ("readOnlyHint", "destructiveHint")
 
 
-class Sieve:
-    """Stands before a stream of messages. `left_out` are the tools that were taken out since it was last emptied."""
+FLOOD: Final = 1_000
+"""Messages that are read per second: more would keep a processor busy."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
+PRATTLE: Final = 200
+"""Lines that are no messages, after which a server is not listened to any longer."""
+
+
+class Sieve:
+    """Stands before a stream of messages. `left_out` are the tools that were taken out since it was last emptied;
+    `ended` is told why nothing more comes, or (None) that the server has ended."""
+
+    def __init__(
+        self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[str | None], Awaitable[None]]
+    ) -> None:
         self._stream = stream
+        self._ended = ended
+        self._second = time.monotonic()
+        self._heard = self._prattle = 0
         self.left_out: list[LeftOut] = []
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message, with its tools sifted."""
-        message = await self._stream.receive()
+        try:
+            message = await self._stream.receive()
+        except anyio.EndOfStream:
+            await self._ended(None)
+            raise
+        self._heard += 1
+        if self._heard == FLOOD:
+            await asyncio.sleep(max(0.0, self._second + 1 - time.monotonic()))
+            self._second, self._heard = time.monotonic(), 0
+        self._prattle += isinstance(message, ValidationError)
+        if isinstance(message, ValidationError) and self._prattle > PRATTLE:
+            said = one_line(str(message.errors()[0]["input"]), 80)
+            await self._ended(f"It prints what is no MCP to its standard output: {said!r}.")
+            raise anyio.EndOfStream
         if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
             tools = message.message.result.get("tools")
             if isinstance(tools, list):
@@ -246,7 +273,7 @@ class Connection:
         self._starting = starting
         self._server = starting.filled.server
         self._web = Web(starting.filled) if self._server.url else None
-        self._pipes = Pipes(starting.filled, starting.folder, self._end)
+        self._pipes = Pipes(starting.filled, starting.folder)
         self._sieve: Sieve | None = None
         self._client: Client | None = None
         self._over = asyncio.Event()
@@ -335,7 +362,6 @@ class Connection:
 
     async def close(self, *, now: bool = False) -> None:
         """Leave the SDK's contexts, and with them the processes that are ours."""
-        self._pipes.now = self._pipes.now or now
         self._end("It was ended.")
         if self._task is None:
             return
@@ -371,8 +397,14 @@ class Connection:
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[TransportStreams]:
         async with (self._web or self._pipes).open() as (read, write):
-            self._sieve = Sieve(read)
+            self._sieve = Sieve(read, self._has_ended)
             yield self._sieve, write
+
+    async def _has_ended(self, why: str | None) -> None:
+        if why is not None:
+            self._end(self._starting.filled.cover(why))
+        elif self._web is None:
+            self._end(await self._pipes.last_words())
 
     async def _subscribe(self, stack: AsyncExitStack, client: Client) -> None:
         """In the newest protocol a server tells of changes only whoever asks for it."""
