@@ -183,39 +183,28 @@ CONTEXT: Final = 2
 
 
 def nearest(wanted: Data, recorded: Sequence[Data]) -> str:
-    """A unified diff from the nearest of the recorded requests to the wanted one; "" when there is none."""
+    """A unified diff from the nearest of the recorded requests to the wanted one; "" when there is none.
+
+    The nearest has as many messages (the same turn of a conversation), the same lines, and ends in the same letters.
+    """
     lines = shown(wanted)
 
-    def likeness(request: Data) -> tuple[int, float]:
-        # The same number of messages first: a conversation that is as long is the same turn of it.
+    def likeness(request: Data) -> tuple[int, int, float]:
         other = shown(request)
-        start, end = _alike(lines, other)
-        apart = "\n".join(lines[start : len(lines) - end]), "\n".join(other[start : len(other) - end])
-        letters = difflib.SequenceMatcher(None, apart[0][:WIDTH], apart[1][:WIDTH], autojunk=False).quick_ratio()
-        common = len(set(lines) & set(other)) / len(set(lines) | set(other))
-        return -abs(_length(request) - _length(wanted)), common + letters / max(len(lines), len(other))
+        ends = "\n".join(lines)[-WIDTH:], "\n".join(other)[-WIDTH:]
+        letters = difflib.SequenceMatcher(None, *ends, autojunk=False).quick_ratio()
+        return -abs(_length(request) - _length(wanted)), len(set(lines) & set(other)), letters
 
     if not recorded:
         return ""
     best = shown(max(recorded, key=likeness))
-    start, end = _alike(best, lines)
-    low, high = max(start - CONTEXT, 0), max(end - CONTEXT, 0)
-    theirs, mine = (one[low : len(one) - high][:LINES] for one in (best, lines))
-    diff = difflib.unified_diff(theirs, mine, "recorded", "asked", lineterm="", n=CONTEXT)
+    diff = difflib.unified_diff(best[-LINES:], lines[-LINES:], "recorded", "asked", lineterm="", n=CONTEXT)
     short = (line if len(line) <= WIDTH else f"{line[:WIDTH]} … ({len(line)} characters)" for line in diff)
     return "\n".join(islice(short, SHOWN))
 
 
 def _length(request: Data) -> int:
     return len(_list(request.get("messages")))
-
-
-def _alike(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """How many lines they begin and end with alike: long conversations differ in little."""
-    shorter = min(len(one), len(other))
-    start = next((n for n in range(shorter) if one[n] != other[n]), shorter)
-    end = next((n for n in range(shorter - start) if one[-1 - n] != other[-1 - n]), shorter - start)
-    return start, end
 
 
 def shown(request: Data) -> list[str]:
