@@ -13,7 +13,6 @@ from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
-from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.programs import Program, find_programs
 from greenroom.core.ports.sandbox import Limits, Outlet, Shown, Wall
 
@@ -33,7 +32,7 @@ def ground_of(root: Path, scratch: Path, at: Path | None = None, lent: tuple[Sho
 
 def walled(root: Path, scratch: Path, limits: Limits | None = None) -> Wall:
     limits = limits or Limits()
-    return Bubblewrap(ground_of(root, scratch), limits, cgroups=Cgroups(limits), program=bubblewrap_program())
+    return Bubblewrap(ground_of(root, scratch), limits, program=bubblewrap_program())
 
 
 @asynccontextmanager
@@ -48,4 +47,4 @@ async def behind(wall: Wall, root: Path, outlet: Outlet | None = None) -> AsyncI
 
 def landlocked(root: Path, scratch: Path, limits: Limits | None = None) -> Wall:
     limits = limits or Limits()
-    return Landlock(ground_of(root, scratch), limits, cgroups=Cgroups(limits), version=landlock_version())
+    return Landlock(ground_of(root, scratch), limits, version=landlock_version())
