@@ -44,16 +44,6 @@ async def test_a_server_that_dies_at_its_start_is_told_with_its_last_words(tmp_p
         assert "\x1b" not in str(told.value)
 
 
-async def test_a_server_is_started_again_only_so_often_until_a_person_looks(tmp_path: Path) -> None:
-    async with client_of(raw(tmp_path, "dies")) as client:
-        for _ in range(QUICK.restarts + 1):
-            with pytest.raises(WorldFault, match="exit code 1"):
-                await client.catalogue()
-        with pytest.raises(WorldFault, match=r"has ended 3 times within 300 s .* greenroom mcp check raw"):
-            await client.catalogue()
-        assert "exit code 1" in (await client.check()).why
-
-
 async def test_a_server_that_hangs_at_its_start_is_given_up_with_all_its_processes(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path, "hangs"), patience=HASTY) as client:
         with pytest.raises(WorldFault, match="did not answer within 1 s after it was started"):

@@ -56,9 +56,6 @@ END: Final = 1_000_000
 KEPT: Final = 8_000_000
 """Characters of images and files that are kept with one answer; what comes on top is only told of."""
 
-COMPARED: Final = 200_000
-"""Characters of a text that is read to see whether it says the same as a structure."""
-
 NOTHING: Final = "It answered with nothing."
 
 
@@ -71,8 +68,8 @@ def told(result: CallToolResult) -> Answer:
         if part is not None:
             parts.append(part)
         texts.append(_block_words(block, part))
-    if "structured_content" in result.model_fields_set and result.structured_content is not None:
-        texts += _structure(result.structured_content, texts)
+    if result.structured_content is not None and not any(texts):  # servers are asked to say it as a text too
+        texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
     text = bounded("\n".join(one for one in texts if one)) or NOTHING
     return Answer(text=text, failed=result.is_error, parts=tuple(parts))
 
@@ -113,28 +110,6 @@ def _block_words(block: ContentBlock, part: Part | None) -> str:
             return f"[file {one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}"
         case _:
             return ""
-
-
-def _structure(content: object, texts: list[str]) -> list[str]:
-    """The structure as JSON, unless the texts are just that: servers are asked to say it twice."""
-    return [] if _is_said(content, texts) else [json.dumps(content, ensure_ascii=False, indent=1)]
-
-
-def _is_said(content: object, texts: list[str]) -> bool:
-    """Python's SDK wraps what is no object, says it plainly too, and a list item by item."""
-    bare = content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
-    if isinstance(bare, list) and len(bare) == len(texts) and all(map(_same, texts, bare)):
-        return True
-    return any(_same(text, one) for text in texts for one in (content, bare))
-
-
-def _same(text: str, value: object) -> bool:
-    if isinstance(value, str) or len(text) > COMPARED:
-        return value == text
-    try:
-        return bool(json.loads(text) == value)
-    except ValueError:
-        return False
 
 
 HINTS: Final = ("readOnlyHint", "destructiveHint")
