@@ -12,18 +12,11 @@ from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.adapters.git.worktrees import GitWorktrees
 from greenroom.core.ports.workspace import Applied, Undone, WorkspaceFault, Worktree
 from tests.adapters.git.person import Person, opened, put, worked
-from tests.adapters.git.shapes import TEXT, plain
+from tests.adapters.git.shapes import TEXT
 from tests.adapters.git.test_committing import brought
 from tests.conformance.workspace_case import tree_of
 
 ODD = ("tab\there", "line\nend", 'quote"s', "back\\slash", "中 文")
-
-
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    return person
 
 
 async def committed(person: Person) -> tuple[GitWorkspace, Worktree, Applied, str]:

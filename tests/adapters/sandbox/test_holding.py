@@ -18,13 +18,6 @@ Build = Callable[[Path, Path], Wall]
 BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 
 
-@pytest.fixture
-def root(open_folder: Path) -> Path:
-    found = open_folder / "work"
-    found.mkdir()
-    return found
-
-
 def modes(root: Path) -> int:
     """All bits that any file there has."""
     return reduce(or_, (one.stat().st_mode for one in root.iterdir()))

@@ -24,13 +24,6 @@ FORKS = (
 )
 
 
-@pytest.fixture
-def root(open_folder: Path) -> Path:
-    found = open_folder / "work"
-    found.mkdir()
-    return found
-
-
 LIMITED = pytest.mark.parametrize("build", [walled, pytest.param(landlocked, marks=pytest.mark.prove)])
 Limited = Callable[[Path, Path, Limits], Wall]
 

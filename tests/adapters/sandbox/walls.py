@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +26,13 @@ def bubblewrap_program() -> Program:
     if not (found := find_programs(CACHE)):
         pytest.skip("there is no bubblewrap here")
     return found[0]
+
+
+def git(root: Path, *words: str) -> str:
+    """git as a person runs it: no setting is stronger than those of the repository."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(root.parent)}
+    who = ["-c", "user.name=p", "-c", "user.email=p@x"]
+    return subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=False).stdout
 
 
 def ground_of(root: Path, scratch: Path, at: Path | None = None, lent: tuple[Shown, ...] = ()) -> Ground:
