@@ -99,7 +99,8 @@ async def apply(repository: Repository, run: str, base: str, tip: str, *, secret
         if not await is_untouched(repository, paper):
             return paper.applied
     refuse_in_between(repository)
-    ours = await _own_tree(repository, secret)
+    head = await value_of(repository, "HEAD")
+    ours = await tree_of(repository, head) if head else (await look_at_tree(repository, secret=secret)).tree
     merged = await merge(repository, base, ours, await tree_of(repository, tip))
     changes = await delta(repository, ours, merged) if isinstance(merged, str) else []
     if isinstance(merged, str) and not changes:
@@ -125,12 +126,6 @@ async def apply(repository: Repository, run: str, base: str, tip: str, *, secret
             await save(repository, evolve(other, state="dropped"))
         await save(repository, paper)
         return await finish(repository, paper, filled=filled)
-
-
-async def _own_tree(repository: Repository, secret: Named) -> str:
-    """What the work is merged with: HEAD, or the files as they lie there where there is no commit."""
-    head = await value_of(repository, "HEAD")
-    return await tree_of(repository, head) if head else (await look_at_tree(repository, secret=secret)).tree
 
 
 async def finish(

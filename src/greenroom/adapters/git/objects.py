@@ -146,7 +146,9 @@ class ObjectReader:
                 try:
                     return self._answer(what, name)
                 except (OSError, EOFError):
-                    self._stop()
+                    if self._process is not None:
+                        _end(self._process)
+                    self._process = None
         return None
 
     def _answer(self, what: str, name: str) -> tuple[str, bytes] | None:
@@ -171,11 +173,6 @@ class ObjectReader:
             if len(content) != size + 1:
                 raise EOFError
         return words[0].decode(), content[:-1]
-
-    def _stop(self) -> None:
-        if self._process is not None:
-            _end(self._process)
-            self._process = None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

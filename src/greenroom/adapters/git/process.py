@@ -195,7 +195,8 @@ def hardened(program: str, *, env: Mapping[str, str], settings: Mapping[str, str
 
 def program_of(env: Mapping[str, str], apart: Path) -> str:
     """The git to be used: one on the PATH, but never one that lies in the tree."""
-    safe = [one for one in env.get("PATH", PATH).split(os.pathsep) if _is_outside(one, apart)]
+    folders = [folder for folder in env.get("PATH", PATH).split(os.pathsep) if folder.startswith("/")]
+    safe = [folder for folder in folders if not Path(folder).resolve().is_relative_to(apart)]
     found = shutil.which("git", path=os.pathsep.join(safe) or PATH)
     if found is None:
         install = "xcode-select --install" if sys.platform == "darwin" else "your package manager (apt install git …)"
@@ -218,10 +219,6 @@ def _gone(folder: str, program: str) -> WorkspaceFault:
     if Path(folder).is_dir():
         return WorkspaceFault("git", f"{program!r} is not there any more. Install git again.")
     return WorkspaceFault("repository", f"{folder!r} is not there any more.")
-
-
-def _is_outside(folder: str, apart: Path) -> bool:
-    return folder.startswith("/") and not Path(folder).resolve().is_relative_to(apart)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -52,7 +52,7 @@ async def _told(repository: Repository, refs: Sequence[Ref]) -> list[Kept]:
     bases = {_run(name): commit for name, commit, _ in refs if name.endswith("/@base")}
     found = list[Kept]()
     for run in dict.fromkeys(_run(name) for name, _, _ in refs):
-        tips = [commit for name, commit, _ in refs if _is_work(name) and _run(name) == run]
+        tips = [commit for name, commit, _ in refs if _run(name) == run and name.split("/")[3][0] != "@"]
         own, base = [paper for paper in applied if paper.run == run], bases.get(run, "")
         left = await _subjects(repository, tips, [base, *(paper.tip for paper in own)])
         found.append(Kept(run=run, base=base, unapplied=left, applied=tuple(paper.id for paper in own)))
@@ -91,11 +91,6 @@ async def _refs(repository: Repository, run: str) -> list[Ref]:
 
 def _run(ref: str) -> str:
     return unquote(ref.split("/")[2], errors="surrogateescape")
-
-
-def _is_work(ref: str) -> bool:
-    """Whether it is of a thread."""
-    return not ref.split("/")[3].startswith("@")
 
 
 async def adopt(repository: Repository, run: str, thread: str, origin: str, tip: str) -> None:

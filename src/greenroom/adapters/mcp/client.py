@@ -54,10 +54,6 @@ class Surroundings:
         self.withheld = frozenset(withheld)
 
 
-def _nobody(_: Catalogue) -> None:
-    """Nobody wants to know."""
-
-
 class McpClient:
     """One server. `agreed` is what a person has agreed to: only that is offered; None offers whatever there is.
 
@@ -71,7 +67,7 @@ class McpClient:
         *,
         agreed: Mapping[str, Pin] | None,
         patience: Patience = PATIENCE,
-        looked: Callable[[Catalogue], None] = _nobody,
+        looked: Callable[[Catalogue], None] = lambda _: None,
     ) -> None:
         self.server: Final = server
         self._starting = float(server.starting or patience.start)

@@ -318,7 +318,8 @@ class Connection:
             self._calls -= 1
         if isinstance(result, InputRequiredResult):
             return Answer(text="It wants to ask a person something first, which is not possible here.", failed=True)
-        return self._covered(told(result))
+        answer = told(result)
+        return evolve(answer, text=self._starting.filled.cover(answer.text))
 
     async def alive(self, seconds: float) -> bool:
         """Whether it answers: with an error is also an answer."""
@@ -438,9 +439,6 @@ class Connection:
     def _words(self, error: BaseException) -> str:
         said = error.message if isinstance(error, MCPError) else str(error)
         return bounded(self._starting.filled.cover(said)[:LONGEST_FAULT]).strip() or "It gives no reason."
-
-    def _covered(self, answer: Answer) -> Answer:
-        return evolve(answer, text=self._starting.filled.cover(answer.text))
 
 
 def leaves(error: BaseException) -> list[BaseException]:
