@@ -73,12 +73,12 @@ def test_a_server_is_added_listed_and_removed(person: Person) -> None:
     settings(person.home, "# Mine.\nlanguage = 'en'\n")
     added = person.adds("--read-only", "echo")
     assert added.code == 0, added.err
-    assert "It speaks MCP 2025-11-25 and has 13 tools." in added.out
+    assert "It speaks MCP 2025-11-25 and has 12 tools." in added.out
     assert "mcp__raw__echo" in added.out
     assert person.config.read_text().startswith("# Mine.\nlanguage = 'en'\n\n[mcp.raw]\n")
     assert "You have an MCP server 'raw' already. Remove it first" in person.adds().err
     (listed,) = person.fields("mcp", "list")["servers"]
-    assert (listed["name"], listed["whose"], listed["tools"]) == ("raw", "yours", 13)
+    assert (listed["name"], listed["whose"], listed["tools"]) == ("raw", "yours", 12)
     removed = person.types("mcp", "remove", "raw")
     assert (removed.code, person.config.read_text()) == (0, "# Mine.\nlanguage = 'en'\n")
     assert person.left == []
@@ -98,7 +98,7 @@ def test_tools_that_changed_are_shown_and_agreed_to_by_a_person(person: Person) 
         terminal.press(f"y{ENTER}")
         assert terminal.ends() == 0
     (checked,) = person.fields("mcp", "check")["servers"]
-    assert (checked["changes"], checked["agreed"], len(checked["tools"])) == ([], True, 14)
+    assert (checked["changes"], checked["agreed"], len(checked["tools"])) == ([], True, 13)
 
 
 def test_one_that_does_not_work_is_added_only_by_force(person: Person) -> None:
@@ -191,7 +191,7 @@ def test_what_a_project_brings_is_not_started_before_it_is_trusted(person: Perso
     (person.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": table, "bad": {}}}))
     listed = person.types("mcp", "list")
     assert "not agreed to" in listed.out
-    assert "`bad.command` is missing" in listed.err
+    assert "`bad.command`: it is missing" in listed.err
     checked = person.types("mcp", "check", "theirs")
     assert checked.code == 1
     assert "it is not started before you agree: greenroom trust" in checked.out

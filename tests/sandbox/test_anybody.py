@@ -1,4 +1,4 @@
-"""Walls of an ordinary person, who can make no control group: limits hold all the same."""
+"""The sandbox of an ordinary person: limits hold all the same."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def made_by_somebody(*attempts: str) -> str:
 @pytest.mark.prove
 @pytest.mark.timeout(300)
 @ONLY_ROOT
-def test_limits_hold_for_somebody_who_can_make_no_group() -> None:
+def test_limits_hold_for_somebody_who_is_not_root() -> None:
     assert made_by_somebody("resources") == "30 attempts"
 
 

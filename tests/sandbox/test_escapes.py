@@ -16,7 +16,12 @@ from tests.sandbox.report import PAGE, counts, holes
 
 SAMPLE: Final[dict[Kind, tuple[str, ...]]] = {
     "environment": ("a file that the house has open",),
-    "git": ("a hook", "another repository in its place"),
+    "git": (
+        *("a hook", "a hook in the workspace's own folder of hooks", "a setting that runs a program"),
+        *("a setting with another folder of hooks", "settings that include others", "settings of the worktree"),
+        *("an included file of the workspace", "another folder for what is common", "another repository in its place"),
+        "a worktree's file that leads to a repository",
+    ),
     "reads": ("a key of ssh, as the Python of .venv",),
     "network": ("a service of the host that listens in the workspace",),
     "resources": ("processes",),
@@ -64,15 +69,18 @@ async def test_some_of_each_class_succeed_without_walls_and_not_behind_them(kind
             assert found.verdict in {"held", "not possible here"}, told([found])
 
 
+@pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("batch", TOGETHER, ids=lambda batch: f"{len(batch)}, such as {batch[0]}")
-async def test_none_of_those_that_can_be_made_together_gets_out(batch: list[Attempt]) -> None:
+async def test_none_of_those_that_can_be_made_together_gets_out(batch: list[Attempt], tier: str) -> None:
     """That they do without walls is for `./go prove` to say: one by one, which takes ten times as long."""
-    possible = [one for one in batch if not missing(one)]
-    behind = await made_together(possible, DEFAULT)
+    known = HOLES[tier]
+    possible = [one for one in batch if not missing(one) and one.name not in known.get(one.kind, ())]
+    behind = await made_together(possible, tier)
     for attempt, (made, seen) in zip(possible, behind, strict=True):
         assert not seen, f"{attempt} got out: {seen}"
         assert made.begun, f"{attempt} never began: {made.text[-500:]}"
-        assert not disturbed(attempt, made), f"{attempt} is in the way of another one: {made.text[-500:]}"
+        # Landlock lets links to outside be made, which are then in the way of others.
+        assert tier != DEFAULT or not disturbed(attempt, made), f"{attempt} is in the way: {made.text[-500:]}"
 
 
 async def test_what_gets_out_is_seen_where_several_are_made_together_too() -> None:

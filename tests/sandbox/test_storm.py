@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import time
 from contextlib import suppress
@@ -27,18 +26,16 @@ SCRIPTS: Final = (
     "mkdir -p .greenroom/agents sub/.git; sleep 600",
     with_daemon(f"{daemon(Path('/tmp/up'))}; sleep 600"),
 )
-LOOKED_AT: Final = ("processes", "mounts", "control groups", "temporary files", "open files", "what governs")
+LOOKED_AT: Final = ("processes", "mounts", "temporary files", "open files", "what governs")
 
 
 def left(stage: Stage) -> dict[str, list[str]]:
     """What is left of them, by where it was found."""
-    groups = [str(one) for one in Path("/sys/fs/cgroup").glob(f"**/greenroom-{os.getpid()}-*")]
     mounts = Path("/proc/self/mounts").read_text("utf-8").splitlines()
     scratch = stage.base / "scratch"
     return {
         "processes": [str(pid) for pid in marked(stage.token)],
         "mounts": [line for line in mounts if str(stage.base) in line],
-        "control groups": groups,
         "temporary files": [str(one) for one in scratch.iterdir()] if scratch.exists() else [],
         "what governs": [name for name in (".greenroom", ".mcp.json", ".claude") if (stage.work / name).exists()],
     }

@@ -10,7 +10,6 @@ from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
-from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.sandbox import Limits
 from tests.adapters.sandbox.walls import bubblewrap_program
@@ -37,12 +36,12 @@ def open_walled(
     at: Path | None = None,
 ) -> PlainCommands:
     """Commands behind the walls of the default tier; the workspace may be seen at another place."""
-    wall = Bubblewrap(_ground(root, own, at), limits, cgroups=Cgroups(limits), program=bubblewrap_program())
+    wall = Bubblewrap(_ground(root, own, at), limits, program=bubblewrap_program())
     return PlainCommands(root, own=own, wall=wall)
 
 
 def _landlocked(root: Path, own: Mapping[str, str]) -> Commands:
-    wall = Landlock(_ground(root, own), LIMITS, cgroups=Cgroups(LIMITS), version=landlock_version())
+    wall = Landlock(_ground(root, own), LIMITS, version=landlock_version())
     return PlainCommands(root, own=own, wall=wall)
 
 

@@ -186,7 +186,7 @@ class Supply:
 
     @property
     def platforms(self) -> PlatformRegistry:
-        """All platforms: the providers, and what the user's folder and installed packages add (AG's registry)."""
+        """All platforms: the providers, and what the user's folder adds (AG's registry)."""
         if self._platforms is None:
             groups = {name: group.models for name, group in self._settings.groups.items()}
             normal = self._settings.model if ":" in self._settings.model else ""

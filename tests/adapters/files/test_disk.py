@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import fcntl
 import os
-import platform
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,8 +122,8 @@ def test_who_makes_the_file_first_wins(root: Path, local: Disk) -> None:
 
 
 def test_a_new_file_is_refused_over_another_also_without_renameat2(root: Path) -> None:
-    local = Disk(Ground(root, kernel=False))
-    with patch.object(ground, "_libc", object):
+    local = Disk(Ground(root))
+    with patch.object(ctypes, "CDLL", lambda *_, **__: object()):
         local.write("b.txt", NEW, None)
         folder = os.open(root, os.O_RDONLY)
         with pytest.raises(FileExistsError):
@@ -189,13 +189,12 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     (root / "out").symlink_to("/etc")
     (root / "round").symlink_to("round")
     before = descriptors()
-    for kernels in (True, False):
-        one = Disk(Ground(root, kernel=kernels))
-        for path in ("a.txt", "out/passwd", "round", "no/such", "a.txt/x", "n" * 300, f"{'n' * 300}/x"):
-            with pytest.raises(FileFault):
-                one.read(path, 1)
-            with pytest.raises(FileFault):
-                one.write(path, NEW, digest_of(NEW))
+    disk = Disk(Ground(root))
+    for path in ("a.txt", "out/passwd", "round", "no/such", "a.txt/x", "n" * 300, f"{'n' * 300}/x"):
+        with pytest.raises(FileFault):
+            disk.read(path, 1)
+        with pytest.raises(FileFault):
+            disk.write(path, NEW, digest_of(NEW))
     assert descriptors() == before
 
 
@@ -246,17 +245,6 @@ async def test_who_cancels_a_write_waits_until_it_is_over(root: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await write
         assert (root / "a.txt").read_bytes() == NEW
-
-
-def test_the_kernel_is_asked_only_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    probe = ground.can_open_beneath.__wrapped__
-    monkeypatch.setattr(platform, "machine", lambda: "riscv")
-    assert not probe()
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(ground, "_call", lambda *_: (-1, errno.ENOSYS))
-    assert not probe()
-    monkeypatch.setattr(ground, "_call", lambda *_: (-1, errno.EAGAIN))
-    assert not probe()
 
 
 @pytest.mark.parametrize("flat", [True, False])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.files.disk import Disk
-from greenroom.adapters.files.ground import Ground, can_open_beneath
+from greenroom.adapters.files.ground import Ground
 from greenroom.core.ports.files import FileFault, digest_of
 from tests.adapters.files.swapping import PLAIN, SECRET, can_exchange, swapping
 
@@ -35,12 +35,9 @@ def arena() -> Iterator[Path]:
         yield arena
 
 
-@pytest.fixture(params=["kernel", "walking"])
-def local(request: pytest.FixtureRequest, arena: Path) -> Disk:
-    """The disk, confined in one way or the other."""
-    if request.param == "kernel" and not can_open_beneath():
-        pytest.skip("this kernel has no openat2")
-    return Disk(Ground(arena / "work", kernel=request.param == "kernel"))
+@pytest.fixture
+def local(arena: Path) -> Disk:
+    return Disk(Ground(arena / "work"))
 
 
 @pytest.fixture(params=["the folder", "the file"])

@@ -16,15 +16,8 @@ from greenroom.adapters.git.journal import Paper, save
 from greenroom.adapters.git.repository import Repository
 from greenroom.core.ports.workspace import Applied, Clashes, Undone
 from tests.adapters.git.person import Person, opened, worked
-from tests.adapters.git.shapes import edit, plain
+from tests.adapters.git.shapes import edit
 from tests.adapters.git.test_committing import brought
-
-
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    return person
 
 
 async def test_of_two_who_apply_at_once_one_has_brought_it_and_one_has_committed_it(person: Person) -> None:

@@ -33,10 +33,8 @@ async def said(workspace: GitWorkspace, line: int, path: str = "a.txt") -> str:
 
 @pytest.mark.parametrize("commits", [False, True], ids=["work in no commit", "work committed"])
 async def test_a_line_of_a_person_that_reads_like_one_of_the_work_is_the_person_s(
-    tmp_path: Path, commits: bool
+    person: Person, commits: bool
 ) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
     workspace, done = await applied(person)
     if commits:
         await workspace.commit(done.id, "Do it")
@@ -47,10 +45,8 @@ async def test_a_line_of_a_person_that_reads_like_one_of_the_work_is_the_person_
 
 
 async def test_a_line_of_the_work_that_was_committed_taken_out_and_typed_again_is_whose_who_typed_it(
-    tmp_path: Path,
+    person: Person,
 ) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
     workspace, done = await applied(person)
     await workspace.commit(done.id, "Do it")
     worked_on = (person.root / "a.txt").read_text()
@@ -61,9 +57,7 @@ async def test_a_line_of_the_work_that_was_committed_taken_out_and_typed_again_i
     assert await said(workspace, 20) == again
 
 
-async def test_a_line_that_is_in_a_commit_from_before_the_work_is_not_of_the_work_that_moved_it(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_a_line_that_is_in_a_commit_from_before_the_work_is_not_of_the_work_that_moved_it(person: Person) -> None:
     person.write("a.txt", "}\none\ntwo\nthree\n")
     old = person.commit_all("old")
     workspace = await person.workspace()
@@ -75,9 +69,7 @@ async def test_a_line_that_is_in_a_commit_from_before_the_work_is_not_of_the_wor
     assert await said(workspace, 1) == old
 
 
-async def test_a_line_leads_to_its_step_when_its_file_has_another_name_by_now(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_a_line_leads_to_its_step_when_its_file_has_another_name_by_now(person: Person) -> None:
     workspace, done = await applied(person)
     await workspace.commit(done.id, "Do it")
     person.git("mv", "a.txt", "z.txt")
@@ -86,9 +78,7 @@ async def test_a_line_leads_to_its_step_when_its_file_has_another_name_by_now(tm
     assert (await said(workspace, 2, "z.txt"), await said(workspace, 22, "z.txt")) == (own, "ann#1")
 
 
-async def test_a_line_leads_to_its_step_however_the_lines_of_a_commit_end(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_a_line_leads_to_its_step_however_the_lines_of_a_commit_end(person: Person) -> None:
     person.git("config", "core.autocrlf", "true")
     person.write("a.txt", TEXT.replace("\n", "\r\n"))
     workspace = await person.workspace()
@@ -102,29 +92,6 @@ async def test_a_line_leads_to_its_step_however_the_lines_of_a_commit_end(tmp_pa
     assert await said(workspace, 2) == person.git("rev-list", "--max-parents=0", "HEAD").strip()
 
 
-async def test_a_line_with_the_name_that_git_gives_its_file_leads_to_its_commit_and_step(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    person.write(".gitattributes", "a.txt ident\n")
-    person.write("a.txt", TEXT.replace("line 3\n", "line 3 $Id$\n").replace("line 20\n", "$Id$\n"))
-    first = person.commit_all("with its name")
-    (person.root / "a.txt").unlink()
-    person.git("checkout", "a.txt")
-    named = (person.root / "a.txt").read_text()
-    assert (named.count("$Id: "), await said(await person.workspace(), 3)) == (2, first)
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    put(worktree, "a.txt", named.replace("\n$Id: ", "\nwork $Id: "))
-    done = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(done, Applied)
-    assert [await said(workspace, one) for one in (3, 20)] == [first, "ann#1"]
-    made = await workspace.commit(done.id, "Do it")
-    assert [await said(workspace, one) for one in (3, 20)] == [first, "ann#1"]
-    found = await workspace.blame("a.txt", 20)
-    assert found is not None
-    assert found.commit == made.commit
-
-
 @pytest.mark.parametrize(
     "script",
     [
@@ -136,9 +103,7 @@ async def test_a_line_with_the_name_that_git_gives_its_file_leads_to_its_commit_
     ],
     ids=["a paragraph more", "a line of others", "wrapped", "without our lines", "replaced"],
 )
-async def test_whatever_a_hook_makes_of_the_message_a_line_leads_to_its_step(tmp_path: Path, script: str) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_whatever_a_hook_makes_of_the_message_a_line_leads_to_its_step(person: Person, script: str) -> None:
     first = person.git("rev-parse", "HEAD").strip()
     hook(person, "commit-msg", script)
     workspace, done = await applied(person)
@@ -150,9 +115,7 @@ async def test_whatever_a_hook_makes_of_the_message_a_line_leads_to_its_step(tmp
 
 
 @pytest.mark.parametrize("tip", ["--since=yesterday", "-h", "HEAD", "main", "0" * 40, "x y"])
-async def test_whatever_a_commit_of_a_stranger_says_its_work_is_it_leads_to_no_step(tmp_path: Path, tip: str) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_whatever_a_commit_of_a_stranger_says_its_work_is_it_leads_to_no_step(person: Person, tip: str) -> None:
     person.write("a.txt", "theirs\n")
     head = person.commit_all(f"Theirs\n\nGreenroom-Base: {'0' * 40}\nGreenroom-Tip: {tip}\n")
     assert await said(await person.workspace(), 1) == head
@@ -182,9 +145,7 @@ async def test_of_a_commit_whose_steps_are_not_here_only_the_commit_is_said(tmp_
         ("picture", 1, "'picture' is binary, so it has no lines."),
     ],
 )
-async def test_what_has_no_such_line_is_named_for_what_it_is(tmp_path: Path, path: str, line: int, why: str) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_what_has_no_such_line_is_named_for_what_it_is(person: Person, path: str, line: int, why: str) -> None:
     person.write("empty", "")
     person.write("one", "alone")
     person.write("picture", b"\x89PNG\n\0\0")

@@ -10,7 +10,7 @@ from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Applied, Branched, Buried, Clash, Clashes, Undone, WorkspaceFault, Worktree
 from tests.adapters.git.person import Person, opened, worked
-from tests.adapters.git.shapes import SHAPES, TEXT, dirty, edit, plain
+from tests.adapters.git.shapes import SHAPES, TEXT, dirty, edit
 from tests.conformance.workspace_case import tree_of
 
 
@@ -28,13 +28,6 @@ async def brought(person: Person) -> tuple[GitWorkspace, Worktree, Applied]:
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
     assert isinstance(applied, Applied)
     return workspace, worktree, applied
-
-
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    return person
 
 
 async def test_the_commit_is_theirs_with_these_files_only(tmp_path: Path) -> None:

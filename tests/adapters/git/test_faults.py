@@ -25,13 +25,6 @@ from tests.adapters.git.shapes import edit, plain
 from tests.conformance.workspace_case import tree_of
 
 
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    return person
-
-
 def program(folder: Path, script: str) -> str:
     """A git of another kind; returns a PATH with it."""
     folder.mkdir()

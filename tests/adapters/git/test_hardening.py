@@ -59,13 +59,6 @@ def sprung(person: Person) -> str:
     return place.read_text() if place.exists() else ""
 
 
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    return person
-
-
 def test_the_traps_work(person: Person) -> None:
     armed(person)
     person.git("config", "--unset", "core.worktree")

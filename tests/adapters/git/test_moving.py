@@ -13,16 +13,9 @@ from greenroom.adapters.git import snapshot as staging
 from greenroom.adapters.git.process import Git
 from greenroom.core.ports.workspace import Applied, LeftOut, Looked, WorkspaceFault
 from tests.adapters.git.person import Person, opened, worked
-from tests.adapters.git.shapes import edit, plain
+from tests.adapters.git.shapes import edit
 from tests.adapters.git.test_faults import FullDisk
 from tests.conformance.workspace_case import tree_of
-
-
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    return person
 
 
 @pytest.mark.parametrize("times", [1, 3])

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.ports.workspace import Applied, Undone, WorkspaceFault
 from tests.adapters.git.person import Person, opened, put, worked
-from tests.adapters.git.shapes import plain
 from tests.adapters.git.test_committing import brought, hook
 from tests.conformance.workspace_case import tree_of
 
 NAMELESS = "[user]\n\tuseConfigOnly = true\n"
 EMPTY = "[user]\n\tname =\n\temail = pat@x\n"
-
-
-@pytest.fixture
-def person(tmp_path: Path) -> Person:
-    person = Person(tmp_path / "tree")
-    plain(person)
-    return person
 
 
 @pytest.mark.parametrize("missing", ["AUTHOR", "COMMITTER"])

@@ -22,7 +22,7 @@ async def test_who_changes_their_mind_ends_git_with_all_that_it_began() -> None:
 
 async def test_what_a_hook_leaves_running_is_not_waited_for_and_its_words_are_heard() -> None:
     script = "echo said; echo why >&2; sleep 60 & echo $!"
-    git = Git("/bin/sh", words=("-c", script), env={"PATH": PATH}, outlived=True)
+    git = Git("/bin/sh", words=("-c", script), env={"PATH": PATH})
     began = time.monotonic()
     said = await git.tried()
     first, pid = said.out.split()

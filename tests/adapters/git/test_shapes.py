@@ -61,9 +61,7 @@ def _runs_only(tree: dict[str, tuple[str, bytes]]) -> dict[str, tuple[str, bytes
     return {name: (mode[0] + mode[3], content) for name, (mode, content) in tree.items()}
 
 
-async def test_a_workspace_may_be_a_part_of_a_repository(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_a_workspace_may_be_a_part_of_a_repository(person: Person) -> None:
     workspace = await person.workspace(person.root / "keep")
     snapshot = await workspace.snapshot("r1")
     worktree = await workspace.open("r1", "ann@t1", snapshot.commit)
@@ -81,9 +79,7 @@ async def test_files_of_a_merge_are_taken_as_they_lie_there_and_named(tmp_path: 
     assert "<<<<<<<" in person.git("show", f"{snapshot.commit}:fight")
 
 
-async def test_what_is_left_out_is_said(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_what_is_left_out_is_said(person: Person) -> None:
     person.write("large", b"x" * 2000)
     person.write("a.txt", b"y" * 2000)
     plain(Person(person.root / "nested", person.home))
@@ -103,10 +99,8 @@ async def test_what_is_left_out_is_said(tmp_path: Path) -> None:
 
 
 async def test_a_secret_that_git_does_not_know_stays_where_it_is_and_whoever_looks_later_hears_of_it(
-    tmp_path: Path,
+    person: Person,
 ) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
     person.write(".env", "KEY=tracked")
     person.commit_all("with a secret")
     person.write("sub dir/.env", "KEY=not in git")
@@ -145,9 +139,7 @@ async def test_what_a_copy_lacks_is_lent(tmp_path: Path) -> None:
     assert ("cargo/target", "ignored") in {(one.path, one.kind) for one in await (await person.workspace()).lent()}
 
 
-async def test_what_a_large_file_is_to_git_stays_a_pointer(tmp_path: Path) -> None:
-    person = Person(tmp_path / "tree")
-    plain(person)
+async def test_what_a_large_file_is_to_git_stays_a_pointer(person: Person) -> None:
     person.write(".gitattributes", "*.model filter=lfs\n")
     person.git("config", "filter.lfs.clean", "cut -c1-7")
     person.write("big.model", "pointer and much more than that\n" * 100)

@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 RAW = str(HERE / "servers" / "raw.py")
 ORDINARY = str(HERE / "servers" / "ordinary.py")
 TOKEN = "PROBE_TOKEN"
-QUICK = Patience(start=30.0, alive=0.5, restarts=2, window=300.0, backoff=0.01)
+QUICK = Patience(start=30.0, alive=0.5)
 
 
 def raw(folder: Path, mode: str = "polite", **more: object) -> Server:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.mcp import stdio
 from greenroom.adapters.mcp.client import Patience
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
@@ -38,21 +37,11 @@ async def test_a_server_that_dies_at_its_start_is_told_with_its_last_words(tmp_p
     server = raw(tmp_path, "dies", env={"DATABASE_TOKEN": "secret-of-probe"})
     async with client_of(server) as client:
         with pytest.raises(
-            WorldFault, match=r"'raw': it has ended with exit code 1: Cannot find the database at"
+            WorldFault, match=r"'raw': it has ended: Cannot find the database at .*\(exit code 1\)"
         ) as told:
             await client.catalogue()
         assert "secret-of-probe" not in str(told.value)
         assert "\x1b" not in str(told.value)
-
-
-async def test_a_server_is_started_again_only_so_often_until_a_person_looks(tmp_path: Path) -> None:
-    async with client_of(raw(tmp_path, "dies")) as client:
-        for _ in range(QUICK.restarts + 1):
-            with pytest.raises(WorldFault, match="exit code 1"):
-                await client.catalogue()
-        with pytest.raises(WorldFault, match=r"has ended 3 times within 300 s .* greenroom mcp check raw"):
-            await client.catalogue()
-        assert "exit code 1" in (await client.check()).why
 
 
 async def test_a_server_that_hangs_at_its_start_is_given_up_with_all_its_processes(tmp_path: Path) -> None:
@@ -82,7 +71,7 @@ async def test_a_server_that_dies_in_a_call_leaves_it_uncertain_and_it_is_not_re
     async with client_of(raw(tmp_path)) as client:
         outcome = await asked(client, "die")
         assert outcome.state == "uncertain"
-        assert "It has ended with exit code 1" in outcome.error
+        assert "(exit code 1)" in outcome.error
         assert "not known whether mcp__raw__die was done" in outcome.error
         assert output(await asked(client, "echo", text="again")) == "again"
         assert calls(tmp_path) == ["die"]
@@ -136,19 +125,10 @@ async def test_others_are_not_disturbed_by_a_call_that_takes_too_long(tmp_path: 
         assert (await slow).state == "uncertain"
 
 
-async def test_a_message_without_an_end_ends_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "LONGEST", 5_000_000)
-    async with client_of(raw(tmp_path)) as client:
-        outcome = await asked(client, "endless")
-        assert outcome.state == "uncertain"
-        assert "a message of more than 5 MB" in outcome.error
-        await until(lambda: marked(tmp_path.name) == [])
-
-
 @pytest.mark.parametrize(
     ("mode", "why"),
     [
-        ("leaves", "it has ended with exit code 4"),
+        ("leaves", "it has ended: (exit code 4)"),
         ("jumbles", "it answered with what is no MCP"),
         ("refuses", "no tools today"),
         ("is_mute", "it did not list its tools within 1 s"),

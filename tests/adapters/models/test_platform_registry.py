@@ -1,15 +1,12 @@
-"""All platforms by name: built in, of one's own, installed."""
+"""All platforms by name: built in, and of one's own."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import logging
-import os
 from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.models import platforms
 from greenroom.adapters.models.catalog.catalog import providers
 from greenroom.adapters.models.platforms import (
     BasePlatform,
@@ -21,7 +18,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import (
     Model,
 )
-from tests.adapters.models.test_platforms import Talker, make_any
+from tests.adapters.models.test_platforms import make_any
 
 OWN = """
 from greenroom.adapters.models.platforms import BasePlatform
@@ -47,10 +44,6 @@ class HalfPlatform(BasePlatform):
 
 class BarePlatform:
     def reset(self): ...
-
-class SlowPlatform(BasePlatform):
-    def chat_until_success(self, message):
-        return message
 
 class LikePlatform:
     def chat_until_success(self): ...
@@ -82,7 +75,6 @@ def test_every_provider_is_a_platform() -> None:
 async def test_a_platform_of_ones_own_is_found_in_its_folder(tmp_path: Path) -> None:
     registry = PlatformRegistry(make_any)
     assert registry.load_platform_from_dir(folder(tmp_path, tea=OWN, _draft="1/0")) == ("tea",)
-    assert registry.problems == []
     tea = registry.create_platform("tea")
     assert tea is not None
     assert await tea.chat_until_success("oolong") == "OOLONG"
@@ -105,12 +97,9 @@ def test_a_class_that_lacks_a_method_is_not_registered(tmp_path: Path, caplog: p
     before = registry.names()
     assert registry.load_platform_from_dir(folder(tmp_path, half=LACKING)) == ()
     assert registry.names() == before
-    half, bare, slow, like = registry.problems
-    assert half == f"{tmp_path / 'models' / 'half.py'}: HalfPlatform lacks reset, name. Add them."
-    assert "BarePlatform lacks chat_until_success" in bare
-    assert "SlowPlatform.chat_until_success must be `async def`" in slow
-    assert "LikePlatform is no BasePlatform" in like
-    assert "HalfPlatform lacks reset, name" in caplog.text
+    assert f"{tmp_path / 'models' / 'half.py'}: HalfPlatform lacks reset, name. Add them." in caplog.text
+    assert "BarePlatform lacks chat_until_success" in caplog.text
+    assert "LikePlatform is no BasePlatform" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -123,46 +112,21 @@ def test_a_class_that_lacks_a_method_is_not_registered(tmp_path: Path, caplog: p
         ("x = '\udcff'", "SyntaxError"),
     ],
 )
-def test_a_file_that_does_not_import_is_reported_and_the_others_load(tmp_path: Path, text: str, words: str) -> None:
+def test_a_file_that_does_not_import_is_reported_and_the_others_load(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, words: str
+) -> None:
     made = folder(tmp_path, tea=OWN)
     (made / "bad.py").write_bytes(text.encode("utf-8", "surrogateescape"))
     registry = PlatformRegistry(make_any)
     assert registry.load_platform_from_dir(made) == ("tea",)
-    (problem,) = registry.problems
-    assert problem.startswith(str(made / "bad.py"))
-    assert words in problem
+    assert f"{made / 'bad.py'} cannot be loaded: {words}" in caplog.text
 
 
-@pytest.mark.parametrize("writable", ["models", "models/tea.py"])
-def test_what_others_may_write_is_not_loaded(tmp_path: Path, writable: str) -> None:
-    made = folder(tmp_path, tea=OWN)
-    (tmp_path / writable).chmod(0o777)
-    registry = PlatformRegistry(make_any)
-    assert registry.load_platform_from_dir(made) == ()
-    assert f"chmod o-w {tmp_path / writable}" in registry.problems[0]
-
-
-def test_what_belongs_to_somebody_else_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = folder(tmp_path, tea=OWN)
-    monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    if made.stat().st_uid == 0:
-        os.chown(made, 54321, -1)
-    registry = PlatformRegistry(make_any)
-    assert registry.load_platform_from_dir(made) == ()
-    assert registry.problems
-
-
-def test_no_folder_is_nothing_to_report(tmp_path: Path) -> None:
-    registry = PlatformRegistry(make_any)
-    assert registry.load_platform_from_dir(tmp_path / "none") == ()
-    assert registry.problems == []
-
-
-def test_a_platform_without_a_name_is_called_like_its_file(tmp_path: Path) -> None:
+def test_a_platform_without_a_name_is_called_like_its_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     start = "from greenroom.adapters.models.platforms import BasePlatform\nclass P(BasePlatform):\n"
     texts = {
         "nameless": f"{start}    pass\n",
-        "loud": f"{start}    @classmethod\n    def platform_name(cls):\n        return 'loudest'\n",
+        "loud": f"{start}    platform = 'loudest'\n",
         "wrong": f"{start}    platform = 'a:b'\n",
     }
     registry = PlatformRegistry(make_any)
@@ -170,11 +134,11 @@ def test_a_platform_without_a_name_is_called_like_its_file(tmp_path: Path) -> No
     nameless = registry.create_platform("nameless")
     assert nameless is not None
     assert nameless.platform_name() == "nameless"
-    assert "P is called 'a:b'" in registry.problems[0]
+    assert "P is called 'a:b'" in caplog.text
 
 
 @pytest.mark.req("AG-126")
-def test_a_class_can_be_registered() -> None:
+def test_a_class_can_be_registered(caplog: pytest.LogCaptureFixture) -> None:
     class Mine(BasePlatform):
         platform = "mine"
 
@@ -186,14 +150,12 @@ def test_a_class_can_be_registered() -> None:
     assert not registry.register_platform("", Mine)
     assert not registry.register_platform("any", dict)
     assert "broken" not in registry.names()
-    assert "Broken lacks reset." in registry.problems[0]
+    assert "Broken lacks reset." in caplog.text
 
 
 @pytest.mark.req("AG-129")
 def test_an_unknown_platform_is_a_warning_and_none(caplog: pytest.LogCaptureFixture) -> None:
     registry = PlatformRegistry(make_any)
-    assert registry.create_platform("opnai") is None
-    assert "There is no platform 'opnai'. Did you mean 'openai'?" in caplog.text
     assert registry.create_platform("zzzz") is None
     assert "There is no platform 'zzzz'. There are: openai, anthropic" in caplog.text
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
@@ -251,25 +213,3 @@ def test_the_registry_of_the_process_is_always_the_same() -> None:
         assert get_global_platform_registry() is own
     finally:
         set_global_platform_registry(None)
-
-
-def test_installed_packages_bring_platforms(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = f"{__name__}:"
-
-    def points(*, group: str) -> list[importlib.metadata.EntryPoint]:
-        values = {"installed": f"{here}Installed", "no_class": f"{here}OWN", "gone": f"{here}Gone"}
-        return [importlib.metadata.EntryPoint(name, value, group) for name, value in values.items()]
-
-    monkeypatch.setattr(platforms, "entry_points", points)
-    registry = PlatformRegistry(make_any)
-    assert registry.load_installed() == ("installed",)
-    assert "is no class" in registry.problems[0]
-    assert "cannot be loaded: AttributeError" in registry.problems[1]
-    assert platforms.ENTRY_POINTS == "greenroom.platforms"
-
-
-class Installed(BasePlatform):
-    """What a package would bring."""
-
-    def model_named(self, name: str) -> Model:
-        return Talker(f"installed:{name}")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.sandbox.walls import git
+
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
@@ -15,3 +17,19 @@ def open_folder() -> Iterator[Path]:
         folder = Path(name).resolve()
         folder.chmod(0o755)
         yield folder
+
+
+@pytest.fixture
+def root(open_folder: Path) -> Path:
+    found = open_folder / "work"
+    found.mkdir()
+    return found
+
+
+@pytest.fixture
+def repository(root: Path) -> Path:
+    git(root, "init", "-q")
+    (root / "file").write_text("x")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    return root

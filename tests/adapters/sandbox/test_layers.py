@@ -11,7 +11,6 @@ import pytest
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
 from greenroom.adapters.sandbox.layers import SMALL, Links, keeps_upper, readable_parts
-from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.programs import find_programs
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import Walls
@@ -40,7 +39,7 @@ def bubblewrap(root: Path, shown: Shown, *, overlays: bool = True) -> Wall:
     if not programs:
         pytest.skip("there is no bubblewrap here, or none with overlays")
     ground, limits = ground_of(root, root.parent / "scratch", lent=(shown,)), Limits()
-    return Bubblewrap(ground, limits, cgroups=Cgroups(limits), program=programs[0])
+    return Bubblewrap(ground, limits, program=programs[0])
 
 
 def old_bubblewrap(root: Path, shown: Shown) -> Wall:
@@ -49,7 +48,7 @@ def old_bubblewrap(root: Path, shown: Shown) -> Wall:
 
 def landlock(root: Path, shown: Shown) -> Wall:
     ground, limits = ground_of(root, root.parent / "scratch", lent=(shown,)), Limits()
-    return Landlock(ground, limits, cgroups=Cgroups(limits), version=landlock_version())
+    return Landlock(ground, limits, version=landlock_version())
 
 
 ALL = pytest.mark.parametrize("build", [bubblewrap, old_bubblewrap, landlock])

@@ -19,13 +19,6 @@ from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled
 from tests.conformance.running import marked, ran, shell
 
 
-@pytest.fixture(name="root")
-def _root(open_folder: Path) -> Path:
-    found = open_folder / "work"
-    found.mkdir()
-    return found
-
-
 class Slow:
     """Walls that take their time, and notice in which thread."""
 

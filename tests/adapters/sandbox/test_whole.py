@@ -14,7 +14,6 @@ import pytest
 
 from greenroom.adapters.commands.plain import NoOutlet
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
-from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.core.ports.sandbox import Limits
 from tests.adapters.sandbox.walls import behind, bubblewrap_program, ground_of, walled
 from tests.conformance.running import marked, ran, shell, until_gone, until_there
@@ -33,7 +32,6 @@ async def test_an_editable_install_imports_the_tree_that_is_worked_on(tmp_path: 
     wall = Bubblewrap(
         ground_of(worktree, tmp_path / "scratch", at=repository),
         Limits(),
-        cgroups=Cgroups(Limits()),
         program=bubblewrap_program(),
     )
     python = f"import site; site.addsitedir({str(repository / 'site')!r}); import thing; print(thing.text)"
@@ -98,7 +96,7 @@ async def test_the_one_way_out_leads_to_the_proxy_and_nowhere_else(tmp_path: Pat
     root.mkdir()
     server = await asyncio.start_unix_server(_answer, str(tmp_path / "proxy"))
     ground = ground_of(root, tmp_path / "scratch")
-    wall = Bubblewrap(ground, Limits(), cgroups=Cgroups(Limits()), program=bubblewrap_program())
+    wall = Bubblewrap(ground, Limits(), program=bubblewrap_program())
     fetch = "import urllib.request as u; print(u.urlopen('http://example.com/x').read().decode())"
     async with server, behind(wall, root, Through(tmp_path / "proxy")) as commands:
         made = await ran(commands, shell(f'python3 -c "{fetch}"; ls -a {tmp_path}'))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +15,6 @@ from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
-from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.programs import Program, find_programs
 from greenroom.core.ports.sandbox import Limits, Outlet, Shown, Wall
 
@@ -27,13 +28,20 @@ def bubblewrap_program() -> Program:
     return found[0]
 
 
+def git(root: Path, *words: str) -> str:
+    """git as a person runs it: no setting is stronger than those of the repository."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(root.parent)}
+    who = ["-c", "user.name=p", "-c", "user.email=p@x"]
+    return subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=False).stdout
+
+
 def ground_of(root: Path, scratch: Path, at: Path | None = None, lent: tuple[Shown, ...] = ()) -> Ground:
     return Ground(root=root, at=at or root, home=Path.home(), scratch=scratch, lent=lent)
 
 
 def walled(root: Path, scratch: Path, limits: Limits | None = None) -> Wall:
     limits = limits or Limits()
-    return Bubblewrap(ground_of(root, scratch), limits, cgroups=Cgroups(limits), program=bubblewrap_program())
+    return Bubblewrap(ground_of(root, scratch), limits, program=bubblewrap_program())
 
 
 @asynccontextmanager
@@ -48,4 +56,4 @@ async def behind(wall: Wall, root: Path, outlet: Outlet | None = None) -> AsyncI
 
 def landlocked(root: Path, scratch: Path, limits: Limits | None = None) -> Wall:
     limits = limits or Limits()
-    return Landlock(ground_of(root, scratch), limits, cgroups=Cgroups(limits), version=landlock_version())
+    return Landlock(ground_of(root, scratch), limits, version=landlock_version())

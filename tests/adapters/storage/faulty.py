@@ -35,5 +35,5 @@ def hold_up(log: SqliteLog) -> threading.Event:
     def stand_still(_: sqlite3.Connection) -> tuple[bool, None]:
         return gate.wait(20), None
 
-    log._writer.change(stand_still, mode="bare")
+    log._writing.change(stand_still, mode="bare")
     return gate

@@ -112,7 +112,7 @@ async def test_closing_writes_what_waits(tmp_path: Path) -> None:
 async def test_an_unexpected_error_reaches_its_caller_and_the_thread_lives_on(log: SqliteLog) -> None:
     lease = await own(log, "s")
     with pytest.raises(ZeroDivisionError):
-        await log._writer.change(lambda _: (1 // 0, None))
+        await log._writing.change(lambda _: (1 // 0, None))
     assert await log.append(batch(lease, 0)) == 1
 
 

@@ -55,7 +55,7 @@ async def test_the_check_finds_what_is_missing(log: SqliteLog) -> None:
     blobs = log.path.parent / "blobs"
     (blobs / digests[0][:2] / digests[0]).unlink()
     (blobs / digests[1][:2] / digests[1]).write_bytes(b"rotten")
-    await log._writer.change(lambda db: (db.execute("DELETE FROM events WHERE id & 7 = 3").rowcount, None))
+    await log._writing.change(lambda db: (db.execute("DELETE FROM events WHERE id & 7 = 3").rowcount, None))
     found = " ".join(await log.check())
     assert "'s' says it has 5 events: 4 are there" in found
     assert f"{digests[0]} is missing" in found

@@ -18,7 +18,7 @@ from greenroom.app.toolset.toolbox import Equipment
 from greenroom.app.trust import Brought
 from tests.adapters.mcp.running import RAW, TOKEN
 
-QUICK = Patience(start=20.0, alive=0.5, restarts=2, window=300.0, backoff=0.01)
+QUICK = Patience(start=20.0, alive=0.5)
 
 
 def everybody(_: Brought) -> bool:

@@ -79,8 +79,8 @@ def test_a_bad_entry_costs_no_other_server(place: Place) -> None:
     place.own("mine")
     place.project(bad={"command": 7}, sly={"command": "x", "read_only": ["y"]}, good=MINE)
     assert names(place) == [("mine", True), ("good", False)]
-    assert "`bad.command` must be a text" in faults(place)
-    assert "`sly.read_only` says that tools are harmless, which only your own settings can" in faults(place)
+    assert "`bad.command`: expected `str" in faults(place)
+    assert "`sly.read_only`: it says that tools are harmless, which only your own settings can" in faults(place)
 
 
 @pytest.mark.parametrize(

@@ -167,9 +167,9 @@ def test_what_does_not_fit_together_is_refused(wanted: Wanted, why: str) -> None
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        (Wanted(name="x", words=("ftp://a",)), "`x.url` must be an address"),
+        (Wanted(name="x", words=("ftp://a",)), "`x.url`: it must be an address"),
         (Wanted(name="x", words=("https://u:p@a",)), "without a password"),
-        (Wanted(name="x", words=("npx",), timeout=0.0), "`x.timeout` must be a number of seconds"),
+        (Wanted(name="x", words=("npx",), timeout=0.0), "`x.timeout`: expected `float` >= 1"),
         (Wanted(name="x", words=("npx", "${HOME}")), "filled in only in `env`"),
         (Wanted(name="a b", words=("npx",)), "is no name"),
     ],

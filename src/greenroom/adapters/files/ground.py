@@ -1,7 +1,6 @@
 """The ground of a workspace: from a path to an open folder and a name in it, without ever leaving the root.
 
-No path is looked at first and opened later: a folder is opened by the kernel's openat2, which refuses to leave the
-root, or (where there is none, or where a link is absolute) folder by folder, each beneath the one before and never
+No path is looked at first and opened later: it is opened folder by folder, each beneath the one before and never
 through a link. What happens then happens in that open folder, whatever its path means by now.
 """
 
@@ -10,51 +9,21 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
-import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 from greenroom.core.ports.files import PROTECTED, FileFault, FileReason, is_protected, within
 
-SYS_OPENAT2: Final = 437
-"""The same number on every architecture that came after 2019's unification, x86_64 and aarch64 among them."""
-
-RESOLVE_NO_MAGICLINKS: Final = 0x02
-RESOLVE_BENEATH: Final = 0x08
 RENAME_NOREPLACE: Final = 1
-AGAIN: Final = 32
-"""How often it is asked again when the kernel says that somebody renamed something meanwhile."""
-
-
-class _How(ctypes.Structure):
-    """The kernel's struct open_how."""
-
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
-def open_beneath(folder: int, path: str, flags: int) -> int:
-    """A descriptor of what the path leads to below the folder; EXDEV if it would lead out of it."""
-    how = _How(flags=flags | os.O_CLOEXEC, mode=0, resolve=RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
-    name = os.fsencode(path)
-    error = errno.EAGAIN
-    for _ in range(AGAIN):
-        found, error = _call(folder, name, how)
-        if found >= 0:
-            return found
-        if error not in (errno.EAGAIN, errno.EINTR):
-            break
-    raise OSError(error, os.strerror(error), path)
 
 
 def rename_to_new(folder: int, name: str, new: str) -> None:
     """Rename within a folder; FileExistsError when there is something."""
-    call = getattr(_libc(), "renameat2", None)
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     error = errno.ENOSYS
     if call is not None:
         done = call(folder, os.fsencode(name), folder, os.fsencode(new), RENAME_NOREPLACE)
@@ -65,34 +34,6 @@ def rename_to_new(folder: int, name: str, new: str) -> None:
         os.unlink(name, dir_fd=folder)
     elif error:
         raise OSError(error, os.strerror(error), new)
-
-
-@cache
-def can_open_beneath() -> bool:
-    """Whether this system has it; some containers forbid it."""
-    if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "aarch64"):
-        return False
-    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.close(open_beneath(folder, ".", os.O_RDONLY | os.O_DIRECTORY))
-    except OSError:
-        return False
-    finally:
-        os.close(folder)
-    return True
-
-
-def _call(folder: int, name: bytes, how: _How) -> tuple[int, int]:
-    number, at, size = ctypes.c_long(SYS_OPENAT2), ctypes.c_long(folder), ctypes.c_size_t(ctypes.sizeof(how))
-    found = _libc().syscall(number, at, ctypes.c_char_p(name), ctypes.byref(how), size)
-    return int(found), ctypes.get_errno()
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.syscall.restype = ctypes.c_long
-    return libc
 
 
 SAID: Final[Mapping[int, tuple[FileReason, str]]] = {
@@ -174,12 +115,11 @@ class _Path:
 class Ground:
     """One workspace on this disk."""
 
-    def __init__(self, root: Path, *, at: Path | None = None, kernel: bool | None = None) -> None:
+    def __init__(self, root: Path, *, at: Path | None = None) -> None:
         real = root.resolve()
         self.root = real.as_posix()
         known = (self.root, root.absolute().as_posix(), *((at.absolute().as_posix(),) if at is not None else ()))
         self.names = tuple(dict.fromkeys(known))
-        self._kernel = can_open_beneath() if kernel is None else kernel
 
     def named(self, path: str) -> str:
         """The path as seen from the root."""
@@ -255,16 +195,6 @@ class Ground:
         except FileFault:
             raise _leads_out(shown, target) from None
 
-    def _open(self, root: int, path: str, shown: str) -> int:
-        """The folder at a path that may have links and `..` in it."""
-        if self._kernel:
-            try:
-                return open_beneath(root, path or ".", FOLDER)
-            except OSError as error:
-                if error.errno not in (errno.EXDEV, errno.ELOOP):
-                    raise
-        return self._walk(root, path, shown)[0]
-
     def _follow_links(self, way: _Path, shown: str) -> None:
         """Go as far as there are folders; behind a file, or nothing, only plain names may follow."""
         while way.rest:
@@ -277,8 +207,8 @@ class Ground:
                 way.names += [part, *way.rest]
                 return
 
-    def _walk(self, root: int, path: str, shown: str) -> tuple[int, list[str]]:
-        """The folder at a path and the names that really lead there: one folder after the other, links read by hand."""
+    def _open(self, root: int, path: str, shown: str) -> int:
+        """The folder at a path that may have links and `..` in it: one folder after the other, links read by hand."""
         way = _Path(open=[os.dup(root)], rest=deque(path.split("/")))
         try:
             while way.rest:
@@ -287,7 +217,7 @@ class Ground:
             way.close()
             raise
         way.close(keep=way.open[-1])
-        return way.open[-1], way.names
+        return way.open[-1]
 
     def _step(self, way: _Path, part: str, shown: str) -> None:
         if part in ("", "."):

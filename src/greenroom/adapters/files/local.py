@@ -189,11 +189,10 @@ T = TypeVar("T")
 
 
 class LocalFiles:
-    """One workspace, which may be known as `at` another place. `kernel` says whether to use openat2; by itself it looks
-    whether there is one."""
+    """One workspace, which may be known as `at` another place."""
 
-    def __init__(self, root: Path, *, at: Path | None = None, kernel: bool | None = None) -> None:
-        self._ground = Ground(root, at=at, kernel=kernel)
+    def __init__(self, root: Path, *, at: Path | None = None) -> None:
+        self._ground = Ground(root, at=at)
         self._disk = Disk(self._ground)
 
     @property
@@ -220,8 +219,12 @@ class LocalFiles:
     async def walk(self, under: str = "", *, globs: Sequence[str] = (), limit: int) -> Walk:
         """Files and links below a folder that git would not ignore."""
         left = threading.Event()
-        walk = asyncio.to_thread(self._walk, under, tuple(globs), limit, left.is_set)
-        return await _waited_for(walk, left.set)
+
+        def work() -> Walk:
+            start = self._ground.real(under)
+            return Walker(self._ground, Globs(tuple(globs), start), left.is_set).walk(start, limit)
+
+        return await _waited_for(asyncio.to_thread(work), left.set)
 
     async def write(self, path: str, content: bytes, *, expected: str | None) -> None:
         """Write a whole file at once."""
@@ -230,10 +233,6 @@ class LocalFiles:
     async def delete(self, path: str, *, expected: str) -> None:
         """Delete a file that has this content."""
         await _in_thread(self._disk.delete, path, expected)
-
-    def _walk(self, under: str, globs: tuple[str, ...], limit: int, left: Callable[[], bool]) -> Walk:
-        start = self._ground.real(under)
-        return Walker(self._ground, Globs(globs, start), left).walk(start, limit)
 
 
 async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -95,16 +95,16 @@ async def apply(repository: Repository, run: str, base: str, tip: str, *, secret
         if (paper.base, paper.tip, paper.state) == (base, tip, "applied")
     ]
     for paper in earlier:
-        if await _stands(repository, paper):
+        await _refuse_elsewhere(repository, paper)
+        if not await is_untouched(repository, paper):
             return paper.applied
     refuse_in_between(repository)
-    ours = await _own_tree(repository, secret)
+    head = await value_of(repository, "HEAD")
+    ours = await tree_of(repository, head) if head else (await look_at_tree(repository, secret=secret)).tree
     merged = await merge(repository, base, ours, await tree_of(repository, tip))
     changes = await delta(repository, ours, merged) if isinstance(merged, str) else []
     if isinstance(merged, str) and not changes:
         return Applied(id="", run=run, base=base, tip=tip, paths=())
-    for paper in earlier:
-        await _refuse_elsewhere(repository, paper)
     if not isinstance(merged, str):
         return await explain_conflicts(repository, merged)
     both = {item.path for item in await delta(repository, base, ours)} & {item.path for item in changes}
@@ -128,12 +128,6 @@ async def apply(repository: Repository, run: str, base: str, tip: str, *, secret
         return await finish(repository, paper, filled=filled)
 
 
-async def _own_tree(repository: Repository, secret: Named) -> str:
-    """What the work is merged with: HEAD, or the files as they lie there where there is no commit."""
-    head = await value_of(repository, "HEAD")
-    return await tree_of(repository, head) if head else (await look_at_tree(repository, secret=secret)).tree
-
-
 async def finish(
     repository: Repository, paper: Paper, *, force: bool = False, filled: Filled | None = None
 ) -> Applied | Clashes:
@@ -151,13 +145,6 @@ async def finish(
     done = evolve(paper, state="applied")
     await save(repository, done)
     return evolve(done.applied, fresh=True)
-
-
-async def _stands(repository: Repository, paper: Paper) -> bool:
-    """Whether what was applied once is still there: the person may have gone back before it, or to another branch."""
-    if paper.commit and not await is_here(repository, paper.commit) and await branches_with(repository, paper.commit):
-        return False
-    return not await is_untouched(repository, paper)
 
 
 async def _refuse_elsewhere(repository: Repository, paper: Paper) -> None:
@@ -302,13 +289,10 @@ def _is_no_folder(place: Path) -> bool:
 
 async def move_of(repository: Repository, paper: Paper) -> Move:
     """What a paper is about, from before to after."""
-    if paper.old:
-        raw = repository.layout.own or (not paper.commit and not await value_of(repository, "HEAD"))
-        return Move(old=paper.old, new=paper.new, changes=paper.changes, raw=raw)
-    base = await tree_of(repository, paper.base)
-    old = await tree_with(repository, base, entries(paper.changes, after=False))
-    new = await tree_with(repository, base, entries(paper.changes, after=True))
-    return Move(old=old, new=new, changes=paper.changes, raw=True)
+    if not paper.old:
+        raise WorkspaceFault("state", f"An older Greenroom has applied {paper.id!r}. Take it back with git.")
+    raw = repository.layout.own or (not paper.commit and not await value_of(repository, "HEAD"))
+    return Move(old=paper.old, new=paper.new, changes=paper.changes, raw=raw)
 
 
 async def is_untouched(repository: Repository, paper: Paper) -> bool:

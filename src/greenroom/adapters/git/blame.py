@@ -12,16 +12,12 @@ from typing import Final
 
 from greenroom.adapters.git.apply import is_here, set_entries
 from greenroom.adapters.git.journal import Paper, State, papers
-from greenroom.adapters.git.process import unquote_path
 from greenroom.adapters.git.refs import commit_tree, is_ancestor, mark_of, trailers_of, value_of
 from greenroom.adapters.git.repository import Repository
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import Blamed, WorkspaceFault
 
 WHOLE: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-IDENT: Final = re.compile(rb"\$Id(?:: [0-9a-f]{40,64} )?\$")
-"""What git makes of `$Id$` in a file with the attribute *ident*, and that itself."""
-
 BINARY: Final = 8000
 """Bytes at the beginning of a file in which git looks for a zero: a text has none."""
 
@@ -62,12 +58,16 @@ async def blame(repository: Repository, path: str, line: int) -> Blamed | None:
         has = "is empty" if not lines else f"has {len(lines)} line{'s' if len(lines) != 1 else ''}"
         raise WorkspaceFault("name", f"There is no line {line} in {path!r}: it {has}.")
     here = Spot(path=path, line=line, content=content)
-    found = await _in_history(repository, here)
+    head = await value_of(repository, "HEAD")
+    found = await _followed(repository, head, here) if head else None
     text = lines[line - 1].rstrip(b"\r").decode(errors="replace")
     commit = found.commit if found else ""
     for work in await _works(repository, here, found):
-        origin = await _in_work(repository, work)
-        if origin is not None:
+        if not await value_of(repository, work.tip):
+            continue  # somebody else's, or forgotten
+        # Where it stands decides, and not how it reads: an empty line and a bracket are everybody's.
+        origin = await _followed(repository, work.tip, work.spot, since=f"{work.base}..")
+        if origin is not None and not origin.boundary:
             mark = mark_of(await _message(repository, origin.commit))
             return Blamed(commit=commit, text=text, step=mark, recorded=origin.commit)
     return Blamed(commit=commit, text=text) if commit else None
@@ -94,21 +94,6 @@ def _read_text(root: Path, path: str) -> bytes:
     return content
 
 
-async def _in_history(repository: Repository, here: Spot) -> Origin | None:
-    """The line's origin in the person's own commits; None for one that is in none yet."""
-    head = await value_of(repository, "HEAD")
-    return await _followed(repository, head, here) if head else None
-
-
-async def _in_work(repository: Repository, work: Work) -> Origin | None:
-    """The step that wrote the line; None if it was there before, or came later. Where it stands decides, and not how it
-    reads: an empty line and a bracket are everybody's."""
-    if not await value_of(repository, work.tip):
-        return None  # somebody else's, or forgotten
-    found = await _followed(repository, work.tip, work.spot, since=f"{work.base}..")
-    return None if found is None or found.boundary else found
-
-
 async def _followed(repository: Repository, commit: str, spot: Spot, since: str = "") -> Origin | None:
     """Where a line is from, followed from the file as it is now through this commit; None if it is not in that."""
     now = await _on_top(repository, commit, spot)
@@ -131,9 +116,7 @@ async def _on_top(repository: Repository, commit: str, spot: Spot) -> str:
 
 
 def _kept_like(other: bytes, content: bytes) -> bytes:
-    """With the names of itself and the line ends of another: git has both in files and not in its commits."""
-    if name := IDENT.search(other):
-        content = IDENT.sub(name[0], content)
+    """With the line ends of another: git may have others in files than in its commits."""
     if b"\r\n" in other:
         return content if b"\r\n" in content else content.replace(b"\n", b"\r\n")
     return content.replace(b"\r\n", b"\n")
@@ -177,8 +160,9 @@ async def _blamed(repository: Repository, revision: str, path: str, line: int) -
         return None
     first, *rest = os.fsdecode(said.out).split("\n")
     commit, number = first.split(" ")[:2]
-    names = [unquote_path(one.removeprefix("filename ")) for one in rest if one.startswith("filename ")]
-    return Origin(commit=commit, path=names[0] if names else path, line=int(number), boundary="boundary" in rest)
+    name = next((row.removeprefix("filename ") for row in rest if row.startswith("filename ")), path)
+    found = path if name.startswith('"') else name  # in quotes git writes a tab, a quote … in a name
+    return Origin(commit=commit, path=found, line=int(number), boundary="boundary" in rest)
 
 
 async def _message(repository: Repository, commit: str) -> str:

@@ -65,7 +65,8 @@ class IgnoredFiles:
         every = ("ls-files", "-z", "--others", "--exclude-standard")
         said, others = await asyncio.gather(git.ask(*every, "--ignored", "--directory"), git.ask(*every))
         ignored, unknown = split(said), split(others)
-        usable = [path for path in ignored if not self._secret(path.rstrip("/")) and not _is_ours(path)]
+        seen = [path for path in ignored if not any(map(is_protected, path.split("/")))]
+        usable = [path for path in seen if not self._secret(path.rstrip("/"))]
         folders = [path.rstrip("/") for path in usable if path.endswith("/")]
         above = {parent.as_posix() for path in folders for parent in Path(path).parents}
         folders = [path for path in folders if path not in above]  # git lists a folder of ignored folders too
@@ -132,10 +133,6 @@ class IgnoredFiles:
         """Copy ignored files into a worktree; those that are too many or too large are not copied, and named."""
         files = (await self.list()).files
         return await asyncio.to_thread(_copy_files, self._repository.root, tree, files) if files else ()
-
-
-def _is_ours(path: str) -> bool:
-    return any(is_protected(part) for part in path.split("/"))
 
 
 def _copy_files(root: Path, tree: Path, files: Sequence[str]) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
 """What was applied, written down in the repository before it is done: with it, it is finished, undone or found again.
 
 Each entry is a commit under a ref of its own. Its tree has the paper and every content that there was and will be, so
-that git keeps them; its first line says how it stands. Papers of older versions are read too: they have no trees, and
-their contents are as they lay on the disk.
+that git keeps them; its first line says how it stands.
 """
 
 from __future__ import annotations

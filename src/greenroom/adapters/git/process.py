@@ -16,9 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 from typing import BinaryIO, Final, TypeAlias
@@ -109,10 +108,6 @@ KNOWN: Final[Sequence[tuple[str, WorkspaceReason, str]]] = (
 )
 
 
-QUOTED: Final = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-LETTERS: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
-
-
 Output: TypeAlias = int | BinaryIO
 
 
@@ -126,14 +121,10 @@ class Answer:
 
 
 class Git:
-    """One way to ask git: with these words first, in this environment, in this folder. What it starts may be `outlived`
-    by what that starts: somebody's hooks, with programs that stay."""
+    """One way to ask git: with these words first, in this environment, in this folder."""
 
-    def __init__(
-        self, program: str, *, words: Sequence[str], env: Mapping[str, str], folder: str = "/", outlived: bool = False
-    ) -> None:
+    def __init__(self, program: str, *, words: Sequence[str], env: Mapping[str, str], folder: str = "/") -> None:
         self._program = program
-        self._outlived = outlived
         self._words = tuple(words)
         self._env = dict(env)
         self._folder = folder
@@ -141,7 +132,7 @@ class Git:
     def also(self, *words: str, env: Mapping[str, str] | None = None) -> Git:
         """The same with more words in front, and more in the environment."""
         more = {**self._env, **(env or {})}
-        return Git(self._program, words=(*self._words, *words), env=more, folder=self._folder, outlived=self._outlived)
+        return Git(self._program, words=(*self._words, *words), env=more, folder=self._folder)
 
     async def ask(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> bytes:
         """What it answers; a `WorkspaceFault` when it refuses. Another git that is at work is waited for a little."""
@@ -161,21 +152,22 @@ class Git:
     async def tried(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
         """What it answers, also when it refuses. It ends, with all that it began, when its time is over or when the
         caller is cancelled."""
-        with _heard() if self._outlived else nullcontext() as heard:
-            process = self.start(*words, stdout=heard.out if heard else PIPE, stderr=heard.err if heard else PIPE)
+        # Files, because a program that a hook leaves running keeps a pipe open.
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = self.start(*words, stdout=out, stderr=err)
             try:
-                out, err = await asyncio.to_thread(process.communicate, stdin, seconds)
+                await asyncio.to_thread(process.communicate, stdin, seconds)
             except subprocess.TimeoutExpired:
                 _kill(process)
                 close_pipes(process)
                 why = f"'git {words[0]}' has not ended in {seconds:.0f} s, and was stopped. Look what keeps it."
                 raise WorkspaceFault("slow", why) from None
             except asyncio.CancelledError:
-                _kill(process)  # the thread that waits for it closes the pipes
+                _kill(process)  # the thread that waits for it closes the pipe
                 raise
-            if heard is not None:
-                out, err = heard.words()
-        return Answer(code=process.returncode, out=out, err=err.decode(errors="replace").strip())
+            out.seek(0)
+            err.seek(0)
+            return Answer(code=process.returncode, out=out.read(), err=err.read().decode(errors="replace").strip())
 
     def start(self, *words: str, stdout: Output = PIPE, stderr: Output = PIPE) -> subprocess.Popen[bytes]:
         """A process to whose stdin the caller writes."""
@@ -195,26 +187,6 @@ class Git:
             raise WorkspaceFault("git", f"{self._program!r} does not start: {error.strerror}.") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """Where git writes what others may hold open after it has ended: a pipe would be waited for as long."""
-
-    out: BinaryIO
-    err: BinaryIO
-
-    def words(self) -> tuple[bytes, bytes]:
-        """What was written by now."""
-        self.out.seek(0)
-        self.err.seek(0)
-        return self.out.read(), self.err.read()
-
-
-@contextmanager
-def _heard() -> Iterator[_Heard]:
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        yield _Heard(out, err)
-
-
 def hardened(program: str, *, env: Mapping[str, str], settings: Mapping[str, str], folder: str = "/") -> Git:
     """Git with nothing of anybody's settings but what stands in the repository, and that overruled."""
     words = [word for name, value in {**OVERRULED, **settings}.items() for word in ("-c", f"{name}={value}")]
@@ -223,7 +195,8 @@ def hardened(program: str, *, env: Mapping[str, str], settings: Mapping[str, str
 
 def program_of(env: Mapping[str, str], apart: Path) -> str:
     """The git to be used: one on the PATH, but never one that lies in the tree."""
-    safe = [one for one in env.get("PATH", PATH).split(os.pathsep) if _is_outside(one, apart)]
+    folders = [folder for folder in env.get("PATH", PATH).split(os.pathsep) if folder.startswith("/")]
+    safe = [folder for folder in folders if not Path(folder).resolve().is_relative_to(apart)]
     found = shutil.which("git", path=os.pathsep.join(safe) or PATH)
     if found is None:
         install = "xcode-select --install" if sys.platform == "darwin" else "your package manager (apt install git …)"
@@ -246,10 +219,6 @@ def _gone(folder: str, program: str) -> WorkspaceFault:
     if Path(folder).is_dir():
         return WorkspaceFault("git", f"{program!r} is not there any more. Install git again.")
     return WorkspaceFault("repository", f"{folder!r} is not there any more.")
-
-
-def _is_outside(folder: str, apart: Path) -> bool:
-    return folder.startswith("/") and not Path(folder).resolve().is_relative_to(apart)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -288,15 +257,3 @@ def _locked(name: str) -> WorkspaceFault:
     what = f"holds {name!r}" if name else "holds a lock"
     then = "Let it end, or remove that file if nothing runs, and try again."
     return WorkspaceFault("locked", f"Another git is at work in this repository ({what}). {then}")
-
-
-def unquote_path(name: str) -> str:
-    """A file's name as git writes it where it has no other way: in quotes, if it has a tab, a quote … in it."""
-    if not (len(name) > 1 and name[0] == name[-1] == '"'):
-        return name
-    return os.fsdecode(QUOTED.sub(_unquote_letter, os.fsencode(name[1:-1])))
-
-
-def _unquote_letter(found: re.Match[bytes]) -> bytes:
-    code: bytes = found[1]
-    return bytes([int(code, 8)]) if len(code) == 3 else LETTERS.get(code, code)

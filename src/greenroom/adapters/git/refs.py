@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final, TypeAlias
 
@@ -97,8 +97,14 @@ async def move(repository: Repository, ref: str, new: str, old: str) -> None:
         if ref.startswith(f"{OURS}/"):
             with suppress(OSError):
                 (repository.layout.common / f"{ref}.lock").unlink()
-        repository.memory.refs = None
-        await repository.ref_writer.update([f"update {ref} {new} {old or '0' * len(new)}"])
+        await update_refs(repository, [f"update {ref} {new} {old or '0' * len(new)}"])
+
+
+async def update_refs(repository: Repository, lines: Iterable[str]) -> None:
+    """Do all of what these lines say (`update REF NEW OLD`, `delete REF`), or nothing."""
+    repository.memory.refs = None
+    wanted = os.fsencode("".join(f"{line}\n" for line in ("start", *lines, "commit")))
+    await repository.refs.ask("update-ref", "-m", "greenroom", "--stdin", stdin=wanted)
 
 
 async def list_refs(repository: Repository, prefix: str) -> list[Ref]:

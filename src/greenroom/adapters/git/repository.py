@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from greenroom.adapters.git.files import disk_faults, has_content, write_whole
-from greenroom.adapters.git.objects import Memory, ObjectReader, RefWriter, write_object
+from greenroom.adapters.git.objects import Memory, ObjectReader, write_object
 from greenroom.adapters.git.process import OLDEST, PATH, Git, checked, hardened, program_of
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import WorkspaceFault
@@ -157,7 +157,7 @@ def _config_path(named: str | None, usual: Path, home: Path) -> str:
 
 
 KEPT: Final = 4
-"""Repositories that stay open, with two processes of git each."""
+"""Repositories that stay open, with a process of git each."""
 
 _kept: Final[dict[tuple[object, ...], Repository]] = {}
 
@@ -173,7 +173,6 @@ class Repository:
         self._program = program
         self._git = folder / "git"
         self.objects = ObjectReader(self.refs)
-        self.ref_writer = RefWriter(self.refs)
         self.memory = Memory()
 
     @classmethod
@@ -235,7 +234,7 @@ class Repository:
         calm = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "LC_ALL": "C.UTF-8"}
         words = ("--no-pager", "--literal-pathspecs", *(() if hooks else HOOKLESS))
         env = {"PATH": PATH, **own, **calm}
-        return Git(self._program, words=words, env=env, folder=str(self.root), outlived=hooks)
+        return Git(self._program, words=words, env=env, folder=str(self.root))
 
     async def write(self, kind: Literal["blob", "tree", "commit"], content: bytes) -> str:
         """Write an object; its name."""

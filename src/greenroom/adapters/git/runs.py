@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TypeAlias
 from urllib.parse import unquote
 
 from greenroom.adapters.git.apply import tree_with
@@ -23,18 +22,16 @@ from greenroom.adapters.git.refs import (
     message_of,
     move,
     thread_ref,
+    update_refs,
     value_of,
 )
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.worktree import TREES
 from greenroom.core.ports.workspace import Clash, Clashes, Kept, WorkspaceFault
 
-Graph: TypeAlias = Mapping[str, tuple[Sequence[str], str]]
-"""The parents and the first line of each commit."""
-
 
 async def every(repository: Repository) -> list[Kept]:
-    """What is kept of each run, by name. Git is asked three times, however many runs there are."""
+    """What is kept of each run, by name."""
     return await _told(repository, await list_refs(repository, f"{OURS}/"))
 
 
@@ -46,56 +43,29 @@ async def kept(repository: Repository, run: str) -> Kept:
 
 async def unapplied(repository: Repository, run: str, base: str, tips: Sequence[str]) -> Sequence[str]:
     """The first lines of the commits that lead to these and that nobody has yet."""
-    applied = [one.tip for one in await papers(repository, run) if one.state == "applied"]
-    return _not_in(applied, await _graph(repository, (*tips, *applied), [base]), tips)
+    applied = [paper.tip for paper in await papers(repository, run) if paper.state == "applied"]
+    return await _subjects(repository, tips, [base, *applied])
 
 
 async def _told(repository: Repository, refs: Sequence[Ref]) -> list[Kept]:
-    applied = [one for one in await papers_among(repository, refs) if one.state == "applied"]
+    applied = [paper for paper in await papers_among(repository, refs) if paper.state == "applied"]
     bases = {_run(name): commit for name, commit, _ in refs if name.endswith("/@base")}
-    tips = [(_run(name), commit) for name, commit, _ in refs if _is_work(name)]
-    graph = await _graph(repository, (*(commit for _, commit in tips), *(one.tip for one in applied)), bases.values())
-    return [
-        Kept(
-            run=run,
-            base=bases.get(run, ""),
-            unapplied=_not_in(
-                [one.tip for one in applied if one.run == run], graph, [commit for own, commit in tips if own == run]
-            ),
-            applied=tuple(one.id for one in applied if one.run == run),
-        )
-        for run in dict.fromkeys(_run(name) for name, _, _ in refs)
-    ]
+    found = list[Kept]()
+    for run in dict.fromkeys(_run(name) for name, _, _ in refs):
+        tips = [commit for name, commit, _ in refs if _run(name) == run and name.split("/")[3][0] != "@"]
+        own, base = [paper for paper in applied if paper.run == run], bases.get(run, "")
+        left = await _subjects(repository, tips, [base, *(paper.tip for paper in own)])
+        found.append(Kept(run=run, base=base, unapplied=left, applied=tuple(paper.id for paper in own)))
+    return found
 
 
-async def _graph(repository: Repository, tips: Sequence[str], bases: Iterable[str]) -> Graph:
-    """The commits that lead to these, as far as they were made since. One that git has cleared away leads nowhere."""
-    if not tips:
-        return {}
-    wanted = "".join(f"{one}\n" for one in (*tips, *(f"^{one}" for one in bases if one)))
-    words = ("log", "--no-show-signature", "--format=%H%x00%P%x00%s", "--ignore-missing", "--stdin")
-    said = await repository.plain.ask(*words, stdin=wanted.encode())
-    rows = (line.split("\0") for line in said.decode(errors="replace").split("\n") if line)
-    return {name: (parents.split(), subject) for name, parents, subject in rows}
-
-
-def _not_in(applied: Iterable[str], graph: Graph, tips: Iterable[str]) -> tuple[str, ...]:
-    """The first lines of what leads to these tips, and not to what was applied."""
-    seen, todo = set[str](), [*applied]
-    while todo:
-        one = todo.pop()
-        if one in graph and one not in seen:
-            seen.add(one)
-            todo += graph[one][0]
-    found = list[str]()
-    for tip in tips:
-        one = tip
-        while one in graph and one not in seen:
-            seen.add(one)
-            parents, subject = graph[one]
-            found.append(subject)
-            one = parents[0] if parents else ""
-    return tuple(found)
+async def _subjects(repository: Repository, tips: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The first lines of what leads to these tips, and not to what is known. A commit that git has cleared away leads
+    nowhere."""
+    wanted = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in known if name)))
+    words = ("log", "--no-show-signature", "--format=%s", "--ignore-missing", "--stdin")
+    said = await repository.plain.ask(*words, stdin=wanted.encode()) if tips else b""
+    return tuple(said.decode(errors="replace").split("\n")[:-1])
 
 
 async def forget(repository: Repository, run: str, *, discard: bool) -> Kept | Clashes:
@@ -111,8 +81,7 @@ async def forget(repository: Repository, run: str, *, discard: bool) -> Kept | C
         for name, _, _ in refs:
             with suppress(OSError):
                 (repository.layout.common / f"{name}.lock").unlink()  # left by a git that was killed
-        repository.memory.refs = None
-        await repository.ref_writer.update([f"delete {name}" for name, _, _ in refs])
+        await update_refs(repository, [f"delete {name}" for name, _, _ in refs])
     return found
 
 
@@ -122,11 +91,6 @@ async def _refs(repository: Repository, run: str) -> list[Ref]:
 
 def _run(ref: str) -> str:
     return unquote(ref.split("/")[2], errors="surrogateescape")
-
-
-def _is_work(ref: str) -> bool:
-    """Whether it is of a thread."""
-    return not ref.split("/")[3].startswith("@")
 
 
 async def adopt(repository: Repository, run: str, thread: str, origin: str, tip: str) -> None:

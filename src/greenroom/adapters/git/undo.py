@@ -42,16 +42,21 @@ async def undo(repository: Repository, paper: Paper, *, revert: bool) -> Undone 
     if paper.state == "dropped" or (paper.state == "undone" and not await _is_still_here(repository, paper)):
         return Undone(paths=())
     commit = await find_commit(repository, paper)
-    if not commit and await _is_in_head(repository, paper):
-        commit = paper.commit
     if not commit:
         return await _undo_files(repository, paper)
-    if revert:  # what the work was: the person may have put more into an amended commit
-        noted = await value_of(repository, paper.commit) if paper.commit else ""
-        return await _revert(repository, evolve(paper, commit=noted or commit))
-    if why := await _why_buried(repository, paper, commit):
+    if paper.commit not in ("", commit):
+        raise _made_anew(paper, commit)
+    if revert:
+        return await _revert(repository, evolve(paper, commit=commit))
+    if why := await _why_buried(repository, commit):
         return Buried(commit=commit, why=f"{why}. {ON_TOP}")
     return await _begin(repository, await _with_commit(repository, paper, commit))
+
+
+def _made_anew(paper: Paper, commit: str) -> WorkspaceFault:
+    """A commit that was amended, rebased, squashed … may have more in it than the work."""
+    why = f"Its commit {paper.commit[:10]} was amended, rebased or copied, so nothing was undone."
+    return WorkspaceFault("state", f"{why} Take it back with 'git revert {commit[:10]}'.")
 
 
 async def _begin(repository: Repository, paper: Paper) -> Undone | Clashes:
@@ -66,7 +71,7 @@ async def _begin(repository: Repository, paper: Paper) -> Undone | Clashes:
 
 
 async def _with_commit(repository: Repository, paper: Paper, commit: str) -> Paper:
-    """The paper with what its commit really changed: an older version, or a kill, has not written that down."""
+    """The paper with what its commit really changed: a kill may have come before that was written down."""
     made = await repository.objects.commit(commit)
     head = made.parent if made is not None else ""
     old, new = await tree_of(repository, head), await tree_of(repository, commit)
@@ -76,9 +81,9 @@ async def _with_commit(repository: Repository, paper: Paper, commit: str) -> Pap
 
 async def _is_still_here(repository: Repository, paper: Paper) -> bool:
     """Whether what was undone is in HEAD all the same: it was undone on another branch."""
-    if not await find_commit(repository, paper) or (paper.reverted and await is_here(repository, paper.reverted)):
+    if not paper.commit or not await is_here(repository, paper.commit):
         return False
-    return not await commit_saying(repository, "undone", paper.id)
+    return not paper.reverted or not await is_here(repository, paper.reverted)
 
 
 async def _undo_files(repository: Repository, paper: Paper) -> Undone | Clashes:
@@ -90,38 +95,20 @@ async def _undo_files(repository: Repository, paper: Paper) -> Undone | Clashes:
     if paper.commit and await is_untouched(repository, paper):
         why = f"There is nothing to undo: its commit {short} is on no branch any more, and your files are as before it."
         raise WorkspaceFault("state", why)
+    in_head = [await repository.objects.find(f"HEAD:{change.path}") == change.after.blob for change in paper.changes]
+    if paper.commit and all(in_head):
+        raise _made_anew(paper, await value_of(repository, "HEAD"))
     return await _begin(repository, evolve(paper, commit=""))
 
 
-async def _is_in_head(repository: Repository, paper: Paper) -> bool:
-    """Whether HEAD has the files as the commit of the work, which is on no branch: it was amended, squashed …"""
-    if not await value_of(repository, paper.commit) or await branches_with(repository, paper.commit):
-        return False
-    for path in paper.paths:
-        name = await repository.objects.find(f"HEAD:{path}")
-        if name != await repository.objects.find(f"{paper.commit}:{path}"):
-            return False
-    return True
-
-
-async def _why_buried(repository: Repository, paper: Paper, commit: str) -> str:
-    """Why a commit cannot just be taken away: what others have built on, or the person put into it, would go too."""
+async def _why_buried(repository: Repository, commit: str) -> str:
+    """Why a commit cannot just be taken away: what others have built on would go too."""
     if await value_of(repository, "HEAD") != commit:
-        return "Other commits came after it" if await is_here(repository, commit) else "Its commit was amended"
-    if paper.commit not in ("", commit) and not await _is_same_change(repository, paper.commit, commit):
-        return "Its commit was amended, or made anew elsewhere"
+        return "Other commits came after it"
     said = await repository.refs.text(
         "for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit, "refs/remotes"
     )
     return f"It is on a remote branch already ({said})" if said else ""
-
-
-async def _is_same_change(repository: Repository, noted: str, commit: str) -> bool:
-    """Whether a commit that was amended, or put elsewhere, changes the same files to the same as the one noted."""
-    if not await value_of(repository, noted):
-        return False
-    first = await delta(repository, f"{noted}^", noted)
-    return first == await delta(repository, f"{commit}^", commit)
 
 
 async def take_back(repository: Repository, paper: Paper, *, force: bool = False) -> Undone | Clashes:
@@ -138,7 +125,7 @@ async def take_back(repository: Repository, paper: Paper, *, force: bool = False
         return Clashes(clashes=tuple(Clash(path=path, why=SINCE) for path in edited))
     if paper.commit and await value_of(repository, "HEAD") == paper.commit:
         await repository.refs.ask("update-ref", "-m", f"greenroom: undo {paper.id}", "HEAD", paper.head, paper.commit)
-    if not repository.layout.own and await value_of(repository, "HEAD") and paper.old:
+    if not repository.layout.own and await value_of(repository, "HEAD"):
         staged = split(await repository.refs.ask("diff-index", "--cached", "-z", "--name-only", "HEAD"))
         before = entries(paper.changes, after=False)
         await set_entries(repository, repository.refs, {path: before[path] for path in staged if path in before})
@@ -208,7 +195,7 @@ async def recover(repository: Repository) -> list[Applied]:
             await finish(repository, paper, force=True)
         elif not paper.reverting:
             await take_back(repository, paper, force=True)
-        elif await commit_saying(repository, "undone", paper.id) or not paper.revert_old:
+        elif await commit_saying(repository, "undone", paper.id):
             await _reverted(repository, paper)
         else:
             await _roll_revert_back(repository, paper)

@@ -107,16 +107,13 @@ def _layout(about: WorktreeRecord, folder: Path) -> Layout:
     root = Path(about.root)
     if not root.is_dir():
         raise WorkspaceFault("repository", f"{about.root!r} is gone.")
-    own = own_layout(root, Path(about.git).parent) if _is_own(Path(about.git), folder) else None
+    git = Path(about.git)
+    is_ours = git.name == OWN and git.parent.name == folder.name and git.is_dir()  # of a folder in no repository
+    own = own_layout(root, git.parent) if is_ours else None
     layout = own or locate(root)
     if layout is None or str(layout.common) != about.git:
         raise WorkspaceFault("repository", f"{about.root!r} is another repository than it was.")
     return layout
-
-
-def _is_own(git: Path, folder: Path) -> bool:
-    """Whether it is ours, of a folder that is in no repository: it has the name of what we keep about that."""
-    return git.name == OWN and git.parent.name == folder.name and git.is_dir()
 
 
 def _files(tree: Path) -> tuple[str, ...]:

@@ -125,7 +125,10 @@ def offers(server: str, listed: Iterable[Listed]) -> tuple[tuple[Offer, ...], tu
     for one in sorted(singles, key=lambda tool: tool.name):
         try:
             offer = _offer(server, one)
-            _refuse_more(found, offer.name)
+            if offer.name in found:
+                raise Unfit("It has the same name as another one.")
+            if len(found) >= MOST:
+                raise Unfit(f"There are more than {MOST} tools.")
         except Unfit as unfit:
             left.append(LeftOut(name=one_line(one.name, 80), why=str(unfit)))
         else:
@@ -140,13 +143,6 @@ def once(listed: Iterable[Listed]) -> tuple[tuple[Listed, ...], list[LeftOut]]:
     doubles = sorted(name for name, count in counted.items() if count > 1)
     left = [LeftOut(name=one_line(name, 80), why="It has the same name as another one.") for name in doubles]
     return tuple(one for one in every if counted[one.name] == 1), left
-
-
-def _refuse_more(found: dict[str, Offer], name: str) -> None:
-    if name in found:
-        raise Unfit("It has the same name as another one.")
-    if len(found) >= MOST:
-        raise Unfit(f"There are more than {MOST} tools.")
 
 
 def _offer(server: str, listed: Listed) -> Offer:
@@ -203,7 +199,10 @@ def digest(tool: Listed) -> str:
 
 def pins(tools: Iterable[Listed]) -> dict[str, Pin]:
     """What to keep when a person agrees to these tools."""
-    return {one.name: _pinned(one) for one in tools}
+    return {
+        one.name: Pin(digest=digest(one), description=_described(one), schema=_schema(one), hints=_hints(one))
+        for one in tools
+    }
 
 
 def changed(agreed: Mapping[str, Pin], tools: Iterable[Listed]) -> tuple[Change, ...]:
@@ -229,10 +228,6 @@ def _change(before: Pin | None, now: Listed) -> Change | None:
     )
     unseen = "only what nobody sees in it has changed\n"
     return Change(name=one_line(now.name, 80), how="changed", diff=told or unseen)
-
-
-def _pinned(tool: Listed) -> Pin:
-    return Pin(digest=digest(tool), description=_described(tool), schema=_schema(tool), hints=_hints(tool))
 
 
 def _hints(tool: Listed) -> str:
@@ -268,15 +263,11 @@ def compared(server: Server, listing: Listing, agreed: Mapping[str, Pin] | None)
     """The catalogue of a server that lists this. Where nothing was agreed to (None) everything is offered."""
     found, left = offers(server.name, listing.listed)
     singles, _ = once(listing.listed)
-    kept = [one for one in found if agreed is None or _is_agreed(one.listed, agreed)]
+    pinned = None if agreed is None else {name: pin.digest for name, pin in agreed.items()}
+    kept = [one for one in found if pinned is None or pinned.get(one.listed.name) == digest(one.listed)]
     return Catalogue(
         offered={one.name: one for one in kept},
         left_out=(*listing.left_out, *left),
         changes=() if agreed is None else changed(agreed, singles),
         listed=singles,
     )
-
-
-def _is_agreed(listed: Listed, agreed: Mapping[str, Pin]) -> bool:
-    pin = agreed.get(listed.name)
-    return pin is not None and pin.digest == digest(listed)

@@ -1,4 +1,4 @@
-"""One server over time: started late, started again with patience, looked at again when its tools change.
+"""One server over time: started late, started again after its end, looked at again when its tools change.
 
 A call goes out once. Whatever happens to it then, it is not made a second time by anybody here.
 """
@@ -25,19 +25,15 @@ MISSING: Final = f"MCP servers need an extra: {how_to_install('mcp')}."
 
 @record
 class Patience:
-    """How long is waited, in seconds, and how often. `restarts` is how often a server that ended within `window` is
-    started again, after `backoff`, twice that, and so on."""
+    """How many seconds are waited for a start, and for a sign of life."""
 
     start: float = 30.0
     alive: float = 2.0
-    restarts: int = 3
-    window: float = 300.0
-    backoff: float = 0.5
 
 
 PATIENCE: Final = Patience()
 SPARE: Final = 20
-"""Seconds for loading the SDK, for the pauses between starts, and for ending what hangs."""
+"""Seconds for loading the SDK, and for ending what hangs."""
 
 
 @record
@@ -58,10 +54,6 @@ class Surroundings:
         self.withheld = frozenset(withheld)
 
 
-def _nobody(_: Catalogue) -> None:
-    """Nobody wants to know."""
-
-
 class McpClient:
     """One server. `agreed` is what a person has agreed to: only that is offered; None offers whatever there is.
 
@@ -75,7 +67,7 @@ class McpClient:
         *,
         agreed: Mapping[str, Pin] | None,
         patience: Patience = PATIENCE,
-        looked: Callable[[Catalogue], None] = _nobody,
+        looked: Callable[[Catalogue], None] = lambda _: None,
     ) -> None:
         self.server: Final = server
         self._starting = float(server.starting or patience.start)
@@ -85,7 +77,6 @@ class McpClient:
         self._tell_found = looked
         self._link: Connection | None = None
         self._catalogue: Catalogue | None = None
-        self._ends: list[float] = []
         self._news = 0
         self._lock = asyncio.Lock()
         self._closed = asyncio.Event()
@@ -130,8 +121,7 @@ class McpClient:
             raise
 
     async def check(self) -> Health:
-        """Whether it works now. A person who asks gets it started again, however often it has ended."""
-        self._ends.clear()
+        """Whether it works now."""
         try:
             await self.catalogue()
             if self._link is not None and await self._link.alive(self._patience.alive):
@@ -163,7 +153,6 @@ class McpClient:
         return self._link
 
     async def _started(self) -> Connection:
-        await self._pause()
         given = filled(self.server, self._surroundings.environ, self._surroundings.withheld)
         if not self.server.url:
             refuse_absent(given, self._surroundings.folder)  # known at once; the SDK takes seconds
@@ -173,25 +162,11 @@ class McpClient:
             async with asyncio.timeout(self._starting):
                 return await begin(starting)
         except TimeoutError:
-            self._ends.append(_now())
             raise self._fault(f"it did not answer within {self._starting:g} s after it was started.") from None
         except WorldFault as fault:
-            self._ends.append(_now())
             raise self._fault(str(fault)) from None
 
-    async def _pause(self) -> None:
-        """The longer, the more often it has ended lately; too often is too often."""
-        self._ends = [at for at in self._ends if _now() - at < self._patience.window]
-        if len(self._ends) > self._patience.restarts:
-            raise self._fault(
-                f"it has ended {len(self._ends)} times within {self._patience.window:g} s and is left alone for a "
-                f"while. Look at it: greenroom mcp check {self.server.name}"
-            )
-        if self._ends:
-            await asyncio.sleep(self._patience.backoff * 2 ** (len(self._ends) - 1))
-
     def _note_end(self) -> None:
-        self._ends.append(_now())
         self._link = None
         self._catalogue = None
 
@@ -234,10 +209,6 @@ class McpClient:
     def _fault(self, why: str) -> WorldFault:
         named = f"The MCP server {self.server.name!r}"
         return WorldFault(why if why.startswith(named) else f"{named}: {why[:1].lower()}{why[1:]}")
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _loaded() -> Callable[[Starting], Awaitable[Connection]]:

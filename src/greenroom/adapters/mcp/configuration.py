@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -66,11 +66,9 @@ EVERYTHING: Final = 1_000_000
 """Characters of what a person agrees to: nothing of it is cut away."""
 
 ROOT: Final = "mcpServers"
-KEYS: Final = (
-    *("type", "command", "args", "env", "cwd", "url", "headers"),
-    *("timeout", "start_timeout", "disabled", "read_only"),
-)
-STDIO: Final = frozenset({"stdio"})
+NAME: Final = re.compile(r"[!-9;<>-~]+")
+"""Of a variable or a header: no space, no colon, no equals sign."""
+
 HTTP: Final = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 
 
@@ -139,7 +137,7 @@ def servers(data: object, source: str = ".mcp.json", *, own: bool = False) -> tu
 
     `own` says that it is the person's own file. Another one may not call a tool harmless.
     """
-    return tuple(_Entry(source, name, told, own=own).server() for name, told in table_of(data, source).items())
+    return tuple(_server(source, name, told, own=own) for name, told in table_of(data, source).items())
 
 
 def table_of(data: object, source: str) -> Mapping[str, object]:
@@ -152,124 +150,98 @@ def table_of(data: object, source: str) -> Mapping[str, object]:
     return table
 
 
-class _Entry:
-    """One server's table, with words for what is wrong in it. What it holds may be a secret, and is not repeated."""
+Seconds = Annotated[float, msgspec.Meta(ge=1, le=LONGEST)]
 
-    def __init__(self, source: str, name: object, told: object, *, own: bool) -> None:
-        if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not is_plain(name):
-            raise WorldFault(
-                f"{source}: {one_line(repr(name), 80)} is no name for a server. Use up to {LONGEST_NAME} letters."
-            )
-        if not isinstance(told, Mapping):
-            raise WorldFault(f"{source}: `{name}` must be a table with a `command` or a `url`.")
-        self._source = source
-        self._name = name
-        self._told: Mapping[str, object] = told
-        self._own = own
 
-    def server(self) -> Server:
-        """It, if everything fits."""
-        self._refuse_slips()
-        http = self._is_http()
-        return Server(
-            name=self._name,
-            command="" if http else self._text("command"),
-            args=() if http else self._texts("args"),
-            env={} if http else self._hidden("env"),
-            folder="" if http else self._text("cwd"),
-            url=self._url() if http else "",
-            headers=self._hidden("headers") if http else {},
-            seconds=self._seconds("timeout") or SECONDS,
-            starting=self._seconds("start_timeout"),
-            read_only=self._read_only(),
-            enabled=not self._flag("disabled"),
-        )
+class _Written(msgspec.Struct, kw_only=True):
+    """A server's table. Keys of other programs are passed over."""
 
-    def _wrong(self, key: str, what: str) -> WorldFault:
-        end = "" if what.endswith("?") else "."
-        return WorldFault(f"{self._source}: `{self._name}.{key}` {what}{end}")
+    type: str = ""
+    command: str | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str | None = None
+    headers: dict[str, str] = {}
+    timeout: Seconds | None = None
+    start_timeout: Seconds | None = None
+    disabled: bool = False
+    read_only: list[str] = []
 
-    def _refuse_slips(self) -> None:
-        """Other programs have keys of their own, which are passed over; a slip of the pen is none of them."""
-        for key in self._told:
-            near = get_close_matches(str(key), KEYS, n=1, cutoff=0.8)
-            if key not in KEYS and near:
-                raise self._wrong(one_line(str(key), 40), f"is not known. Did you mean `{near[0]}`?")
 
-    def _is_http(self) -> bool:
-        kind = self._told.get("type")
-        if kind == "sse":
-            raise self._wrong("type", 'is "sse", which MCP has given up. Ask for its streamable HTTP address: "http"')
-        if kind is not None and (not isinstance(kind, str) or kind not in STDIO | HTTP):
-            raise self._wrong("type", 'must be "stdio" or "http"')
-        has_command, has_url = "command" in self._told, "url" in self._told
-        if has_command and has_url:
-            raise self._wrong("command", "stands beside `url`. A server has one of the two")
-        http = kind in HTTP or (kind is None and has_url)
-        if not (has_url if http else has_command):
-            raise self._wrong("url" if http else "command", "is missing")
-        return http
+def _server(source: str, name: str, told: object, *, own: bool) -> Server:
+    """One server, if everything fits. What its table holds may be a secret, and is not repeated in a fault."""
+    if not name.strip() or len(name) > LONGEST_NAME or not is_plain(name):
+        why = f"{one_line(repr(name), 80)} is no name for a server. Use up to {LONGEST_NAME} letters."
+        raise WorldFault(f"{source}: {why}")
+    try:
+        written = msgspec.convert(told, _Written)
+        http = _is_http(written)
+        _check(written, told, own=own)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$")
+        raise WorldFault(f"{source}: `{name}{where.removesuffix('`')}`: {what[:1].lower()}{what[1:]}.") from None
+    return Server(
+        name=name,
+        command="" if http else written.command or "",
+        args=() if http else tuple(written.args),
+        env={} if http else {key: Hidden(value) for key, value in written.env.items()},
+        folder="" if http else written.cwd,
+        url=written.url or "" if http else "",
+        headers={key: Hidden(value) for key, value in written.headers.items()} if http else {},
+        seconds=round(written.timeout or SECONDS),
+        starting=round(written.start_timeout or 0),
+        read_only=tuple(written.read_only),
+        enabled=not written.disabled,
+    )
 
-    def _text(self, key: str) -> str:
-        value = self._told.get(key, "")
-        if not isinstance(value, str) or "\0" in value or (key == "command" and not value.strip()):
-            raise self._wrong(key, "must be a text that is not empty" if key == "command" else "must be a text")
-        if "${" in value:
-            raise self._wrong(key, "has a ${…}, which is filled in only in `env` and `headers`. Write the value")
-        return value
 
-    def _texts(self, key: str) -> tuple[str, ...]:
-        value = self._told.get(key, ())
-        if not isinstance(value, list | tuple) or not all(isinstance(one, str) and "\0" not in one for one in value):
-            raise self._wrong(key, "must be a list of texts")
-        if any("${" in one for one in value):
-            raise self._wrong(key, "has a ${…}, which is filled in only in `env` and `headers`. Write the value")
-        return tuple(value)
+def _wrong(key: str, what: str) -> msgspec.ValidationError:
+    return msgspec.ValidationError(f"{what} - at `$.{key}`")
 
-    def _hidden(self, key: str) -> Mapping[str, Hidden]:
-        value = self._told.get(key, {})
-        if not isinstance(value, Mapping):
-            raise self._wrong(key, "must be a table of texts")
-        for name, one in value.items():
-            if not isinstance(name, str) or not name.isascii() or not name.isprintable() or set(name) & set("= :"):
-                raise self._wrong(key, "has a name that is none")
-            if not isinstance(one, str) or set(one) & set("\0\r\n"):
-                raise self._wrong(f"{key}.{name}", "must be a text of one line")
-        return {name: Hidden(one) for name, one in value.items()}
 
-    def _url(self) -> str:
-        text = self._text("url")
-        try:
-            parts = urlsplit(text)
-            fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None
-            fits = fits and text.isascii() and text.isprintable() and " " not in text and parts.port != 0
-        except ValueError:
-            fits = False
-        if not fits:
-            raise self._wrong("url", "must be an address like https://host/mcp, without a password in it")
-        return text
+def _is_http(written: _Written) -> bool:
+    if written.type == "sse":
+        raise _wrong("type", 'it is "sse", which MCP has given up. Ask for its streamable HTTP address: "http"')
+    if written.type not in {"", "stdio", *HTTP}:
+        raise _wrong("type", 'it must be "stdio" or "http"')
+    if written.command is not None and written.url is not None:
+        raise _wrong("command", "it stands beside `url`. A server has one of the two")
+    http = written.type in HTTP or (not written.type and written.url is not None)
+    if not ((written.url if http else written.command) or "").strip():
+        raise _wrong("url" if http else "command", "it is missing")
+    return http
 
-    def _seconds(self, key: str) -> int:
-        """So many; 0 where nothing is said."""
-        value = self._told.get(key)
-        if value is None:
-            return 0
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= LONGEST:
-            raise self._wrong(key, f"must be a number of seconds from 1 to {LONGEST}")
-        return round(value)
 
-    def _flag(self, key: str) -> bool:
-        value = self._told.get(key, False)
-        if not isinstance(value, bool):
-            raise self._wrong(key, "must be true or false")
-        return value
+def _check(written: _Written, told: object, *, own: bool) -> None:
+    """What types do not say."""
+    for key in told if isinstance(told, Mapping) else ():
+        near = get_close_matches(str(key), written.__struct_fields__, n=1, cutoff=0.8)
+        if near and key not in written.__struct_fields__:
+            raise _wrong(one_line(str(key), 40), f"it is not known. Did you mean `{near[0]}`?")
+    texts = {"command": [written.command or ""], "args": written.args, "cwd": [written.cwd], "url": [written.url or ""]}
+    for key, values in texts.items():
+        if any("${" in value or "\0" in value for value in values):
+            raise _wrong(key, "it has a ${…}, which is filled in only in `env` and `headers`. Write the value")
+    for key, table in (("env", written.env), ("headers", written.headers)):
+        for name, value in table.items():
+            if not NAME.fullmatch(name):
+                raise _wrong(key, "it has a name that is none")
+            if set(value) & set("\0\r\n"):
+                raise _wrong(f"{key}.{name}", "it must be a text of one line")
+    if written.url is not None and not _is_address(written.url):
+        raise _wrong("url", "it must be an address like https://host/mcp, without a password in it")
+    if written.read_only and not own:
+        raise _wrong("read_only", "it says that tools are harmless, which only your own settings can. Put it there")
 
-    def _read_only(self) -> tuple[str, ...]:
-        if "read_only" in self._told and not self._own:
-            raise self._wrong(
-                "read_only", "says that tools are harmless, which only your own settings can. Put it there"
-            )
-        return self._texts("read_only")
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None
+        return fits and text.isascii() and text.isprintable() and " " not in text and parts.port != 0
+    except ValueError:
+        return False
 
 
 PASSED: Final = frozenset(

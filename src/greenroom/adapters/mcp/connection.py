@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -55,9 +56,6 @@ END: Final = 1_000_000
 KEPT: Final = 8_000_000
 """Characters of images and files that are kept with one answer; what comes on top is only told of."""
 
-COMPARED: Final = 200_000
-"""Characters of a text that is read to see whether it says the same as a structure."""
-
 NOTHING: Final = "It answered with nothing."
 
 
@@ -70,8 +68,8 @@ def told(result: CallToolResult) -> Answer:
         if part is not None:
             parts.append(part)
         texts.append(_block_words(block, part))
-    if "structured_content" in result.model_fields_set and result.structured_content is not None:
-        texts += _structure(result.structured_content, texts)
+    if result.structured_content is not None and not any(texts):  # servers are asked to say it as a text too
+        texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
     text = bounded("\n".join(one for one in texts if one)) or NOTHING
     return Answer(text=text, failed=result.is_error, parts=tuple(parts))
 
@@ -114,41 +112,45 @@ def _block_words(block: ContentBlock, part: Part | None) -> str:
             return ""
 
 
-def _structure(content: object, texts: list[str]) -> list[str]:
-    """The structure as JSON, unless the texts are just that: servers are asked to say it twice."""
-    return [] if _is_said(content, texts) else [json.dumps(content, ensure_ascii=False, indent=1)]
-
-
-def _is_said(content: object, texts: list[str]) -> bool:
-    """Python's SDK wraps what is no object, says it plainly too, and a list item by item."""
-    bare = content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
-    if isinstance(bare, list) and len(bare) == len(texts) and all(map(_same, texts, bare)):
-        return True
-    return any(_same(text, one) for text in texts for one in (content, bare))
-
-
-def _same(text: str, value: object) -> bool:
-    if isinstance(value, str) or len(text) > COMPARED:
-        return value == text
-    try:
-        return bool(json.loads(text) == value)
-    except ValueError:
-        return False
-
-
 HINTS: Final = ("readOnlyHint", "destructiveHint")
 
 
-class Sieve:
-    """Stands before a stream of messages. `left_out` are the tools that were taken out since it was last emptied."""
+FLOOD: Final = 1_000
+"""Messages that are read per second: more would keep a processor busy."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
+PRATTLE: Final = 200
+"""Lines that are no messages, after which a server is not listened to any longer."""
+
+
+class Sieve:
+    """Stands before a stream of messages. `left_out` are the tools that were taken out since it was last emptied;
+    `ended` is told why nothing more comes, or (None) that the server has ended."""
+
+    def __init__(
+        self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[str | None], Awaitable[None]]
+    ) -> None:
         self._stream = stream
+        self._ended = ended
+        self._second = time.monotonic()
+        self._heard = self._prattle = 0
         self.left_out: list[LeftOut] = []
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message, with its tools sifted."""
-        message = await self._stream.receive()
+        try:
+            message = await self._stream.receive()
+        except anyio.EndOfStream:
+            await self._ended(None)
+            raise
+        self._heard += 1
+        if self._heard == FLOOD:
+            await asyncio.sleep(max(0.0, self._second + 1 - time.monotonic()))
+            self._second, self._heard = time.monotonic(), 0
+        self._prattle += isinstance(message, ValidationError)
+        if isinstance(message, ValidationError) and self._prattle > PRATTLE:
+            said = one_line(str(message.errors()[0]["input"]), 80)
+            await self._ended(f"It prints what is no MCP to its standard output: {said!r}.")
+            raise anyio.EndOfStream
         if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
             tools = message.message.result.get("tools")
             if isinstance(tools, list):
@@ -246,7 +248,7 @@ class Connection:
         self._starting = starting
         self._server = starting.filled.server
         self._web = Web(starting.filled) if self._server.url else None
-        self._pipes = Pipes(starting.filled, starting.folder, self._end)
+        self._pipes = Pipes(starting.filled, starting.folder)
         self._sieve: Sieve | None = None
         self._client: Client | None = None
         self._over = asyncio.Event()
@@ -316,7 +318,8 @@ class Connection:
             self._calls -= 1
         if isinstance(result, InputRequiredResult):
             return Answer(text="It wants to ask a person something first, which is not possible here.", failed=True)
-        return self._covered(told(result))
+        answer = told(result)
+        return evolve(answer, text=self._starting.filled.cover(answer.text))
 
     async def alive(self, seconds: float) -> bool:
         """Whether it answers: with an error is also an answer."""
@@ -335,7 +338,6 @@ class Connection:
 
     async def close(self, *, now: bool = False) -> None:
         """Leave the SDK's contexts, and with them the processes that are ours."""
-        self._pipes.now = self._pipes.now or now
         self._end("It was ended.")
         if self._task is None:
             return
@@ -371,8 +373,14 @@ class Connection:
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[TransportStreams]:
         async with (self._web or self._pipes).open() as (read, write):
-            self._sieve = Sieve(read)
+            self._sieve = Sieve(read, self._has_ended)
             yield self._sieve, write
+
+    async def _has_ended(self, why: str | None) -> None:
+        if why is not None:
+            self._end(self._starting.filled.cover(why))
+        elif self._web is None:
+            self._end(await self._pipes.last_words())
 
     async def _subscribe(self, stack: AsyncExitStack, client: Client) -> None:
         """In the newest protocol a server tells of changes only whoever asks for it."""
@@ -431,9 +439,6 @@ class Connection:
     def _words(self, error: BaseException) -> str:
         said = error.message if isinstance(error, MCPError) else str(error)
         return bounded(self._starting.filled.cover(said)[:LONGEST_FAULT]).strip() or "It gives no reason."
-
-    def _covered(self, answer: Answer) -> Answer:
-        return evolve(answer, text=self._starting.filled.cover(answer.text))
 
 
 def leaves(error: BaseException) -> list[BaseException]:

@@ -1,8 +1,8 @@
-"""The SDK's transport to a server elsewhere: one address, no other host, and bodies of a size that can be held."""
+"""The SDK's transport to a server elsewhere: one address, and no other host."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Final
@@ -21,49 +21,6 @@ CONNECT: Final = 15.0
 """Seconds to reach it. How long an answer may take is decided by whoever asks."""
 
 
-class _Measured(httpx2.AsyncByteStream):
-    """A body that ends with an error where it becomes too long."""
-
-    def __init__(self, body: httpx2.AsyncByteStream) -> None:
-        self._body = body
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
-        async for piece in self._body:
-            read += len(piece)
-            if read > LONGEST:
-                raise httpx2.ReadError(f"It sent a message of more than {LONGEST // 1_000_000} MB.")
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._body.aclose()
-
-
-class _OneHost(httpx2.AsyncBaseTransport):
-    """Sends nothing to any other host, and believes no body that is packed: a small one may be endless."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport, host: str, answered: Callable[[int], None]) -> None:
-        self._inner = inner
-        self._host = host
-        self._answered = answered
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.url.host != self._host:
-            raise httpx2.RequestError(f"It sends us to {request.url.host!r}, where nothing of ours is sent.")
-        response = await self._inner.handle_async_request(request)
-        self._answered(response.status_code)
-        if response.headers.get("content-encoding", "identity") != "identity":
-            await response.aclose()
-            raise httpx2.DecodingError("It answered with a packed body, although none was asked for.")
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _Measured(response.stream)
-        return response
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
 class Web:
     """The connections to one server. `status` is what it answered last."""
 
@@ -76,21 +33,26 @@ class Web:
         """Until it is left; a session that the server knows of is ended there too."""
         url = self._filled.server.url
         host = httpx2.URL(url).host
-        # A proxy of the person's environment is used, except for what is on this machine.
-        inner = httpx2.AsyncHTTPTransport(retries=0, trust_env=not on_this_machine(url))
+
+        async def check(request: httpx2.Request) -> None:
+            if request.url.host != host:
+                raise httpx2.RequestError(f"It sends us to {request.url.host!r}, where nothing of ours is sent.")
+
         async with (
             httpx2.AsyncClient(
-                headers={**self._filled.headers, "accept-encoding": "identity"},
+                headers=self._filled.headers,
                 timeout=httpx2.Timeout(CONNECT, read=None),
-                transport=_OneHost(inner, host, self._note),
+                # A proxy of the person's environment is used, except for what is on this machine.
+                trust_env=not on_this_machine(url),
+                event_hooks={"request": [check], "response": [self._note]},
                 follow_redirects=False,
             ) as client,
             streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST) as streams,
         ):
             yield streams
 
-    def _note(self, status: int) -> None:
-        self.status = status
+    async def _note(self, response: httpx2.Response) -> None:
+        self.status = response.status_code
 
 
 def on_this_machine(url: str) -> bool:

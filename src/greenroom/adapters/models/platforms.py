@@ -1,7 +1,7 @@
 """Platforms: conversations with models of any provider, by name. Subclass `BasePlatform` to add one of your own.
 
-Retries with their time limit are in the model that a platform asks (one place for all), so here an answer is an answer
-and a fault is a fault. What is wrong with a class of one's own is in `PlatformRegistry.problems`, and never raised.
+Retries with their time limit are in the model that a platform asks. A class that cannot be used is a warning in the
+log, and is never raised.
 """
 
 from __future__ import annotations
@@ -10,15 +10,11 @@ import asyncio
 import inspect
 import logging
 import mimetypes
-import os
-import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import ClassVar, Final
@@ -61,7 +57,6 @@ SUMMED_UP: Final = "What was said before, in short:\n{summary}"
 NO_SUMMARY: Final = "(Nothing could be said about it.)"
 IN_A_FILE: Final = "{what} is in the file {name}. Go on from there: read it where you need it."
 
-ENTRY_POINTS: Final = "greenroom.platforms"
 REQUIRED: Final = (
     "chat_until_success",
     "set_system_prompt",
@@ -72,7 +67,9 @@ REQUIRED: Final = (
     "name",
     "platform_name",
 )
-ASYNC: Final = ("chat_until_success", "upload_files")
+"""The methods of a platform (AG-124)."""
+
+log: Final = logging.getLogger(__name__)
 
 
 class LLMContext:
@@ -214,7 +211,7 @@ class BasePlatform:
         try:
             data = await asyncio.to_thread(lambda: [_content(Path(path)) for path in paths])
         except OSError as error:
-            logging.getLogger(__name__).warning("No file was uploaded: %s", error)
+            log.warning("No file was uploaded: %s", error)
             return False
         self._waiting += tuple(
             Media(media_type=kind, data=one, name=Path(path).name)
@@ -271,7 +268,7 @@ class BasePlatform:
                     raise WorldFault(f"{self.model.name}: {why}", spent=spent.spent)
                 case Finished():
                     if not text.strip():
-                        logging.getLogger(__name__).warning("%s gave an empty answer", self.model.name)
+                        log.warning("%s gave an empty answer", self.model.name)
                     return text if text.strip() else ""
                 case _:
                     pass
@@ -360,81 +357,52 @@ class PlatformRegistry:
         return tuple(self._classes)
 
     def register_platform(self, name: str, cls: type, where: str = "") -> bool:
-        """Add a class under this name, in the place of an older one; False if it cannot be a platform."""
-        why = _misfit(cls)
-        if not why and (not name or ":" in name):
-            why = f"{cls.__name__} is called {name!r}. A platform's name is not empty and has no colon."
+        """Add a class under this name, in the place of an older one; False and a warning if it cannot be a platform."""
+        missing = [method for method in REQUIRED if not callable(getattr(cls, method, None))]
+        why = f"lacks {', '.join(missing)}. Add them." if missing else ""
+        if not missing and not issubclass(cls, BasePlatform):
+            why = "is no BasePlatform. Make it a subclass."
+        elif not missing and (not name or ":" in name):
+            why = f"is called {name!r}. A platform's name is not empty and has no colon."
         if why:
-            self._trouble(where or cls.__module__, why)
+            log.warning("%s: %s %s", where or cls.__module__, cls.__name__, why)
             return False
         self._classes[name] = cls
         return True
 
     def scan(self, folder: Path | None = None) -> Sequence[str]:
-        """Add the platforms of the user's folder and of installed packages; their names."""
-        own = folder or user_config_path("greenroom", appauthor=False) / "models"
-        return (*self.load_platform_from_dir(own), *self.load_installed())
+        """Add the platforms of the user's folder; their names."""
+        return self.load_platform_from_dir(folder or user_config_path("greenroom", appauthor=False) / "models")
 
     def load_platform_from_dir(self, folder: Path) -> Sequence[str]:
-        """Add the platforms of a folder of Python files; their names. Only their owner may have written them."""
+        """Add the platforms of a folder of Python files; their names. One without a name is called like its file."""
         added: list[str] = []
-        for path in sorted(folder.glob("[!_]*.py")) if folder.is_dir() else ():
-            unsafe = next((one for one in (folder, path) if _writable_by_others(one)), None)
-            if unsafe is not None:
-                self._trouble(str(unsafe), f"can be written by others. Make it yours, and type: chmod o-w {unsafe}")
-                continue
+        for path in sorted(folder.glob("[!_]*.py")):
             module = ModuleType(f"greenroom_platforms_{path.stem}")
             module.__file__ = str(path)
             sys.modules[module.__name__] = module  # its own classes look themselves up there
             try:
                 SourceFileLoader(module.__name__, str(path)).exec_module(module)
             except (Exception, SystemExit) as error:
-                logging.getLogger(__name__).debug("%s cannot be loaded", path, exc_info=True)
+                log.debug("%s cannot be loaded", path, exc_info=True)
                 del sys.modules[module.__name__]
-                self._trouble(str(path), f"cannot be loaded: {type(error).__name__}: {error}. Correct it.")
+                log.warning("%s cannot be loaded: %s: %s. Correct it.", path, type(error).__name__, error)
                 continue
             for name, cls in vars(module).items():
-                own = inspect.isclass(cls) and cls.__module__ == module.__name__ and not name.startswith("_")
-                if own and (issubclass(cls, BasePlatform) or name.endswith("Platform")):
-                    added += self._add(cls, str(path), path.stem)
+                if not inspect.isclass(cls) or cls.__module__ != module.__name__ or name.startswith("_"):
+                    continue
+                if issubclass(cls, BasePlatform):
+                    cls.platform = cls.platform or path.stem
+                if name.endswith("Platform") or issubclass(cls, BasePlatform):
+                    called = getattr(cls, "platform", path.stem)
+                    added += [called] if self.register_platform(called, cls, str(path)) else []
         return tuple(added)
-
-    def load_installed(self) -> Sequence[str]:
-        """Add the platforms that installed packages offer (entry points of the group `greenroom.platforms`)."""
-        added: list[str] = []
-        for point in entry_points(group=ENTRY_POINTS):
-            where = f"the installed {point.name!r} ({point.value})"
-            try:
-                loaded: object = point.load()
-            except (Exception, SystemExit) as error:
-                logging.getLogger(__name__).debug("%s cannot be loaded", where, exc_info=True)
-                self._trouble(where, f"cannot be loaded: {type(error).__name__}: {error}.")
-                continue
-            if isinstance(loaded, type):
-                added += self._add(loaded, where, point.name)
-            else:
-                self._trouble(where, "is no class. It must name a subclass of BasePlatform.")
-        return tuple(added)
-
-    def _add(self, cls: type, where: str, otherwise: str) -> Sequence[str]:
-        """Register a class under the name that it gives itself; one that gives none gets another."""
-        name = otherwise
-        if issubclass(cls, BasePlatform) and not _misfit(cls):
-            name = cls.platform_name() or otherwise
-            cls.platform = cls.platform or name
-        return (name,) if self.register_platform(name, cls, where) else ()
-
-    def _trouble(self, where: str, why: str) -> None:
-        self.problems.append(f"{where}: {why}")
-        logging.getLogger(__name__).warning("A platform is not there. %s: %s", where, why)
 
     def create_platform(self, name: str, model: str = "") -> BasePlatform | None:
         """A new conversation with this platform and model (left out: what is proposed); None and a warning if not."""
         cls = self._classes.get(name)
         if cls is None:
-            near = get_close_matches(name, self._classes, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(self._classes)}."
-            logging.getLogger(__name__).warning("There is no platform %r. %s", name, hint)
+            log.warning("There is no platform %r. There are: %s.", name, ", ".join(self._classes))
             return None
         known = providers().get(name)
         try:
@@ -443,11 +411,11 @@ class PlatformRegistry:
             if chosen:
                 platform.set_model_name(chosen)
         except GreenroomError as error:
-            logging.getLogger(__name__).warning("The platform %r cannot be had. %s", name, error)
+            log.warning("The platform %r cannot be had. %s", name, error)
             return None
         except Exception:
             # Somebody else's class: whatever it does, the others are still there.
-            logging.getLogger(__name__).exception("The platform %r cannot be had", name)
+            log.exception("The platform %r cannot be had", name)
             return None
         return platform
 
@@ -456,7 +424,7 @@ class PlatformRegistry:
         try:
             name, model = self._names(group)
         except WorldFault as fault:
-            logging.getLogger(__name__).warning("There is no normal platform. %s", fault)
+            log.warning("There is no normal platform. %s", fault)
             return None
         return self.create_platform(name, model)
 
@@ -479,23 +447,6 @@ class PlatformRegistry:
         if not name:
             raise WorldFault("No model is set. `greenroom init` sets one up.")
         return split(name, also=self._classes)
-
-
-def _misfit(cls: type) -> str:
-    """Why a class cannot be a platform; empty if it can."""
-    missing = [name for name in REQUIRED if not callable(getattr(cls, name, None))]
-    missing += sorted(getattr(cls, "__abstractmethods__", frozenset()) - set(missing))
-    if missing:
-        return f"{cls.__name__} lacks {', '.join(missing)}. Add them."
-    if not issubclass(cls, BasePlatform):
-        return f"{cls.__name__} is no BasePlatform. Make it a subclass."
-    waiting = [name for name in ASYNC if not inspect.iscoroutinefunction(getattr(cls, name))]
-    return f"{cls.__name__}.{waiting[0]} must be `async def`." if waiting else ""
-
-
-def _writable_by_others(path: Path) -> bool:
-    facts = path.stat()
-    return facts.st_uid not in (os.geteuid(), 0) or bool(facts.st_mode & stat.S_IWOTH)
 
 
 def _nobody(provider: str, model: str) -> Model:

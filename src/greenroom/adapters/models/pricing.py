@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Final, Protocol
 
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.model import Usage
 
 MILLION: Final = 1_000_000
@@ -78,16 +78,17 @@ class Unknown:
         return usage.money
 
 
-class Varying:
-    """A price that depends on the length of the request or the time of day: genai-prices works it out for each call."""
+class Listed:
+    """A price of genai-prices. It may depend on the length of the request and on the time of day."""
 
-    def __init__(self, provider: str, model: str, most: Rates) -> None:
+    def __init__(self, provider: str, model: str) -> None:
         self._asked = (provider, model)
-        self._most = Flat(most)
 
     def most(self, read: int, written: int) -> int:
-        """As if every request were long, and at the dearest hour."""
-        return self._most.most(read, written)
+        """At the dearest hour, with nothing or everything that is read from the cache, or into it."""
+        whole = Usage(input=read, output=written)
+        ways = (whole, evolve(whole, cached=read), evolve(whole, written=read))
+        return max(_worked_out(*self._asked, usage, hour) for usage in ways for hour in _HOURS)
 
     def of(self, usage: Usage) -> int:
         """What the provider says it took, else what its tokens cost together."""
@@ -112,33 +113,9 @@ def price_of(provider: str, model: str, *, local: bool, own: Mapping[str, Rates]
 @cache
 def _known(provider: str, model: str) -> Price:
     with contextlib.suppress(LookupError):
-        found = [_rates(provider, model, size, hour) for size in (0, MILLION) for hour in _HOURS]
-        most = Rates(
-            input=max(one.input for one in found),
-            output=max(one.output for one in found),
-            cached=max(one.cached or 0 for one in found),
-            written=max(one.written or 0 for one in found),
-        )
-        return Flat(most) if all(one == most for one in found) else Varying(provider, model, most)
+        _worked_out(provider, model, Usage(input=1))
+        return Listed(provider, model)
     return Unknown()
-
-
-def _rates(provider: str, model: str, read: int, at: datetime) -> Rates:
-    """What a million tokens of each kind add to a request that has read so many already: dearer for a long one."""
-
-    def adds(**counts: int) -> int:
-        more = {**counts, "input": read + counts.get("input", 0)}
-        return _worked_out(provider, model, Usage(**more), at) - before
-
-    before = _worked_out(provider, model, Usage(input=read), at)
-    size = MILLION if read else MILLION // 1000  # so small that it is in the cheapest tier
-    each = MILLION // size
-    return Rates(
-        input=adds(input=size) * each,
-        output=adds(output=size) * each,
-        cached=adds(input=size, cached=size) * each,
-        written=adds(input=size, written=size) * each,
-    )
 
 
 def _worked_out(provider: str, model: str, usage: Usage, at: datetime | None = None) -> int:

@@ -11,11 +11,10 @@ from typing import Final
 
 from greenroom.adapters.sandbox.ground import NAME, SYSTEM, Ground, Identity, identity, secrets_in
 from greenroom.adapters.sandbox.layers import copied, keeps_upper, open_layer
-from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.programs import IN_WHEEL, Program, system_program
 from greenroom.adapters.sandbox.protection import COMMON, FOLDERS, GIT, outer_git, path_of, sockets_in
 from greenroom.adapters.sandbox.seccomp import seccomp
-from greenroom.adapters.sandbox.session import ETC_FOLDER, Joined, SandboxSession, furnish
+from greenroom.adapters.sandbox.session import ETC_FOLDER, SandboxSession, furnish
 from greenroom.core.ports.sandbox import Bridge, Enclosed, Limits, Shown, Staged, Tier
 
 NAMESPACES: Final = (
@@ -134,18 +133,14 @@ class Mounts:
         return self._sources[source]
 
 
-class Bubblewrap:
-    """Around one workspace."""
+class Bubblewrap(SandboxSession):
+    """Around one workspace: a command in namespaces of its own, as somebody who is not root."""
 
-    def __init__(self, ground: Ground, limits: Limits, *, cgroups: Cgroups, program: Program) -> None:
-        self._ground = ground
+    def __init__(self, ground: Ground, limits: Limits, *, program: Program) -> None:
+        super().__init__(ground, limits, identity(ground.root, swaps=True))
         self._program = program
-        self._who = identity(ground.root, swaps=True)
-        self._session = SandboxSession(ground, limits, cgroups, self._who)
-        self._scratch = self._session.scratch
-        self._scratch.give(self._who)
-        self._everybodys = furnish(self._scratch.etc, self._who, ground.home)
-        self._protection = self._session.protection
+        self.scratch.give(self.who)
+        self._everybodys = furnish(self.scratch.etc, self.who, ground.home)
         self._filter = seccomp(network=True)
 
     @property
@@ -153,45 +148,22 @@ class Bubblewrap:
         """Namespaces."""
         return "bubblewrap"
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str = "") -> Enclosed:
-        """The command in namespaces of its own, with limits, as somebody who is not root."""
-        joined = self._session.begin()
-        try:
-            return self._enclosed(joined, words, folder, env, door)
-        except BaseException:
-            self._session.end(joined.token)
-            raise
-
-    def overrun(self, enclosed: Enclosed, guard: int) -> str:
-        """Why it has used too much."""
-        return self._session.overrun(enclosed.token, guard)
-
-    def tidy(self, enclosed: Enclosed) -> None:
-        """Its control groups and mount points."""
-        self._session.end(enclosed.token)
-
-    def close(self) -> None:
-        """What commands had for themselves goes with it."""
-        self._session.close()
-
-    def _enclosed(
-        self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str
-    ) -> Enclosed:
-        mounts = Mounts(self._who, STAGE, self._scratch.nothing)
+    def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str) -> Enclosed:
+        """The command with these mounts and the filter of calls."""
+        mounts = Mounts(self.who, STAGE, self.scratch.nothing)
         program = mounts.program(self._program)
         arguments = [*NAMESPACES, *self._system(), *self._world(mounts, env), *CLOSED, *(BRIDGED if door else ())]
-        arguments += ["--seccomp", str(FILTER), "--chdir", self._ground.seen(folder)]
+        arguments += ["--seccomp", str(FILTER), "--chdir", self.ground.seen(folder)]
         return Enclosed(
             words=(program, "--args", str(ARGUMENTS), "--", *self._inside(), *words),
             folder="/",
             env=self._environment(env, door),
-            token=joined.token,
-            uid=self._who.uid if self._who.changes else None,
-            gid=self._who.gid if self._who.changes else None,
-            cgroups=joined.cgroups,
-            rlimits=self._session.rlimits,
-            tasks=self._session.tasks,
-            stage=STAGE if self._who.changes else "",
+            token=token,
+            uid=self.who.uid if self.who.changes else None,
+            gid=self.who.gid if self.who.changes else None,
+            rlimits=self.rlimits,
+            tasks=self.limits.processes,
+            stage=STAGE if self.who.changes else "",
             staged=mounts.staged,
             contents={ARGUMENTS: _joined(arguments), FILTER: self._filter},
             outer=True,
@@ -207,18 +179,18 @@ class Bubblewrap:
                 yield from ("--ro-bind", str(place), str(place))
         yield from ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
         for name in IN_MEMORY:
-            yield from ("--size", str(self._session.limits.temporary), "--tmpfs", name)
+            yield from ("--size", str(self.limits.temporary), "--tmpfs", name)
 
     def _world(self, mounts: Mounts, env: Mapping[str, str]) -> Iterator[str]:
         """The workspace where it is, read and write; tools where they are, to be read; a home and a /tmp of its own."""
-        ground = self._ground
+        ground = self.ground
         for name in ("/tmp", "/var/tmp"):
-            mounts.writable(self._scratch.tmp, name, owned=True)
-        mounts.readable(self._scratch.etc, ETC_FOLDER)
+            mounts.writable(self.scratch.tmp, name, owned=True)
+        mounts.readable(self.scratch.etc, ETC_FOLDER)
         for name in self._everybodys:
             mounts.as_it_is(f"{ETC_FOLDER}/{name}")
-        mounts.writable(self._scratch.home, str(ground.home), owned=True)
-        for place in self._session.tools(env):
+        mounts.writable(self.scratch.home, str(ground.home), owned=True)
+        for place in self.tools(env):
             mounts.readable(place, str(place))
             for secret in secrets_in(place):
                 (mounts.empty if secret.is_dir() else mounts.nothing)(str(secret))
@@ -235,11 +207,11 @@ class Bubblewrap:
         return mounts.arguments()
 
     def _has_lent_git(self) -> bool:
-        return any(one.at == ".git" for one in self._ground.lent)
+        return any(one.at == ".git" for one in self.ground.lent)
 
     def _lend(self, mounts: Mounts, shown: Shown) -> None:
         """Something of elsewhere: to be read, or written, or written into a layer."""
-        source, at = Path(shown.source), str(self._ground.at / shown.at)
+        source, at = Path(shown.source), str(self.ground.at / shown.at)
         if not shown.layer:
             (mounts.writable if shown.writable else mounts.readable)(source, at, owned=True)
             return
@@ -259,51 +231,51 @@ class Bubblewrap:
 
     def _give(self, folder: Path) -> None:
         """What we made for commands belongs to who they are."""
-        who = self._who
+        who = self.who
         if who.changes and not who.swapped and folder.stat().st_uid != who.uid:
             for place in (folder, *folder.rglob("*")):
                 os.chown(place, who.uid, who.gid, follow_symlinks=False)
 
     def _pinned(self, mounts: Mounts) -> None:
         """What is protected cannot be changed; a repository can be worked in, but not exchanged."""
-        ground = self._ground
-        for git in self._protection.git_folders():
+        ground = self.ground
+        for git in self.protection.git_folders():
             self._steady(mounts, git / COMMON)
             for path in (git / name for name in GIT):
                 if path.parent.is_dir() and (os.path.lexists(path) or path.name != COMMON):
                     self._steady(mounts, path)
                     self._closed(mounts, path, folder=path.name in FOLDERS)
-        sign = self._protection.git_sign()
+        sign = self.protection.git_sign()
         if sign is not None and not sign.is_symlink():
             mounts.inside(ground.root, ground.at, sign)
-        for key, folder in self._protection.before.led.items():
+        for key, folder in self.protection.before.led.items():
             self._steady(mounts, path_of(key))
             self._closed(mounts, path_of(key), folder=folder)
         for path in sockets_in(ground.root):
             mounts.nothing(self._seen(path))
-        for path in self._protection.governing():
+        for path in self.protection.governing():
             self._kept(mounts, path)
 
     def _closed(self, mounts: Mounts, path: Path, *, folder: bool) -> None:
         """What is there cannot be changed, what is not there cannot be made."""
         if os.path.lexists(path):
-            mounts.inside(self._ground.root, self._ground.at, path)
+            mounts.inside(self.ground.root, self.ground.at, path)
         else:
             (mounts.empty if folder else mounts.nothing)(self._seen(path))
 
     def _steady(self, mounts: Mounts, path: Path) -> None:
         """No folder above it can be moved, to put another one with other contents in its place."""
-        ground = self._ground
+        ground = self.ground
         for above in list(path.relative_to(ground.root).parents)[:-1]:
             if (ground.root / above).is_dir() and not mounts.has(str(ground.at / above)):
                 mounts.inside(ground.root, ground.at, ground.root / above, writable=True)
 
     def _seen(self, path: Path) -> str:
-        return str(self._ground.at / path.relative_to(self._ground.root))
+        return str(self.ground.at / path.relative_to(self.ground.root))
 
     def _kept(self, mounts: Mounts, path: Path) -> None:
         """What is not there is not there to be made either."""
-        ground = self._ground
+        ground = self.ground
         shown = ground.shown.get(path.name)
         if shown is None:
             self._steady(mounts, path)
@@ -315,8 +287,8 @@ class Bubblewrap:
                     mounts.inside(ground.root, ground.at, path / name)
 
     def _environment(self, env: Mapping[str, str], door: str) -> dict[str, str]:
-        own = {**env, "HOME": str(self._ground.home), "TMPDIR": "/tmp"}
-        if self._who.changes:
+        own = {**env, "HOME": str(self.ground.home), "TMPDIR": "/tmp"}
+        if self.who.changes:
             own |= {"USER": NAME, "LOGNAME": NAME}
         if door:
             address = f"http://127.0.0.1:{PORT}"
@@ -326,7 +298,7 @@ class Bubblewrap:
         return own
 
     def _inside(self) -> tuple[str, ...]:
-        processes = str(self._session.limits.processes) if _kernel() >= OWN_COUNT else "unlimited"
+        processes = str(self.limits.processes) if _kernel() >= OWN_COUNT else "unlimited"
         return str(system_program("bash") or "/bin/sh"), "-c", INSIDE.format(processes=processes), NAME
 
 

@@ -13,10 +13,9 @@ from typing import Final
 
 from greenroom.adapters.sandbox.ground import ETC, NAME, SYSTEM, Ground, identity, refuse_unreachable, secrets_in
 from greenroom.adapters.sandbox.layers import Links, readable_parts
-from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.protection import outer_git
 from greenroom.adapters.sandbox.seccomp import seccomp
-from greenroom.adapters.sandbox.session import Joined, SandboxSession, readable_by_all
+from greenroom.adapters.sandbox.session import SandboxSession, readable_by_all
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Enclosed, Limits, Ruleset, Tier
 
@@ -44,19 +43,17 @@ OTHERS: Final = 0o005
 PEOPLE: Final = ("/etc/passwd", "/etc/group", "/etc/hosts")
 
 
-class Landlock:
+class Landlock(SandboxSession):
     """Around one workspace; `version` is which Landlock the kernel has."""
 
-    def __init__(self, ground: Ground, limits: Limits, *, cgroups: Cgroups, version: int) -> None:
+    def __init__(self, ground: Ground, limits: Limits, *, version: int) -> None:
         if version < LEAST or ground.at != ground.root:
             raise WorldFault("Landlock cannot be used for this: it is too old, or the workspace is to be elsewhere.")
+        who = identity(ground.root, swaps=False)
+        refuse_unreachable(ground.root, who)
+        super().__init__(ground, limits, who, weak=True)
         self._version = version
-        self._ground = ground
-        self._who = identity(ground.root, swaps=False)
-        refuse_unreachable(ground.root, self._who)
-        self._session = SandboxSession(ground, limits, cgroups, self._who, weak=True)
-        self._scratch = self._session.scratch
-        self._scratch.give(self._who)
+        self.scratch.give(who)
         self._filter = seccomp(network=False)
         self._links = Links(ground.root, (one for one in ground.lent if one.layer))
 
@@ -65,44 +62,27 @@ class Landlock:
         """Landlock."""
         return "landlock"
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
+    def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str) -> Enclosed:
         """The command with rules and limits, as the owner of the workspace and without capabilities."""
-        joined = self._session.begin()
-        try:
-            return self._enclosed(joined, words, folder, env)
-        except BaseException:
-            self._session.end(joined.token)
-            raise
-
-    def _enclosed(self, joined: Joined, words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> Enclosed:
         # What the machine has set for git may not be read here, and a git that may not read it refuses to work.
-        own = {**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp), "GIT_CONFIG_NOSYSTEM": "1"}
+        own = {**env, "HOME": str(self.scratch.home), "TMPDIR": str(self.scratch.tmp), "GIT_CONFIG_NOSYSTEM": "1"}
         return Enclosed(
             words=words,
             folder=folder,
-            env=own | ({"USER": NAME, "LOGNAME": NAME} if self._who.uid and self._who.changes else {}),
-            token=joined.token,
-            uid=self._who.uid if self._who.changes else None,
-            gid=self._who.gid if self._who.changes else None,
-            cgroups=joined.cgroups,
-            rlimits=self._session.rlimits,
-            tasks=self._session.tasks,
+            env=own | ({"USER": NAME, "LOGNAME": NAME} if self.who.uid and self.who.changes else {}),
+            token=token,
+            uid=self.who.uid if self.who.changes else None,
+            gid=self.who.gid if self.who.changes else None,
+            rlimits=self.rlimits,
+            tasks=self.limits.processes,
             landlock=self._rules(env),
             seccomp=self._filter,
         )
 
-    def overrun(self, enclosed: Enclosed, guard: int) -> str:
-        """Why it has used too much."""
-        return self._session.overrun(enclosed.token, guard)
-
-    def tidy(self, enclosed: Enclosed) -> None:
-        """Its control groups, and whatever it left or changed that governs."""
-        self._session.end(enclosed.token)
-
     def close(self) -> None:
         """What commands had for themselves goes with it."""
         self._links.close()
-        self._session.close()
+        super().close()
 
     def _rules(self, env: Mapping[str, str]) -> Ruleset:
         everything = ALL | (DEVICES if self._version >= WITH_DEVICES else 0)
@@ -114,15 +94,15 @@ class Landlock:
         )
 
     def _let(self, env: Mapping[str, str], everything: int) -> Iterator[tuple[str, int]]:
-        for place in (self._ground.root, self._scratch.home, self._scratch.tmp):
+        for place in (self.ground.root, self.scratch.home, self.scratch.tmp):
             yield str(place), everything
         for place in self._machine():
             yield str(place), LOOK
-        for place in self._session.tools(env):
+        for place in self.tools(env):
             yield from ((str(one), LOOK) for one in _without_secrets(place))
-        for place in outer_git(self._ground.root):
+        for place in outer_git(self.ground.root):
             yield str(place), LOOK
-        for one in self._ground.lent:
+        for one in self.ground.lent:
             if one.layer:
                 yield one.source, LIST
                 yield from ((str(part), LOOK) for part in readable_parts(Path(one.source), one.hidden))
@@ -132,7 +112,7 @@ class Landlock:
     def _machine(self) -> Iterator[Path]:
         """The machine's programs and what they need. Who is root would read there what is root's alone."""
         etc = [Path("/etc", name) for name in ETC]
-        if self._who.uid != 0:
+        if self.who.uid != 0:
             yield from (*map(Path, SYSTEM), *etc)
         else:
             yield from (Path(name) for name in SYSTEM if name != OPTIONAL)

@@ -1,4 +1,4 @@
-"""Limits of a command: control groups where we may make them, else a look at its processes; and the workspace's size.
+"""Limits of a command: a look at its processes four times a second; and the workspace's size.
 
 Who looks comes late: what is taken in a quarter of a second can be too much. The kernel is told besides
 (`oom_score_adj`) that such processes go first when memory runs out.
@@ -8,151 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from greenroom.core.base.records import record
 from greenroom.core.ports.sandbox import Limits
-
-NAME: Final = "greenroom-{pid}-{token}"
-PATIENCE: Final = 1.0
-"""Seconds that the kernel may take to count the last process out."""
-
-TIME: Final = "cpuacct"
-V1: Final = {"memory": "memory.limit_in_bytes", "pids": "pids.max", TIME: ""}
-V2: Final = {"memory": "memory.max", "pids": "pids.max", TIME: ""}
-"""Time is only counted, so nothing is written for it."""
-
-
-@record
-class Place:
-    """A folder in which groups can be made, and what is written into which file of a group."""
-
-    folder: Path
-    files: Mapping[str, str]
-
-
-class Cgroups:
-    """Those of one house. Where there is no place for any, a command gets none."""
-
-    def __init__(self, limits: Limits, places: tuple[Place, ...] | None = None) -> None:
-        self._values = {"memory": limits.memory, "pids": limits.processes}
-        self._places = tuple(_usable(_places())) if places is None else places
-        self.sweep()
-
-    @property
-    def holds(self) -> frozenset[str]:
-        """What is limited by them: memory, pids."""
-        return frozenset(kind for place in self._places for kind in place.files)
-
-    def made(self, token: str) -> tuple[str, ...]:
-        """Groups for one command: the files with which a process joins them."""
-        joined = []
-        for place in self._places:
-            group = place.folder / NAME.format(pid=os.getpid(), token=token)
-            group.mkdir()
-            for kind, file in place.files.items():
-                if not file:
-                    continue
-                (group / file).write_text(str(self._values[kind]), encoding="ascii")
-            with suppress(OSError):
-                (group / "memory.swap.max").write_text("0", encoding="ascii")
-            joined.append(str(group / "cgroup.procs"))
-        return tuple(joined)
-
-    def spent(self, token: str) -> float:
-        """Seconds of the processor that all processes of a command have used; 0 where nobody counts."""
-        for place in self._places:
-            if TIME in place.files:
-                return _seconds(place.folder / NAME.format(pid=os.getpid(), token=token))
-        return 0.0
-
-    def remove(self, token: str) -> None:
-        """Take them away; all in them are dead, but the kernel may still count."""
-        for place in self._places:
-            _removed(place.folder / NAME.format(pid=os.getpid(), token=token))
-
-    def sweep(self) -> None:
-        """Take away what a house left that was killed."""
-        for group in (group for place in self._places for group in place.folder.glob("greenroom-*-*")):
-            if not Path("/proc", group.name.split("-")[1]).exists():
-                with suppress(OSError):
-                    group.rmdir()
-
-
-def _seconds(group: Path) -> float:
-    with suppress(OSError, ValueError):
-        return int((group / "cpuacct.usage").read_text(encoding="ascii")) / 1e9
-    with suppress(OSError, ValueError, IndexError):
-        return int((group / "cpu.stat").read_text(encoding="ascii").split()[1]) / 1e6
-    return 0.0
-
-
-def _removed(group: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            group.rmdir()
-        except FileNotFoundError:
-            return
-        except OSError:
-            time.sleep(0.002)
-        else:
-            return
-
-
-def _places() -> Iterator[Place]:
-    """Where we are in each tree of groups."""
-    trees = dict(_trees())
-    with suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-            _, kinds, path = line.split(":", 2)
-            yield from _in_tree(trees, kinds.split(","), path.lstrip("/"))
-
-
-def _in_tree(trees: Mapping[str, Path], kinds: list[str], path: str) -> Iterator[Place]:
-    """In the second version also above: a group that has processes cannot have limited groups in it."""
-    for kind in kinds:
-        if kind in V1 and kind in trees:
-            yield Place(folder=trees[kind] / path, files={kind: V1[kind]})
-    if kinds == [""] and "" in trees:
-        own = trees[""] / path
-        yield from (Place(folder=one, files=V2) for one in (own, *own.parents) if one.is_relative_to(trees[""]))
-        yield Place(folder=own, files={TIME: ""})
-
-
-def _trees() -> Iterator[tuple[str, Path]]:
-    """The trees that are mounted, by what they limit; of the second version there is one, without a name."""
-    with suppress(OSError):
-        for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
-            _, where, kind, options = line.split(" ")[:4]
-            if kind == "cgroup2":
-                yield "", Path(where)
-            elif kind == "cgroup":
-                yield from ((one, Path(where)) for one in options.split(",") if one in V1)
-
-
-def _usable(places: Iterator[Place]) -> Iterator[Place]:
-    """Those in which a group can really be made, with its limits; for each limit the first."""
-    done = set[str]()
-    for place in places:
-        trial = place.folder / NAME.format(pid=os.getpid(), token=f"trial{len(done)}")
-        if done & place.files.keys() or not os.access(place.folder, os.W_OK):
-            continue
-        try:
-            trial.mkdir()
-        except OSError:
-            continue
-        if all(os.access(trial / file, os.W_OK) for file in place.files.values() if file):
-            done |= place.files.keys()
-            yield place
-        with suppress(OSError):
-            trial.rmdir()
-
-
-# ---------------------------------------------------------------------------------------------------- the workspace
 
 BLOCK: Final = 512
 OFTEN: Final = 2.0
@@ -174,8 +36,8 @@ class Quota:
         self._then: tuple[int, int] | None = None
         self._due = time.monotonic() + OFTEN
 
-    def overrun(self, unlinked: Callable[[], int] = int) -> str:
-        """Why it is too much; empty while it is not. `unlinked` counts files that are open and lie in no folder."""
+    def overrun(self) -> str:
+        """Why it is too much; empty while it is not."""
         now = self._on_disk()
         if self._then is None:
             self._then = now
@@ -184,8 +46,7 @@ class Quota:
         began = time.monotonic()
         if fits and began < self._due:
             return ""
-        size, entries = self._count()
-        self._counted, self._then = (size + unlinked(), entries), now
+        self._counted, self._then = self._count(), now
         took = time.monotonic() - began
         self._due = began + max(OFTEN, SHARE * took)
         return self._said(*self._counted)
@@ -232,7 +93,6 @@ OURS: Final = 4
 """Processes around a command that are not its own."""
 
 PAGE: Final = os.sysconf("SC_PAGESIZE")
-REGULAR: Final = 0o100000
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 OWN, CHILDREN, THREADS, STARTED = 11, 13, 17, 19
 """Where it stands in /proc/PID/stat, behind the name. A kernel that lists no children tells nothing."""
@@ -248,17 +108,14 @@ class Usage:
 
 
 class Watching:
-    """Of all commands of one workspace; `held` is what groups count already."""
+    """Of all commands of one workspace."""
 
-    def __init__(self, held: Collection[str], limits: Limits) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._most = limits.memory
-        self._needed = not {"memory", "pids", TIME} <= set(held)
         self._times: dict[str, dict[tuple[int, str], int]] = {}
 
     def usage(self, token: str, guard: int) -> Usage:
-        """What all below this process use now. Nothing where nobody has to look."""
-        if not self._needed:
-            return Usage()
+        """What all below this process use now."""
         times, threads, with_dead = self._times.setdefault(token, {}), 0, 0
         found = dict(_below(guard))
         for pid, stat in found.items():
@@ -328,25 +185,3 @@ def _share(pid: int) -> int:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
     return _memory(pid)
-
-
-def unlinked(guard: int) -> int:
-    """Bytes on the disk of files that processes below this one hold open, and that lie in no folder any more."""
-    known = (_known(place) for pid, _ in _below(guard) for place in _opened(Path(f"/proc/{pid}/fd")))
-    gone = (one for one in known if one is not None and one.st_nlink == 0 and one.st_mode & REGULAR == REGULAR)
-    return sum({(one.st_dev, one.st_ino): one.st_blocks * BLOCK for one in gone}.values())
-
-
-def _known(place: Path) -> os.stat_result | None:
-    """What is opened there; None when it was closed while we looked."""
-    try:
-        return place.stat()
-    except OSError:
-        return None
-
-
-def _opened(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []

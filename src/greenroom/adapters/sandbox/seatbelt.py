@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from greenroom.adapters.sandbox.ground import Ground, identity, secrets_in
-from greenroom.adapters.sandbox.limits import Cgroups
 from greenroom.adapters.sandbox.protection import GIT
 from greenroom.adapters.sandbox.session import SandboxSession
 from greenroom.core.ports.sandbox import Enclosed, Limits, Tier
@@ -29,63 +28,43 @@ BEGINNING: Final = """\
 """
 
 
-class Seatbelt:
+class Seatbelt(SandboxSession):
     """Around one workspace. There is no network, and limits are those of single processes only."""
 
     def __init__(self, ground: Ground, limits: Limits) -> None:
-        self._ground = ground
-        self._session = SandboxSession(ground, limits, Cgroups(limits, ()), identity(ground.root, swaps=False))
-        self._scratch = self._session.scratch
+        super().__init__(ground, limits, identity(ground.root, swaps=False))
 
     @property
     def tier(self) -> Tier:
         """What macOS has."""
         return "seatbelt"
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
+    def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str) -> Enclosed:
         """The command under a profile."""
-        joined = self._session.begin()
-        try:
-            profile = self.profile(env)
-        except BaseException:
-            self._session.end(joined.token)
-            raise
         return Enclosed(
-            words=(PROGRAM, "-p", profile, *words),
+            words=(PROGRAM, "-p", self.profile(env), *words),
             folder=folder,
-            env={**env, "HOME": str(self._scratch.home), "TMPDIR": str(self._scratch.tmp)},
-            token=joined.token,
-            rlimits=self._session.rlimits,
+            env={**env, "HOME": str(self.scratch.home), "TMPDIR": str(self.scratch.tmp)},
+            token=token,
+            rlimits=self.rlimits,
         )
 
     def profile(self, env: Mapping[str, str]) -> str:
         """What may be done; the last rule that fits counts."""
         return BEGINNING + "".join(f"{line}\n" for line in self._rules(env))
 
-    def overrun(self, enclosed: Enclosed, guard: int) -> str:
-        """Why it has used too much."""
-        return self._session.overrun(enclosed.token, guard)
-
-    def tidy(self, enclosed: Enclosed) -> None:
-        """Whatever it left that could run something."""
-        self._session.end(enclosed.token)
-
-    def close(self) -> None:
-        """What commands had for themselves goes with the walls."""
-        self._session.close()
-
     def _rules(self, env: Mapping[str, str]) -> Iterator[str]:
-        for place in (self._ground.root, self._scratch.home, self._scratch.tmp):
+        for place in (self.ground.root, self.scratch.home, self.scratch.tmp):
             yield f"(allow file* (subpath {_quoted(str(place))}))"
-        for place in self._session.tools(env):
+        for place in self.tools(env):
             yield f"(allow file-read* (subpath {_quoted(str(place))}))"
             yield from (f"(deny file* (subpath {_quoted(str(one))}))" for one in secrets_in(place))
-        for path in self._session.protection.governing():
+        for path in self.protection.governing():
             yield f"(deny file-write* (subpath {_quoted(str(path))}))"
-        for place in self._session.protection.git_folders():
+        for place in self.protection.git_folders():
             for name in GIT:
                 yield f"(deny file-write* (subpath {_quoted(str(place / name))}))"
-        for place in self._ground.hidden:
+        for place in self.ground.hidden:
             yield f"(deny file* (subpath {_quoted(str(place))}))"
 
 

@@ -1,4 +1,4 @@
-"""What every sandbox needs while it stands: what is protected, how full it is, groups, and folders for commands.
+"""What every sandbox needs while it stands: what is protected, how much is used, and folders for commands.
 
 The folders are ours for as long as we live: /tmp, /etc and home. A lock says so; leftovers are swept. Their /etc has
 what programs need of the machine's, who they are themselves, and nothing of others.
@@ -13,16 +13,16 @@ import secrets
 import shutil
 import stat
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.sandbox.ground import ETC, NAME, Ground, Identity, checked, tools
-from greenroom.adapters.sandbox.limits import Cgroups, Quota, Watching, over, unlinked
+from greenroom.adapters.sandbox.limits import Quota, Watching, over
 from greenroom.adapters.sandbox.protection import Protection
-from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.sandbox import Limits
+from greenroom.core.ports.sandbox import Enclosed, Limits
 
 ETC_FOLDER: Final = "/etc"
 ENTERED: Final = stat.S_IROTH | stat.S_IXOTH
@@ -36,10 +36,7 @@ def furnish(folder: Path, who: Identity, home: Path, *, machine: str = ETC_FOLDE
     second, for which every command would wait that is the first behind its walls.
     """
     folder.mkdir(mode=0o755)
-    seen: list[str] = []
-    with _opened(machine) as there, _opened(str(folder)) as here:
-        for name in ETC:
-            seen.extend(_taken(PurePosixPath(name), there, here))
+    seen = [shown for name in ETC for shown in _take(Path(machine), folder, name)]
     name = NAME if who.changes else _name(who.uid)
     people = f"{name}:x:{who.uid}:{who.gid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
     (folder / "passwd").write_text(people, encoding="utf-8")
@@ -54,65 +51,35 @@ def _name(uid: int) -> str:
     return NAME
 
 
-@contextmanager
-def _opened(folder: str, within: int | None = None) -> Iterator[int]:
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=within)
-    try:
-        yield number
-    finally:
-        os.close(number)
-
-
-def _taken(path: PurePosixPath, there: int, here: int) -> Iterator[str]:
+def _take(machine: Path, folder: Path, name: str) -> Iterator[str]:
     """What everybody may read. Links stay links: what they lead to is seen, or nobody's business."""
-    name = path.name
+    source, target = machine / name, folder / name
     with suppress(OSError):
-        kind = os.stat(name, dir_fd=there, follow_symlinks=False).st_mode
+        kind = source.lstat().st_mode
         if stat.S_ISLNK(kind):
-            os.symlink(os.readlink(name, dir_fd=there), name, dir_fd=here)
+            target.symlink_to(source.readlink())
         elif stat.S_ISDIR(kind) and _others(kind, ENTERED):
-            yield from _taken_folder(path, there, here)
+            target.mkdir()
+            if _is_everybodys(source):
+                yield name
+                return
+            for child in source.iterdir():
+                yield from _take(machine, folder, f"{name}/{child.name}")
         elif stat.S_ISREG(kind) and _others(kind, stat.S_IROTH):
-            _copied(name, there, here)
+            shutil.copyfile(source, target)
 
 
-def _taken_folder(path: PurePosixPath, there: int, here: int) -> Iterator[str]:
-    os.mkdir(path.name, dir_fd=here)
-    with _opened(path.name, there) as source, _opened(path.name, here) as target:
-        if _is_everybodys(source):
-            yield str(path)
-            return
-        for one in os.scandir(source):
-            yield from _taken(path / one.name, source, target)
-
-
-def _is_everybodys(folder: int) -> bool:
+def _is_everybodys(folder: Path) -> bool:
     """Whether others may read it, and all that is in it."""
-    if not _others(os.fstat(folder).st_mode, ENTERED):
-        return False
-    with os.scandir(folder) as inside:
-        return all(_is_open(one, folder) for one in inside)
-
-
-def _is_open(one: os.DirEntry[str], folder: int) -> bool:
-    if one.is_symlink():
-        return True
-    if one.is_dir():
-        with _opened(one.name, folder) as inner:
-            return _is_everybodys(inner)
-    return one.is_file() and _others(one.stat(follow_symlinks=False).st_mode, stat.S_IROTH)
+    for place in (folder, *folder.rglob("*")):
+        kind = place.lstat().st_mode
+        if not stat.S_ISLNK(kind) and not _others(kind, ENTERED if stat.S_ISDIR(kind) else stat.S_IROTH):
+            return False
+    return True
 
 
 def _others(mode: int, rights: int) -> bool:
     return mode & rights == rights
-
-
-def _copied(name: str, there: int, here: int) -> None:
-    source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=there)
-    with os.fdopen(source, "rb") as content:
-        target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=here)
-        with os.fdopen(target, "wb") as copy:
-            shutil.copyfileobj(content, copy)
 
 
 def readable_by_all(place: Path) -> Iterator[Path]:
@@ -120,8 +87,7 @@ def readable_by_all(place: Path) -> Iterator[Path]:
     with suppress(OSError):
         kind = place.stat().st_mode
         if stat.S_ISDIR(kind) and _others(kind, ENTERED):
-            with _opened(str(place.resolve())) as folder:
-                whole = _is_everybodys(folder)
+            whole = _is_everybodys(place)
             for one in [place] if whole else sorted(place.iterdir()):
                 yield from [one] if whole else readable_by_all(one)
         elif stat.S_ISREG(kind) and _others(kind, stat.S_IROTH):
@@ -195,12 +161,11 @@ IGNORED: Final = "/.mcp.json\n"
 """What walls put there so that nobody can, and nobody should commit."""
 
 
-class Scratch:
-    """Made below `folder`, which is nobody else's."""
+class Scratch(OwnFolder):
+    """What commands have for themselves: a home, a /tmp and an /etc."""
 
     def __init__(self, folder: Path, *, name: str = "Greenroom agent", email: str = "agent@greenroom.invalid") -> None:
-        self._folder = OwnFolder(folder)
-        self.place = self._folder.place
+        super().__init__(folder)
         self.home = self.place / "home"
         self.tmp = self.place / "tmp"
         self.etc = self.place / "etc"
@@ -220,27 +185,15 @@ class Scratch:
             for one in (self.tmp, self.home, *self.home.rglob("*")):
                 os.chown(one, who.uid, who.gid)
 
-    def close(self) -> None:
-        """Remove it, once."""
-        self._folder.close()
 
+class SandboxSession(ABC):
+    """What every tier has of one workspace. With `weak` nothing is mounted, so what is protected is remembered and put
+    back."""
 
-@record
-class Joined:
-    """One command: its name, and the groups that it joins."""
-
-    token: str
-    cgroups: tuple[str, ...]
-
-
-class SandboxSession:
-    """Of one workspace. With `weak` nothing is mounted, so what is protected is remembered and put back."""
-
-    def __init__(self, ground: Ground, limits: Limits, cgroups: Cgroups, who: Identity, *, weak: bool = False) -> None:
+    def __init__(self, ground: Ground, limits: Limits, who: Identity, *, weak: bool = False) -> None:
         self.ground = checked(ground)
         self.limits = limits
         self.who = who
-        self.cgroups = cgroups
         self.scratch = Scratch(ground.scratch)
         self.protection = Protection(ground, weak=weak)
         self._tools: list[Path] | None = None
@@ -251,7 +204,24 @@ class SandboxSession:
         for layer in layers:
             layer.mkdir(parents=True, exist_ok=True)
         self._quota = Quota((ground.root, self.scratch.place, *layers), limits)
-        self._watching = Watching(cgroups.holds, limits)
+        self._watching = Watching(limits)
+
+    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str = "") -> Enclosed:
+        """The command in its sandbox, with limits."""
+        token = self.begin()
+        try:
+            return self.enclosed(token, words, folder, env, door)
+        except BaseException:
+            self.end(token)
+            raise
+
+    @abstractmethod
+    def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str) -> Enclosed:
+        """A command that has begun, as this tier runs it."""
+
+    def tidy(self, enclosed: Enclosed) -> None:
+        """Take away its mount points, and put back what it changed that governs."""
+        self.end(enclosed.token)
 
     @property
     def rlimits(self) -> dict[str, int]:
@@ -263,27 +233,15 @@ class SandboxSession:
             "cpu_seconds": limits.cpu_seconds,
         }
 
-    @property
-    def tasks(self) -> int | None:
-        """How many processes there may be on top of those that run, where no group counts them."""
-        return None if "pids" in self.cgroups.holds else self.limits.processes
-
-    def begin(self) -> Joined:
-        """A command is about to run."""
-        token = secrets.token_hex(8)
+    def begin(self) -> str:
+        """A command is about to run; its name."""
         with self._alone:
             self.protection.begin()
-            try:
-                return Joined(token=token, cgroups=self.cgroups.made(token))
-            except BaseException:
-                self.cgroups.remove(token)
-                self.protection.end()
-                raise
+        return secrets.token_hex(8)
 
     def end(self, token: str) -> None:
         """It has ended, or was not begun."""
         self._watching.forget(token)
-        self.cgroups.remove(token)
         with self._alone:
             self.protection.end()
 
@@ -293,13 +251,12 @@ class SandboxSession:
             self._tools = tools(env, self.ground)
         return self._tools
 
-    def overrun(self, token: str, guard: int) -> str:
+    def overrun(self, enclosed: Enclosed, guard: int) -> str:
         """Why it has used too much: what all its processes have together, or room in the workspace."""
         with self._alone:
             self.protection.beat()
-        usage = self._watching.usage(token, guard)
-        usage = evolve(usage, seconds=max(usage.seconds, self.cgroups.spent(token)))
-        return over(usage, self.limits) or self._quota.overrun(lambda: unlinked(guard))
+        usage = self._watching.usage(enclosed.token, guard)
+        return over(usage, self.limits) or self._quota.overrun()
 
     def close(self) -> None:
         """What commands had for themselves goes with it."""

@@ -7,7 +7,6 @@ unpacked as far as it is small enough and comes quickly enough.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -18,7 +17,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from greenroom.adapters.web.guard import Checked, Guard
+from greenroom.adapters.web.guard import Checked, Guard, why_of
 from greenroom.core.base.records import record
 from greenroom.core.ports.web import Address, WebFault
 
@@ -138,10 +137,6 @@ class Known(AbstractResolver):
         """Nothing is held."""
 
 
-def _why(error: OSError) -> str:
-    return os.strerror(error.errno) if error.errno else "no connection"
-
-
 def _fault(error: Exception, place: str, limits: Limits) -> WebFault:
     match error:
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
@@ -149,7 +144,7 @@ def _fault(error: Exception, place: str, limits: Limits) -> WebFault:
         case aiohttp.ServerTimeoutError() | TimeoutError():
             return WebFault("slow", f"{place!r} did not answer within {limits.idle:g} s.")
         case aiohttp.ClientConnectorError():
-            return WebFault("offline", f"Nobody answers at {place!r} ({_why(error.os_error)}).")
+            return WebFault("offline", f"Nobody answers at {place!r} ({why_of(error.os_error)}).")
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionError():
             return WebFault("broken", f"{place!r} broke off before all of it was there. Try again later.")
         case _:

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Final, Literal
 
-import aiohttp
-
 from greenroom.adapters.web.exchange import LIMITS, Limits, Request, answered, body_of
 from greenroom.adapters.web.guard import WEB, Guard
 from greenroom.core.base.records import record
@@ -191,7 +189,8 @@ class Fetching:
                 return _next(here, response.headers["Location"])
             if response.status != HTTPStatus.OK:
                 raise WebFault("status", f"{here.url} answered {_status(response.status)}.")
-            return Body(data=await body_of(response, self._limits), said=_said(response), charset=response.charset)
+            said = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+            return Body(data=await body_of(response, self._limits), said=said, charset=response.charset)
 
     async def _read(self, here: Address, body: Body) -> Page:
         kind = kind_of(body.said, body.data)
@@ -206,10 +205,6 @@ class Fetching:
     async def _parsed(self, kind: Literal["html", "pdf"], data: bytes, here: Address) -> Reading:
         async with self._parsers:
             return await parsed(kind, data, here.url, seconds=self._limits.reading)
-
-
-def _said(response: aiohttp.ClientResponse) -> str:
-    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def _next(here: Address, location: str) -> Address:

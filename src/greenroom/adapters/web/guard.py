@@ -207,7 +207,7 @@ class Checked:
                 return await self._dialled(one, seconds)
             except OSError as error:  # also when it took too long
                 last = error
-        raise WebFault("offline", f"Nobody answers at {str(self.host)!r} ({_why(last)}).")
+        raise WebFault("offline", f"Nobody answers at {str(self.host)!r} ({why_of(last)}).")
 
     async def _dialled(self, one: IPAddress, seconds: float) -> socket.socket:
         made = self.open(str(one))
@@ -269,7 +269,7 @@ class Guard:
         except TimeoutError:
             raise WebFault("offline", f"The name {asked.name!r} was not resolved in {RESOLVING:g} s.") from None
         except (OSError, UnicodeError) as error:
-            why = f"The host {asked.name!r} cannot be found ({_why(error)}). Is there a network? Is it spelled right?"
+            why = f"The host {asked.name!r} cannot be found ({why_of(error)}). Is there a network? Is it spelled right?"
             raise WebFault("offline", why) from None
         if not 0 < len(found) <= MOST:
             raise WebFault("offline", f"The host {asked.name!r} has {len(found)} addresses.")
@@ -291,7 +291,8 @@ def _barred(why: str) -> WebFault:
     return WebFault("barred", why)
 
 
-def _why(error: Exception) -> str:
+def why_of(error: Exception) -> str:
+    """What the system says of an error."""
     if isinstance(error, TimeoutError) and not error.args:
         return "it took too long"
     if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:

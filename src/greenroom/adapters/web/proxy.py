@@ -208,14 +208,6 @@ class Way:
 PROXY_LIMITS: Final = ProxyLimits()
 
 
-def _nobody(_: Visit) -> None:
-    """Nobody wants to know."""
-
-
-def _none_of_its_own(_: int) -> None:
-    """Whoever asks goes the way of all."""
-
-
 class Proxy:
     """One proxy. `hosts` are those that may be reached: a name, or `*.domain` for all below one, and a port if it is
     not the web's. Who asks may have a way of its own, and goes that one (`own`, by the process that asks). `told` hears
@@ -226,8 +218,8 @@ class Proxy:
         guard: Guard,
         hosts: Iterable[str],
         *,
-        own: Callable[[int], Way | None] = _none_of_its_own,
-        told: Callable[[Visit], None] = _nobody,
+        own: Callable[[int], Way | None] = lambda _: None,
+        told: Callable[[Visit], None] = lambda _: None,
         token: str = "",
         limits: ProxyLimits = PROXY_LIMITS,
     ) -> None:

@@ -20,8 +20,7 @@ HOLDING: Final[frozenset[Tier]] = frozenset({"bubblewrap", "landlock"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one command may use. Memory, processes and time of the processor are held by the kernel where it lets us
-    make a control group; else somebody looks four times a second.
+    """What one command may use. At memory, processes and time of the processor somebody looks four times a second.
 
     `temporary` is what may lie in memory as files, in one place. `quota` is for all that lies in the workspace,
     `entries` for the number of files and folders in it.
@@ -94,7 +93,7 @@ class Bridge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enclosed:
-    """A command behind walls. In this order: it joins `cgroups`, gets `rlimits`, `staged` folders, `contents` as files
+    """A command behind walls. In this order: it gets `rlimits`, `staged` folders, `contents` as files
     with these numbers, becomes `uid` and `gid` (root without capabilities), gets `landlock` and the filter `seccomp`,
     and is the program `words`.
 
@@ -109,7 +108,6 @@ class Enclosed:
     token: str
     uid: int | None = None
     gid: int | None = None
-    cgroups: tuple[str, ...] = ()
     rlimits: Mapping[str, int] = field(default_factory=dict)
     tasks: int | None = None
     stage: str = ""

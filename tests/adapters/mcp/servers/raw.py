@@ -17,7 +17,7 @@ from typing import Any
 MODE = sys.argv[1]
 FOLDER = Path(sys.argv[2]) if len(sys.argv) > 2 else Path()
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
-NAMES = ("echo", "count", "die", "hang", "nap", "babble", "shout", "endless", "flood", "family", "swap", "odd", "deny")
+NAMES = ("echo", "count", "die", "hang", "nap", "babble", "shout", "flood", "family", "swap", "odd", "deny")
 
 
 def listed() -> list[object]:
@@ -79,11 +79,6 @@ def flood() -> None:
         sys.stdout.write(line * 100)
 
 
-def endless() -> None:
-    while True:
-        sys.stdout.write("y" * 1_000_000)
-
-
 def swap() -> None:
     (FOLDER / "swapped").touch()
     send({"method": "notifications/tools/list_changed"})
@@ -96,7 +91,6 @@ DONE = {
     "nap": lambda: noted("nap"),
     "babble": lambda: sys.stdout.write("Loading model...\n\x1b[31m{not json}\n\n[1, 2]\n" * 10),
     "shout": lambda: threading.Thread(target=shout, daemon=True).start(),
-    "endless": endless,
     "flood": lambda: threading.Thread(target=flood, daemon=True).start(),
     "family": family,
     "swap": swap,

@@ -61,18 +61,10 @@ class Heard:
         return [(call.call_id, call.name, dict(call.arguments)) for call in self.calls]
 
 
-@dataclass
-class Response:
-    """As much of one as matters."""
-
-    headers: dict[str, str]
-    status: int = 200
-
-
 def heard(pieces: Iterable[bytes], headers: dict[str, str] = SSE, most: int = 100_000) -> Heard:
     """What is read from these bytes."""
     reading, faults, found = Reading("fake", most), Faults("fake:m", "http://fake/v1"), Heard()
-    body = Body(reading, faults, Response(headers))
+    body = Body(reading, faults, 200, headers)
     try:
         for piece in pieces:
             for event in body.feed(piece):

@@ -96,7 +96,6 @@ def test_an_end_that_is_never_told_is_seen_by_what_comes_after_it(stream: bytes,
         ("max_tokens", "length"),
         ("MAX_TOKENS", "length"),
         ("tool_calls", "calls"),
-        ("function_call", "calls"),
         ("content_filter", "filter"),
         ("RECITATION", "filter"),
         ("SAFETY", "filter"),
@@ -256,12 +255,10 @@ def test_calls_are_put_together(chunks: list[dict[str, object]], expected: list[
     assert not any(call.unread for call in found.calls)
 
 
-def test_calls_of_a_whole_body_are_read_too_and_so_is_the_old_form() -> None:
+def test_calls_of_a_whole_body_are_read_too() -> None:
     assert heard([body("tool_calls", content=None, tool_calls=[part(None, "c1", "add", '{"a":1}')])], JSON).called == [
         ADD
     ]
-    old = heard([body("function_call", content=None, function_call={"name": "add", "arguments": '{"a":1}'})], JSON)
-    assert old.called == [("call_1", "add", {"a": 1})]
 
 
 TWICE = [
@@ -317,14 +314,13 @@ def test_content_may_be_a_list_of_parts_and_a_refusal_is_an_answer() -> None:
     assert refused.end.reason == "filter"
 
 
-def test_the_text_of_a_completion_and_a_message_in_a_stream_are_read() -> None:
-    old = {"choices": [{"index": 0, "text": "Hi", "finish_reason": "stop"}]}
+def test_a_message_in_a_stream_is_read() -> None:
     odd = {"choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}]}
-    assert heard([sse(old)]).text == heard([sse(odd)]).text == "Hi"
+    assert heard([sse(odd)]).text == "Hi"
 
 
-def test_what_is_said_twice_in_a_chunk_or_at_the_end_is_said_once() -> None:
-    together = {"choices": [{"index": 0, "text": "Hi", "delta": {"content": "Hi"}, "finish_reason": None}]}
+def test_what_is_said_again_at_the_end_is_said_once() -> None:
+    together = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": None}]}
     whole = {
         "object": "chat.completion",
         "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}],

@@ -117,7 +117,7 @@ async def test_a_request_that_was_not_recorded_is_compared_with_the_nearest(path
     assert fault.said.splitlines() == [
         "--- recorded",
         "+++ asked",
-        "@@ -1,3 +1,3 @@",
+        "@@ -6,3 +6,3 @@",
         "   Be brief.",
         " user:",
         "-  This is question number 3",

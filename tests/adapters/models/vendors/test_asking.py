@@ -17,10 +17,10 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 
 from greenroom.adapters.models.vendors.model import Manner, is_open
-from greenroom.adapters.models.vendors.request import Asking, Beside, keepsake, recalled
+from greenroom.adapters.models.vendors.request import Asking, keepsake, recalled
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Media, ModelCard, Opaque, ToolCall
-from tests.adapters.models.vendors.talk import ASKING, CARD, HI, LOOK, SYSTEM
+from tests.adapters.models.vendors.talk import ASKING, CARD, HI, LOOK
 
 CALL = ToolCall(call_id="c1", name="look", arguments={"at": {"x": [1, None]}})
 SIGNED = ModelResponse(
@@ -86,19 +86,6 @@ def test_an_answer_of_text_and_calls_needs_no_keepsake() -> None:
     assert keepsake("anthropic", response) is None
 
 
-def test_every_message_and_tool_is_mapped_once() -> None:
-    asking = Asking("anthropic", CARD)
-    said = kept()
-    result = ChatMessage(role="tool", content="Blue.", call_id="c1")
-    talk = (SYSTEM, HI, said, result)
-    first, second = asking.messages(talk), asking.messages((*talk, HI))
-    assert second[1] is first[1]
-    assert [part for message in second for part in message.parts][:2] == list(first[0].parts)
-    for one, other in zip(first, second, strict=True):
-        assert all(a is b for a, b in zip(one.parts, other.parts, strict=False))
-    assert asking.tools((LOOK,))[0] is asking.tools((LOOK,))[0]
-
-
 def test_a_result_knows_the_name_of_its_call_and_may_be_an_image() -> None:
     shot = ChatMessage(role="tool", content="", call_id="c1", media=(Media(media_type="image/png", data=b"png"),))
     asked = Asking("anthropic", CARD).messages((HI, kept(), shot))[-1]
@@ -128,22 +115,6 @@ def test_what_a_model_cannot_be_shown_is_named() -> None:
 
 def test_a_model_without_tools_is_told_of_none() -> None:
     assert Asking("x", ModelCard(tools=False)).tools((LOOK,)) == []
-
-
-def test_only_so_many_are_kept() -> None:
-    beside: Beside[ChatMessage, int] = Beside(most=2)
-    one, two, three = (ChatMessage(role="user", content=word) for word in ("1", "2", "3"))
-    made: list[str] = []
-
-    def make(message: ChatMessage) -> int:
-        made.append(message.content)
-        return int(message.content)
-
-    assert [beside.of(message, make) for message in (one, two, one, three, one, two)] == [1, 2, 1, 3, 1, 2]
-    assert made == ["1", "2", "3", "2"]
-
-
-# ---------------------------------------------------------------------------------------------- settings
 
 
 def told(

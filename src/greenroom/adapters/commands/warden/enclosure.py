@@ -302,7 +302,6 @@ class Walls(TypedDict):
 
     uid: int | None
     gid: int | None
-    cgroups: Sequence[str]
     rlimits: Mapping[str, int]
     tasks: int | None
     stage: str
@@ -335,8 +334,6 @@ class _Capabilities(ctypes.Structure):
 
 def prepare(walls: Walls) -> None:
     """The slow part, before the command may go. `OSError` or `ValueError` where it cannot be done."""
-    for procs in walls["cgroups"]:
-        Path(procs).write_text(str(os.getpid()), encoding="ascii")
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
     if walls["stage"]:

@@ -1,7 +1,7 @@
 """Keep one long-lived program, an MCP server or Chromium: a small program of ours between it and Greenroom.
 
-When the program ends, when Greenroom lets go of the lifeline, or when it is killed, every process that the program has
-begun is ended. It uses the standard library only; other rooms start it by name (`-c`) and never import it.
+When the program ends, or when Greenroom ends it or is killed, every process that the program has begun is ended. It
+uses the standard library only; other rooms start it by name (`-c`) and never import it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ SERVER_GRACE: Final = 0.3
 BROWSER_GRACE: Final = 0.5
 """Seconds between being told to end and being killed."""
 
+PARENT_LOOK: Final = 1.0
+"""Seconds between two looks whether our parent lives, where no signal tells."""
+
 MEANT_FOR_OTHERS: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 BROWSER_PIPES: Final = (3, 4)
 """Over which playwright talks to Chromium. Who keeps them open keeps their end from being noticed."""
@@ -47,11 +50,17 @@ OTHER_NUMBERS: Final = 0x4000_0000
 """From here on the same calls have second numbers on some machines."""
 
 
-def serve(lifeline: int, words: Sequence[str]) -> int:
-    """Keep an MCP server, which has the pipes that we were given; returns its exit code."""
+def serve(variables: str, words: Sequence[str]) -> int:
+    """Keep an MCP server for as long as our parent lives; its exit code. It has the pipes that we were given, and of
+    our environment only these variables."""
     _ignore_others()
-    os.set_inheritable(lifeline, False)
-    return _keep(words, lifeline, SERVER_GRACE, nothing, _let_go_of_standard)
+    for name in os.environ.keys() - set(variables.split()):
+        del os.environ[name]
+    die_with_parent(signal.SIGTERM)
+    code = _keep(words, None, SERVER_GRACE, nothing, _let_go_of_input)
+    with suppress(OSError):
+        os.write(2, f"\n(exit code {code})\n".encode())
+    return code
 
 
 def browse(folder: str, uid: int, gid: int, words: Sequence[str]) -> int:
@@ -87,17 +96,18 @@ def _browse(folder: Path, uid: int, gid: int, words: Sequence[str]) -> int:
 
 
 def _keep(
-    words: Sequence[str], lifeline: int, grace: float, prepare: Callable[[], None], let_go: Callable[[], None]
+    words: Sequence[str], lifeline: int | None, grace: float, prepare: Callable[[], None], let_go: Callable[[], None]
 ) -> int:
-    """Start it, wait for its end or for ours, leave no process behind."""
+    """Start it, wait for its end or for ours (without a lifeline: our parent's), leave no process behind."""
+    parent, lines = os.getppid(), () if lifeline is None else (lifeline,)
     news = news_of(signal.SIGCHLD, signal.SIGTERM)
     family = Family()
     pid = _start(words, prepare)
     let_go()
     told = False
     while pid not in family.ends and not told:
-        heard, ready = wait(news, None, lifeline)
-        told = bool(ready) or signal.SIGTERM in heard
+        heard, ready = wait(news, None if lines else PARENT_LOOK, *lines)
+        told = bool(ready) or signal.SIGTERM in heard or (not lines and os.getppid() != parent)
         family.bury()
     family.end(pid, news, grace)
     code = family.ends.get(pid, -signal.SIGKILL)
@@ -131,11 +141,11 @@ def _ignore_others() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _let_go_of_standard() -> None:
-    """The pipes are the server's alone."""
+def _let_go_of_input() -> None:
+    """What we do not read, only the server's end is noticed by."""
     empty = os.open(os.devnull, os.O_RDWR)
-    for pipe in range(3):
-        os.dup2(empty, pipe)
+    os.dup2(empty, 0)
+    os.close(empty)
 
 
 def _let_go_of_browser() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -176,29 +176,16 @@ _SSE: Final = (b"data:", b"event:", b":", b"id:", b"retry:")
 _decode: Final = json.Decoder().decode
 
 
-class Response(Protocol):
-    """What matters of an HTTP response."""
-
-    @property
-    def status(self) -> int:
-        """Its status."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Its headers, found whatever their case."""
-        ...
-
-
 class Body:
     """Takes bytes, gives events. A `Failed` among them is the last one."""
 
-    def __init__(self, reading: Reading, faults: Faults, response: Response) -> None:
+    def __init__(self, reading: Reading, faults: Faults, status: int, headers: Mapping[str, str]) -> None:
         self.failed = False
         self._reading = reading
         self._faults = faults
-        self._response = response
-        streams = response.status == 200 and "text/event-stream" in response.headers.get("Content-Type", "")
+        self._status = status
+        self._headers = headers
+        streams = status == 200 and "text/event-stream" in headers.get("Content-Type", "")
         self._events = Events() if streams else None
         self._pieces: list[bytes] = []
         self._size = 0
@@ -206,7 +193,7 @@ class Body:
     @property
     def over(self) -> bool:
         """Whether nothing that still comes matters."""
-        return self.failed or self._reading.done or (self._response.status != 200 and self._size > PAGE)
+        return self.failed or self._reading.done or (self._status != 200 and self._size > PAGE)
 
     def feed(self, piece: bytes) -> list[ModelEvent]:
         """What is known now."""
@@ -225,8 +212,8 @@ class Body:
         if self._events is not None:
             return self._read(self._events.end())
         data = b"".join(self._pieces)
-        if self._response.status != 200:
-            return self._fails(self._faults.answered(self._response.status, self._response.headers, data[:PAGE]))
+        if self._status != 200:
+            return self._fails(self._faults.answered(self._status, self._headers, data[:PAGE]))
         if data.removeprefix(BOM).lstrip().startswith(_SSE):
             events = Events()
             return self._read([*events.feed(data), *events.end()])
@@ -267,7 +254,7 @@ class Body:
         try:
             body: object = _decode(data.removeprefix(BOM))
         except (DecodeError, UnicodeDecodeError, RecursionError):
-            return self._fails(self._faults.answered(200, self._response.headers, data[:PAGE]))
+            return self._fails(self._faults.answered(200, self._headers, data[:PAGE]))
         if not isinstance(body, dict):
             said = data[:120].decode(errors="replace")
             return self._fails(self._faults.fault("malformed", f"JSON that is no object: {said}"))
@@ -328,7 +315,7 @@ class OpenAICompatible:
     async def _asked(self, request: ModelRequest, reading: Reading, faults: Faults) -> AsyncIterator[ModelEvent]:
         sent = self._encoding.body(request)
         async with asyncio.timeout(self._longest), self._endpoint.post(sent) as response:
-            body = Body(reading, faults, response)
+            body = Body(reading, faults, response.status, response.headers)
             async for piece in response.content.iter_any():
                 for event in body.feed(piece):
                     yield event

@@ -1,4 +1,4 @@
-"""Token counts, wherever a provider puts them and whatever it calls them."""
+"""One answer, chunk by chunk: token counts, tool calls, thoughts and text, wherever a provider puts them."""
 
 from __future__ import annotations
 
@@ -138,11 +138,6 @@ class Calls:
             if isinstance(delta, dict):
                 self._take(delta)
 
-    def take_old(self, delta: object) -> None:
-        """Take a `function_call`: how there was one call per message, once."""
-        if isinstance(delta, dict):
-            self._take({"index": 0, "function": delta})
-
     def _take(self, delta: Mapping[str, object]) -> None:
         function = delta.get("function")
         function = function if isinstance(function, dict) else {}
@@ -255,11 +250,6 @@ class Thinking:
         self._answers = False
         self._trims = False
 
-    @property
-    def over(self) -> bool:
-        """Whether all that comes now is the answer, as it comes."""
-        return self._answers and not self._trims
-
     def feed(self, text: str) -> Iterator[Piece]:
         """The pieces that are decided now."""
         if self._answers:
@@ -329,7 +319,6 @@ _REASONS: Final[Mapping[str, FinishReason]] = {
     "tool_calls": "calls",
     "tool_call": "calls",
     "tool_use": "calls",
-    "function_call": "calls",
     "length": "length",
     "max_tokens": "length",
     "max_output_tokens": "length",
@@ -349,14 +338,6 @@ BROKEN: Final = frozenset(
     {"network_error", "insufficient_system_resource", "abort", "failed", "model_error", "malformed_function_call"}
 )
 """Words for an end that is none: the answer was given up."""
-
-
-_CHUNK: Final = frozenset(
-    {"id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "provider"}
-)
-_CHOICE: Final = frozenset({"index", "delta", "finish_reason", "logprobs"})
-_DELTA: Final = frozenset({"role", "content"})
-"""What a chunk is made of that brings a piece of text and nothing else."""
 
 
 class Complaint(Exception):
@@ -398,9 +379,6 @@ class Reading:
 
     def take(self, chunk: Mapping[str, object]) -> list[ModelEvent]:
         """What one chunk, or a whole body, tells."""
-        word = _word(chunk) if self._in_pieces and self._thinking.over else None
-        if word is not None:
-            return self._answer(word)
         if complaint_in(chunk):
             raise Complaint(chunk)
         if not self._id:
@@ -426,7 +404,7 @@ class Reading:
 
     def _choice(self, choice: Mapping[str, object]) -> Iterator[ModelEvent]:
         said = choice.get("finish_reason") or choice.get("stop_reason")
-        delta, message, text = choice.get("delta"), choice.get("message"), choice.get("text")
+        delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):
             self._in_pieces = True
             yield from self._message(delta)
@@ -434,8 +412,6 @@ class Reading:
             pass  # some say everything once more at the end
         elif isinstance(message, dict):
             yield from self._message(message)
-        elif isinstance(text, str):
-            yield from self._content(text)
         if isinstance(said, str) and said and not self.said:
             if said.lower() in BROKEN:
                 raise Complaint({"error": {"message": f"the answer ended with {said!r}", "code": said}})
@@ -457,9 +433,6 @@ class Reading:
         if message.get("tool_calls"):
             self.begun = True
             self._calls.take(message["tool_calls"])
-        if message.get("function_call"):
-            self.begun = True
-            self._calls.take_old(message["function_call"])
         if len(self._calls) > MOST_CALLS:
             raise TooMuch(f"more than {MOST_CALLS} tool calls in one answer")
 
@@ -532,21 +505,6 @@ class Reading:
         if len(self._calls) and reason == "stop":
             reason = "calls"
         return Finished(reason=reason, said=self.said, model=self._model, response_id=self._id, by=by)
-
-
-def _word(chunk: Mapping[str, object]) -> str | None:
-    """The piece of text in a chunk that holds nothing else, as nearly all do; None when it must be looked into."""
-    choices = chunk.get("choices")
-    if not _CHUNK.issuperset(chunk) or not isinstance(choices, list) or len(choices) != 1:
-        return None
-    choice = choices[0]
-    if not isinstance(choice, dict) or not _CHOICE.issuperset(choice):
-        return None
-    delta = choice.get("delta")
-    if choice.get("finish_reason") or choice.get("index") or not isinstance(delta, dict):
-        return None
-    content = delta.get("content") if _DELTA.issuperset(delta) else None
-    return content if isinstance(content, str) else None
 
 
 def joined(details: list[object]) -> list[object]:

@@ -21,7 +21,6 @@ from greenroom.core.ports.model import (
     ChatMessage,
     Failed,
     Finished,
-    Media,
     ModelEvent,
     ModelRequest,
     Opaque,
@@ -30,7 +29,6 @@ from greenroom.core.ports.model import (
     Retried,
     TextDelta,
     ToolCall,
-    ToolSpec,
     Usage,
 )
 
@@ -101,6 +99,8 @@ def _starts(pieces: Iterable[str]) -> list[int]:
 
 Clean: TypeAlias = Callable[[str], str]
 
+CALL: Final = ("name", "arguments", "unread", "extra")
+TOOL: Final = ("name", "description", "parameters")
 SETTINGS: Final = ("tool_choice", "max_output", "temperature", "stop", "effort")
 
 _sorted: Final = Encoder(enc_hook=as_dict, order="sorted").encode
@@ -114,7 +114,7 @@ def canonical(request: ModelRequest, model: str, clean: Clean = str) -> bytes:
     form = {
         "model": model,
         "messages": said,
-        "tools": [_tool(tool) for tool in request.tools],
+        "tools": [{name: getattr(tool, name) for name in TOOL} for tool in request.tools],
         "schema": request.schema,
         "settings": _without_nothing(settings),
     }
@@ -143,31 +143,23 @@ def _message(message: ChatMessage, ids: dict[str, str]) -> Data:
     return {
         "role": message.role,
         "content": message.content,
-        "calls": [_call(call, ids) for call in message.calls],
+        "calls": [
+            {"id": _renamed(call.call_id, ids), **_without_nothing({name: getattr(call, name) for name in CALL})}
+            for call in message.calls
+        ],
         "answers": None if message.call_id is None else _renamed(message.call_id, ids),
         "reasoning": message.reasoning,
         "opaque": [{"provider": one.provider, "data": one.data} for one in message.opaque],
-        "media": [_media(one) for one in message.media],
+        "media": [
+            {"type": one.media_type, "name": one.name, "sha256": hashlib.sha256(one.data).hexdigest()}
+            for one in message.media
+        ],
     }
-
-
-def _call(call: ToolCall, ids: dict[str, str]) -> Data:
-    said = {"name": call.name, "arguments": call.arguments, "unread": call.unread, "extra": call.extra}
-    return {"id": _renamed(call.call_id, ids), **_without_nothing(said)}
 
 
 def _renamed(call_id: str, ids: dict[str, str]) -> str:
     """Ids are drawn at random by the provider; who answers whom is what counts."""
     return ids.setdefault(call_id, f"call {len(ids) + 1}")
-
-
-def _media(media: Media) -> Data:
-    digest = hashlib.sha256(media.data).hexdigest()
-    return {"type": media.media_type, "name": media.name, "sha256": digest}
-
-
-def _tool(tool: ToolSpec) -> Data:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
 def _without_nothing(data: Data) -> Data:
@@ -183,39 +175,28 @@ CONTEXT: Final = 2
 
 
 def nearest(wanted: Data, recorded: Sequence[Data]) -> str:
-    """A unified diff from the nearest of the recorded requests to the wanted one; "" when there is none."""
+    """A unified diff from the nearest of the recorded requests to the wanted one; "" when there is none.
+
+    The nearest has as many messages (the same turn of a conversation), the same lines, and ends in the same letters.
+    """
     lines = shown(wanted)
 
-    def likeness(request: Data) -> tuple[int, float]:
-        # The same number of messages first: a conversation that is as long is the same turn of it.
+    def likeness(request: Data) -> tuple[int, int, float]:
         other = shown(request)
-        start, end = _alike(lines, other)
-        apart = "\n".join(lines[start : len(lines) - end]), "\n".join(other[start : len(other) - end])
-        letters = difflib.SequenceMatcher(None, apart[0][:WIDTH], apart[1][:WIDTH], autojunk=False).quick_ratio()
-        common = len(set(lines) & set(other)) / len(set(lines) | set(other))
-        return -abs(_length(request) - _length(wanted)), common + letters / max(len(lines), len(other))
+        ends = "\n".join(lines)[-WIDTH:], "\n".join(other)[-WIDTH:]
+        letters = difflib.SequenceMatcher(None, *ends, autojunk=False).quick_ratio()
+        return -abs(_length(request) - _length(wanted)), len(set(lines) & set(other)), letters
 
     if not recorded:
         return ""
     best = shown(max(recorded, key=likeness))
-    start, end = _alike(best, lines)
-    low, high = max(start - CONTEXT, 0), max(end - CONTEXT, 0)
-    theirs, mine = (one[low : len(one) - high][:LINES] for one in (best, lines))
-    diff = difflib.unified_diff(theirs, mine, "recorded", "asked", lineterm="", n=CONTEXT)
+    diff = difflib.unified_diff(best[-LINES:], lines[-LINES:], "recorded", "asked", lineterm="", n=CONTEXT)
     short = (line if len(line) <= WIDTH else f"{line[:WIDTH]} … ({len(line)} characters)" for line in diff)
     return "\n".join(islice(short, SHOWN))
 
 
 def _length(request: Data) -> int:
     return len(_list(request.get("messages")))
-
-
-def _alike(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """How many lines they begin and end with alike: long conversations differ in little."""
-    shorter = min(len(one), len(other))
-    start = next((n for n in range(shorter) if one[n] != other[n]), shorter)
-    end = next((n for n in range(shorter - start) if one[-1 - n] != other[-1 - n]), shorter - start)
-    return start, end
 
 
 def shown(request: Data) -> list[str]:

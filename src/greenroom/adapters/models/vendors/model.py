@@ -120,37 +120,27 @@ class Reading:
         match piece:
             case ModelResponse():
                 self._whole = piece
-            case PartStartEvent(part=TextPart(content=text)):
-                return self._text(text)
-            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                return self._text(text)
-            case PartStartEvent(part=ThinkingPart(content=text)):
-                return self._thought(text)
-            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
-                return self._thought(text)
+            case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                self._weigh(text)
+                return TextDelta(text=text) if text else None
+            case (
+                PartStartEvent(part=ThinkingPart(content=text))
+                | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text)))
+            ):
+                self._weigh(text)
+                return ReasoningDelta(text=text) if text else None
             case PartStartEvent(part=ToolCallPart()):
-                self._count_call()
+                self._calls += 1
+                if self._calls > MOST_CALLS:
+                    raise TooMuch(f"more than {MOST_CALLS} tool calls in one answer")
             case _:
                 pass
         return None
-
-    def _text(self, text: str) -> TextDelta | None:
-        self._weigh(text)
-        return TextDelta(text=text) if text else None
-
-    def _thought(self, text: str) -> ReasoningDelta | None:
-        self._weigh(text)
-        return ReasoningDelta(text=text) if text else None
 
     def _weigh(self, text: str) -> None:
         self._left -= len(text)
         if self._left < 0:
             raise TooMuch("more text than the answer may have")
-
-    def _count_call(self) -> None:
-        self._calls += 1
-        if self._calls > MOST_CALLS:
-            raise TooMuch(f"more than {MOST_CALLS} tool calls in one answer")
 
     @property
     def said(self) -> str:

@@ -21,7 +21,7 @@ from greenroom.adapters.storage.sqlite.commit import Committer
 from greenroom.adapters.storage.sqlite.faults import translated
 from greenroom.adapters.storage.sqlite.lease import Leases
 from greenroom.adapters.storage.sqlite.opening import Access, Opening
-from greenroom.adapters.storage.sqlite.tickets import Answer, Mode, Work, Writing
+from greenroom.adapters.storage.sqlite.tickets import Answer, Mode, Work
 from greenroom.adapters.storage.sqlite.writer import Writer
 from greenroom.adapters.storage.watch import Watch, inbox_of
 from greenroom.core.base.errors import StoreFault, WorldFault
@@ -114,7 +114,13 @@ class Upkeep:
     """Collecting and checking."""
 
     def __init__(
-        self, path: Path, *, writer: Writing, readers: Readers, blobs: BlobFiles, clock: Callable[[], float]
+        self,
+        path: Path,
+        *,
+        writer: Callable[[], Writer],
+        readers: Readers,
+        blobs: BlobFiles,
+        clock: Callable[[], float],
     ) -> None:
         self._path = path
         self._writer = writer
@@ -126,19 +132,19 @@ class Upkeep:
         """Drop what nothing refers to, give the room back to the system; returns the bytes freed."""
         before = await self._readers.run(self._size)
         limit = int((self._clock() - ANSWERED_AGE) * 1000)
-        await self._writer.change(partial(drop_answered, before=limit))
+        await self._writer().change(partial(drop_answered, before=limit))
         for number in await self._readers.ask(queries.forgotten):
             await self.sweep(number)
         freed = await self._collect_blobs()
-        free = await self._writer.change(free_pages, mode="bare")
-        while free > (left := await self._writer.change(shrink, mode="bare")):
+        free = await self._writer().change(free_pages, mode="bare")
+        while free > (left := await self._writer().change(shrink, mode="bare")):
             free = left
-        await self._writer.change(truncate_wal, mode="bare")
+        await self._writer().change(truncate_wal, mode="bare")
         return freed + max(0, before - await self._readers.run(self._size))
 
     async def sweep(self, number: int) -> None:
         """Delete all rows of a forgotten stream."""
-        while not await self._writer.change(partial(changes.sweep, number=number)):
+        while not await self._writer().change(partial(changes.sweep, number=number)):
             pass
 
     async def check(self) -> Sequence[str]:
@@ -154,7 +160,7 @@ class Upkeep:
         before = self._clock() - UNNAMED_AGE
         freed = 0
         for digests in await self._readers.run(lambda: [page for page in self._blobs.old(before) if page]):
-            freed += await self._writer.change(partial(self._remove_unnamed, digests=digests, before=before))
+            freed += await self._writer().change(partial(self._remove_unnamed, digests=digests, before=before))
         return freed
 
     def _remove_unnamed(self, db: sqlite3.Connection, digests: Sequence[str], before: float) -> Answer[int]:
@@ -280,35 +286,6 @@ def stamps(file: Path) -> tuple[int, ...]:
 T = TypeVar("T")
 
 
-class Refusing:
-    """A writer that writes nothing."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def append(self, _: Append) -> asyncio.Future[int]:
-        """Refuse."""
-        raise self.fault()
-
-    def change(
-        self,
-        _: Work[T],
-        *,
-        stream: str | None = None,
-        mode: Mode = "transaction",
-        undo: Callable[[], None] | None = None,
-    ) -> asyncio.Future[T]:
-        """Refuse."""
-        raise self.fault()
-
-    async def close(self) -> None:
-        """Nothing waits."""
-
-    def fault(self) -> StoreFault:
-        """What to say."""
-        return StoreFault(f"{self._path} was opened for looking only. Open it for changes.")
-
-
 class SqliteLog:
     """`Log` and `Blobs` on SQLite. Made by `open`; belongs to the event loop that opened it."""
 
@@ -328,7 +305,7 @@ class SqliteLog:
         self._blobs = BlobFiles(place.home / "blobs")
         self._leases = Leases(place.home / "leases")
         self._committer: Committer | None = None
-        self._writer: Writing = Refusing(place.path)
+        self._writer: Writer | None = None
         if db is not None:
             appender = Appender(self._blobs, clock)
             self._committer = Committer(
@@ -336,7 +313,7 @@ class SqliteLog:
             )
             self._writer = Writer(place.path, self._committer, watch)
         self._poller = Poller(place.path, readers, place.connect_reader, watch, every=poll)
-        self._upkeep = Upkeep(place.path, writer=self._writer, readers=readers, blobs=self._blobs, clock=clock)
+        self._upkeep = Upkeep(place.path, writer=lambda: self._writing, readers=readers, blobs=self._blobs, clock=clock)
         self._tokens = itertools.count(1)
 
     @classmethod
@@ -368,6 +345,12 @@ class SqliteLog:
         return cls(place, db, readers, clock=clock, poll=poll)
 
     @property
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            raise StoreFault(f"{self.path} was opened for looking only. Open it for changes.")
+        return self._writer
+
+    @property
     def commits(self) -> int:
         """How many transactions this instance committed."""
         return self._committer.commits if self._committer else 0
@@ -376,7 +359,7 @@ class SqliteLog:
 
     async def create(self, stream: str, at: int) -> bool:
         """Make an empty stream; False when it exists already."""
-        return await self._writer.change(partial(changes.create, stream=stream, at=at))
+        return await self._writing.change(partial(changes.create, stream=stream, at=at))
 
     async def streams(self) -> Sequence[StreamInfo]:
         """All streams, oldest first."""
@@ -385,12 +368,12 @@ class SqliteLog:
     async def forget(self, stream: str) -> None:
         """Delete a stream with everything beside it."""
         forget = changes.Forget(self._leases, stream)
-        number = await self._writer.change(forget, stream=stream, undo=forget.undo)
+        number = await self._writing.change(forget, stream=stream, undo=forget.undo)
         await self._upkeep.sweep(number)
 
     async def append(self, batch: Append) -> int:
         """Write the batch and return the new version."""
-        return await self._writer.append(batch)
+        return await self._writing.append(batch)
 
     async def head(self, stream: str) -> Head:
         """Where the stream stands."""
@@ -420,7 +403,7 @@ class SqliteLog:
 
     async def save_snapshot(self, stream: str, snapshot: Snapshot) -> None:
         """Keep this snapshot instead of all older ones of the stream."""
-        await self._writer.change(partial(changes.save_snapshot, stream=stream, snapshot=snapshot))
+        await self._writing.change(partial(changes.save_snapshot, stream=stream, snapshot=snapshot))
 
     async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> Snapshot | None:
         """The newest snapshot made by these reducers, not newer than `upto`."""
@@ -457,22 +440,22 @@ class SqliteLog:
         token = next(self._tokens)
         try:
             async for some in rows:
-                await self._writer.change(partial(changes.stage, token=token, rows=some), mode="bare")
-            return await self._writer.change(partial(changes.unstage, token=token, stream=stream))
+                await self._writing.change(partial(changes.stage, token=token, rows=some), mode="bare")
+            return await self._writing.change(partial(changes.unstage, token=token, stream=stream))
         except BaseException:
             self._leave(partial(changes.discard, token=token), mode="bare")
             raise
 
     def _leave(self, work: Work[None], *, mode: Mode = "transaction") -> None:
         with suppress(StoreFault):  # closed: the temporary table and the locks went with it
-            left = self._writer.change(work, mode=mode)
+            left = self._writing.change(work, mode=mode)
             left.add_done_callback(asyncio.Future.exception)  # nobody waits for it: see that nobody is warned
 
     # -------------------------------------------------------------------------------------------- inbox
 
     async def put(self, stream: str, row: InboxRow) -> bool:
         """Put an intent into the inbox; False when this intent id was there before."""
-        return await self._writer.change(partial(changes.put, stream=stream, row=row), stream=inbox_of(stream))
+        return await self._writing.change(partial(changes.put, stream=stream, row=row), stream=inbox_of(stream))
 
     async def waiting(self, stream: str) -> Sequence[InboxRow]:
         """The inbox rows that nobody took yet, oldest first."""
@@ -511,7 +494,7 @@ class SqliteLog:
     async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
         """Become the owner, or hear who is."""
         acquire = changes.Acquire(self._leases, stream, owner, force=force)
-        answer = self._writer.change(acquire, undo=acquire.undo)
+        answer = self._writing.change(acquire, undo=acquire.undo)
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
@@ -526,7 +509,7 @@ class SqliteLog:
 
     async def release(self, lease: Lease) -> None:
         """Stop being the owner; harmless when the lease is stale."""
-        await self._writer.change(partial(changes.release, leases=self._leases, lease=lease))
+        await self._writing.change(partial(changes.release, leases=self._leases, lease=lease))
 
     async def holder(self, stream: str) -> Held | None:
         """The live owner, if any."""
@@ -536,8 +519,7 @@ class SqliteLog:
 
     async def put_blob(self, data: bytes) -> str:
         """Keep the bytes; returns their SHA-256 in hex."""
-        if isinstance(self._writer, Refusing):
-            raise self._writer.fault()
+        _ = self._writing  # refused where one only looks
         return await self._readers.run(partial(self._blobs.put, data))
 
     async def get_blob(self, digest: str) -> bytes:
@@ -557,7 +539,8 @@ class SqliteLog:
     async def close(self) -> None:
         """Write what waits, then let everything go: threads, files, leases."""
         await self._poller.close()
-        await self._writer.close()
+        if self._writer is not None:
+            await self._writer.close()
         self._readers.close()
         self._poller.close_connection()
         self._leases.close()

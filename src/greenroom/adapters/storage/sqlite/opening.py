@@ -45,7 +45,9 @@ class Opening:
             for folder in (self.home, self.home / "blobs", self.home / "leases"):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not there(self.path):
-            self._bear(accept_loss=accept_loss)
+            if not accept_loss and self.side.read() is not None:
+                raise self.side.lost(self.path)
+            bear(self.path)
         self._look(accept_loss=accept_loss)
         db = self.connect_writer()
         self.side.open()
@@ -87,11 +89,6 @@ class Opening:
                     "folder can be written. Copy the folder to such a place and name it with --home."
                 ) from error
             raise
-
-    def _bear(self, *, accept_loss: bool) -> None:
-        if not accept_loss and self.side.read() is not None:
-            raise self.side.lost(self.path)
-        bear(self.path)
 
     def _look(self, *, accept_loss: bool) -> None:
         if self.path.is_dir():

@@ -20,29 +20,6 @@ Work = Callable[[sqlite3.Connection], Answer[T]]
 Mode = Literal["transaction", "bare"]
 
 
-class Writing(Protocol):
-    """Whoever writes, or says that nothing is written here. Called from the event loop."""
-
-    def append(self, batch: Append) -> asyncio.Future[int]:
-        """Write the batch; answers the new version."""
-        ...
-
-    def change(
-        self,
-        work: Work[T],
-        *,
-        stream: str | None = None,
-        mode: Mode = "transaction",
-        undo: Callable[[], None] | None = None,
-    ) -> asyncio.Future[T]:
-        """Make a change; `undo` when that fails."""
-        ...
-
-    async def close(self) -> None:
-        """Write what waits, then end."""
-        ...
-
-
 class Ticket(Protocol):
     """A caller's wish. `fail` in the writer thread, `settle` in the event loop."""
 

@@ -91,9 +91,14 @@ class Writer:
             while (work := self._gather()) is not None:
                 jobs = work if isinstance(work, list) else (work,)
                 with Caught() as caught:
-                    self._serve(work)
+                    if isinstance(work, Task):
+                        self._committer.run(work)
+                    else:
+                        self._committer.append(work)
                 if caught.error is not None:
-                    self._fail(jobs, caught.error)
+                    self._committer.recover()
+                    for job in jobs:
+                        job.fail(self._committer.translated(caught.error))
                 self._deliver(jobs)
         finally:
             self._end()
@@ -120,17 +125,6 @@ class Writer:
         self._committer.tidy()
         self._tidied = time.monotonic()
         return self._queue.get()
-
-    def _serve(self, work: list[Appending] | Task[object]) -> None:
-        if isinstance(work, Task):
-            self._committer.run(work)
-        else:
-            self._committer.append(work)
-
-    def _fail(self, jobs: Sequence[Ticket], error: Exception) -> None:
-        self._committer.recover()
-        for job in jobs:
-            job.fail(self._committer.translated(error))
 
     def _deliver(self, jobs: Sequence[Ticket]) -> None:
         try:
