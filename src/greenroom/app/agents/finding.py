@@ -134,9 +134,6 @@ def read_agent(path: Path) -> AgentSpec:
     return _found(path, Place(folder=path.parent, whose="user", form=form)).spec
 
 
-# ------------------------------------------------------------------------------------------------------- places
-
-
 def places(workspace: Path) -> Sequence[Place]:
     """All folders that are looked into, the nearest first, whether they are there or not."""
     root = workspace_root(workspace)
@@ -166,9 +163,6 @@ def _claude_folder() -> Path | None:
     if named:
         return Path(named) / NAME
     return Path(home) / ".claude" / NAME if home else None
-
-
-# -------------------------------------------------------------------------------------------------------- files
 
 
 def _in_place(place: Place) -> tuple[list[Found], list[Trouble]]:
