@@ -19,7 +19,7 @@ from greenroom.adapters.web.making import gate, pages
 from greenroom.adapters.web.proxy import Visit
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
 from greenroom.app.toolset.egress import KeptFrom, WayOut, closed, closed_for
-from greenroom.app.toolset.pipeline import Guarded, Unattended
+from greenroom.app.toolset.pipeline import ToolPipeline, unattended
 from greenroom.app.toolset.policy import Confirming, policy_for
 from greenroom.app.toolset.sandbox import Walls
 from greenroom.app.toolset.toolset import Hands
@@ -201,9 +201,6 @@ async def test_it_is_opened_once_and_nothing_is_left_of_it() -> None:
     assert not Path(door).parent.exists()
 
 
-# ------------------------------------------------------------------------------------------ hosts of one's own
-
-
 async def test_one_command_is_let_to_a_host_the_one_beside_it_is_not_and_after_its_end_nobody_is() -> None:
     async with shop() as (there, web), opened(web=web) as out:
         out.let(ME, (there.place,))
@@ -272,9 +269,6 @@ async def test_what_is_not_one_host_to_the_letter_is_let_to_nobody(name: str) ->
             await out.door((name,))
         with pytest.raises(WorldFault, match="is no host"):
             out.let(ME, (name,))
-
-
-# ------------------------------------------------------------------------------------------ what is said of it
 
 
 def test_all_hosts_that_a_command_was_kept_from_are_in_one_line_that_can_be_copied() -> None:
@@ -347,10 +341,10 @@ def asking(given: Data, house: House | None = None) -> tuple[World, Step]:
     return made.world, list(made.world.steps_of(ANN))[-1]
 
 
-def guarded(*rules: str, reach: Sequence[str] | None = (), own: Sequence[str] = ()) -> Guarded:
+def guarded(*rules: str, reach: Sequence[str] | None = (), own: Sequence[str] = ()) -> ToolPipeline:
     """Behind walls, unless nothing is around it."""
     policy = policy_for(Path("/work"), rules, own=own, walled=lambda: reach is not None)
-    return Guarded(command_tools(Said(Ended(how="exited", code=0)))[0], policy, reach=lambda: reach)
+    return ToolPipeline(command_tools(Said(Ended(how="exited", code=0)))[0], policy, reach=lambda: reach)
 
 
 def decided(given: Data, *rules: str, own: Sequence[str] = ()) -> Terms:
@@ -397,12 +391,10 @@ def test_whoever_confirms_every_call_sees_the_hosts_as_well() -> None:
     allowed = ("allow host a.example", "allow host b.example", "allow line " + "make " * 40)
     policy = Confirming(policy_for(Path("/work"), allowed, walled=lambda: True))
     given = {"script": "make " * 40, "hosts": ["a.example", "b.example"]}
-    question = Guarded(execute, policy, reach=lambda: ()).terms(*asking(given)).question
+    question = ToolPipeline(execute, policy, reach=lambda: ()).terms(*asking(given)).question
     assert f"\n  | {'make ' * 40}" in question
     assert "It would reach `a.example`, `b.example`." in question
 
-
-# ---------------------------------------------------------------------------------------------------- what is decided
 
 FETCH: Data = {"script": "python3 fetch.py", "hosts": ["pypi.org"]}
 
@@ -460,12 +452,10 @@ def test_another_host_or_command_is_another_call() -> None:
 
 
 def test_unattended_it_is_not_done_and_the_agent_reads_why() -> None:
-    terms = Unattended(guarded()).terms(*asking(PIP))
+    world, step = asking(PIP)
+    terms = unattended(world, step, guarded().terms(world, step))
     assert terms.verdict == "deny"
     assert "reach `pypi.org` and `files.pythonhosted.org`, which no rule allows, and nobody is there" in terms.rule
-
-
-# ------------------------------------------------------------------------------------------------- what it would carry
 
 
 @pytest.mark.parametrize(
