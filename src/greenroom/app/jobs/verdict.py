@@ -243,9 +243,6 @@ def _receipt(entry: Checked, outcome: Literal["passed", "failed", "does_not_judg
     )
 
 
-# --------------------------------------------------------------------------------------------------------- in the log
-
-
 def as_kept(verdict: Verdict) -> Data:
     """A verdict as the log and programs have it."""
     kept: Data = msgspec.json.decode(encode(verdict))
