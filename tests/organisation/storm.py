@@ -25,7 +25,7 @@ from greenroom.core.state.message import Message
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.testing.scripted import Cue, Reply, ScriptedModel
-from tests.organisation.script import letter, said, step
+from tests.organisation.firm import letter, said, step
 
 LEAD = AgentId("lead")
 SERIAL = re.compile(r"serial=([\w.@:/>#-]+)")
