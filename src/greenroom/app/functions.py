@@ -158,14 +158,9 @@ _ARGUMENT: Final = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
 _FIELD: Final = re.compile(r"^\s*:param (?:\w+ )?(\w+):\s*(.+)$", re.MULTILINE)
 
 
-class _Given:
-    """Marks a parameter that the program fills in, not the model."""
+GIVEN: Final = "given to the run"
+"""Marks a parameter that the program fills in, not the model."""
 
-    def __repr__(self) -> str:
-        return "given to the run"
-
-
-GIVEN: Final = _Given()
 Context: TypeAlias = Annotated[C, GIVEN]
 """`shop: Context[Shop]`: the parameter gets what the run was given as `context`; the model is not told of it."""
 

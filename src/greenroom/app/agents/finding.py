@@ -14,12 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
-from platformdirs import user_config_path
-
 from greenroom.app.agents.claude import Note, from_claude
 from greenroom.app.agents.front_matter import Unusable, read_sheet
 from greenroom.app.agents.keys import BadKey
 from greenroom.app.agents.specs import spec_of
+from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.layers import FOLDER, for_everybody, there
 from greenroom.app.workspace import workspace_root
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
@@ -155,7 +154,7 @@ def places(workspace: Path) -> Sequence[Place]:
 
 def user_folder() -> Path:
     """Where a person keeps their own agents, beside their settings."""
-    return user_config_path("greenroom", appauthor=False) / NAME
+    return config_folder() / NAME
 
 
 def _claude_folder() -> Path | None:

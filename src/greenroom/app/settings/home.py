@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shlex
 from collections.abc import Callable, Iterator
@@ -12,7 +13,6 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 from platformdirs import user_config_path, user_data_path
 
-from greenroom.app.settings.keys import locked, replace
 from greenroom.core.base.errors import WorldFault
 
 VARIABLE: Final = "GREENROOM_HOME"
@@ -125,6 +125,30 @@ class RecordFile(Generic[R]):
 
     def _unreadable(self, why: str) -> WorldFault:
         return WorldFault(f"{self.path} cannot be read: {why}. {self._advice}")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else who asks for the same writes in this folder meanwhile."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace(path: Path, text: str) -> None:
+    """A new file in the place of the old one, never readable by others."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
 
 
 @contextmanager

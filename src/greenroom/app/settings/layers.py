@@ -13,10 +13,10 @@ from typing import Final, Literal, cast, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 import msgspec
-from platformdirs import user_config_path
 
 from greenroom.adapters.mcp.configuration import Server, masked
 from greenroom.adapters.models.catalog.catalog import providers, split, unknown
+from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.keys import keys_file, refuse_open
 from greenroom.app.settings.schema import (
     ROLES,
@@ -243,7 +243,7 @@ def from_files(environ: Mapping[str, str], cwd: Path) -> Sequence[Part]:
 def user_file(environ: Mapping[str, str]) -> Path:
     named = environ.get(USER_FILE)
     if named is None:
-        return user_config_path("greenroom", appauthor=False) / "config.toml"
+        return config_folder() / "config.toml"
     if not named.strip():
         raise WorldFault(f"${USER_FILE} is set but empty. Name a file, or unset it for your usual one.")
     if not Path(named).exists():
