@@ -327,7 +327,7 @@ def equipment_of(
             notes += [known] if known else []
             continue
         around = surroundings(found, root, environ, settings)
-        watch = _Watch(found.server.name, tell or _logged)
+        watch = _Watch(found.server.name, tell or logging.getLogger(__name__).warning)
         client = McpClient(found.server, around, agreed=known.agreed, patience=patience, looked=watch)
         clients.append(client)
         tools += stored_kit(client, known.listed)
@@ -369,7 +369,3 @@ class _Watch:
         if said and said != self._told:
             self._tell(said)
         self._told = said
-
-
-def _logged(said: str) -> None:
-    logging.getLogger(__name__).warning("%s", said)

@@ -23,7 +23,6 @@ from greenroom.core.ports.model import (
     Finished,
     Listening,
     Model,
-    ModelEvent,
     ModelRequest,
     Purpose,
     TextDelta,
@@ -182,7 +181,7 @@ async def tried(model: Model, way: Way, clock: Callable[[], float]) -> Trial:
     end: Failed | None = Failed(kind="cut_off", why=f"{model.name} stopped without an end.")
     async with Listening(model.stream(request(model, way))) as events:
         async for event in events:
-            first = first or (clock() - begun if is_content(event) else 0.0)
+            first = first or (clock() - begun if isinstance(event, TextDelta | ToolCall) else 0.0)
             called = called or (isinstance(event, ToolCall) and event.name == ADD.name and not event.unread)
             match event:
                 case Usage():
@@ -197,11 +196,6 @@ async def tried(model: Model, way: Way, clock: Callable[[], float]) -> Trial:
     if end is not None:
         return evolve(found, fault=end.why, hopeless=end.verdict == "ask")
     return found if called or way != "tool" else evolve(found, fault="It answered without calling the tool.")
-
-
-def is_content(event: ModelEvent) -> bool:
-    """Whether something of the answer has come."""
-    return isinstance(event, TextDelta | ToolCall)
 
 
 def request(model: Model, way: Way) -> ModelRequest:
