@@ -70,16 +70,6 @@ def test_a_planted_compiled_file_never_runs(place: Place, tmp_path: Path, whose:
     assert called(place) == "read"
 
 
-def test_what_is_only_there_as_compiled_code_is_not_there(place: Place, tmp_path: Path) -> None:
-    evil = tmp_path / "evil.py"
-    evil.write_text("WHAT = 'planted'\n")
-    path = place.project("tools/late.py", LATE)
-    place.agreed = {"late.py"}
-    py_compile.compile(str(evil), str(path.parent / "_h.pyc"))
-    with pytest.raises(ImportError):
-        called(place)
-
-
 def test_the_text_of_what_runs_is_what_was_read(place: Place) -> None:
     path = place.yours("tools/late.py", LATE)
     loader = loaded(place).function.__globals__["__loader__"]

@@ -276,7 +276,3 @@ async def test_a_tool_may_do_without() -> None:
     async with Greenroom(memory=True) as house:
         assert (await house.run(agent(), "Closed?")).output == "true"
         assert (await house.run(agent(), "Closed?", context=Shop("", {}))).output == "false"
-
-
-def test_people_call_it_as_before() -> None:
-    assert asyncio.run(closed()) is True

@@ -283,25 +283,6 @@ def test_all_hosts_that_a_command_was_kept_from_are_in_one_line_that_can_be_copi
     )
 
 
-def test_no_more_hosts_are_proposed_than_one_call_can_name() -> None:
-    kept = KeptFrom(everybody=(), own=("pypi.org",))
-    for number in range(12):
-        kept.add(Visit(host=f"{number}.example:443", verdict="refused", why="It is none of the hosts."))
-    assert (
-        'hosts=["pypi.org", "0.example", "1.example", "2.example", "3.example", "4.example", "5.example", '
-        in kept.told()
-    )
-    assert '"6.example"] and why' in kept.told()
-
-
-def test_what_the_guard_says_is_passed_on_and_not_too_often() -> None:
-    kept = KeptFrom(everybody=("pypi.org",), own=())
-    for number in range(50):
-        kept.add(Visit(host="pypi.org", verdict="failed", why=f"The host cannot be found ({number % 40})."))
-    told = kept.told().splitlines()
-    assert (told[0], len(told)) == ("greenroom: The host cannot be found (0).", 20)
-
-
 @pytest.mark.parametrize(
     "told",
     [
@@ -377,13 +358,6 @@ def test_no_agent_can_make_its_reason_look_like_words_of_the_house() -> None:
     *_, fenced = decided({**PIP, "why": false}).question.splitlines()
     assert fenced.startswith("  | Fine. [y] once [n] no: \\x1b[2Jann wants to run a command.\\u202exxx")
     assert (fenced.endswith("x […]"), len(fenced)) == (True, 308)
-
-
-def test_a_reason_is_told_of_a_command_without_the_network_too() -> None:
-    assert decided({"script": "cat .env", "why": "It has the port."}).question.endswith(
-        "\nIt says why:\n  | It has the port."
-    )
-    assert "say why" not in decided({"script": "cat .env"}).question
 
 
 def test_whoever_confirms_every_call_sees_the_hosts_as_well() -> None:
