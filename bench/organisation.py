@@ -11,9 +11,7 @@ from pathlib import Path
 from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.state.step import Step
-from tests.organisation.lasting import FULL as LASTING
-from tests.organisation.lasting import lasting
-from tests.organisation.storm import FULL, storm
+from tests.organisation.crowd import FULL_STORM, LONG_LIFE, lasting, storm
 
 GOALS = {
     "of the processor per step (ms)": ("<=", 3.0),
@@ -25,17 +23,17 @@ GOALS = {
 async def run() -> dict[str, float]:
     """One storm."""
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
-        async with storm(await SqliteLog.open(Path(name)), FULL) as weather:
+        async with storm(await SqliteLog.open(Path(name)), FULL_STORM) as weather:
             began, busy = time.perf_counter(), time.process_time()
             words = await weather.blow()
             took, used = time.perf_counter() - began, time.process_time() - busy
             assert set(words) == {"finished"}
             steps = [one async for one in weather.runtime.archive(weather.team, "step") if isinstance(one, Step)]
             sent = await weather.sent()
-    life = await lasting(LASTING)
+    life = await lasting(LONG_LIFE)
     return {
-        "agents": FULL.agents,
-        "tasks": FULL.tasks,
+        "agents": FULL_STORM.agents,
+        "tasks": FULL_STORM.tasks,
         "messages": float(sum(sent.values())),
         "steps": float(len(steps)),
         "seconds": took,

@@ -185,14 +185,6 @@ async def _found(house: Harness) -> dict[str, tuple[object, object]]:
     return {name: (one["stage_id"], one["execution_state"]) for name, one in steps.items() if one["task_id"] == T1}
 
 
-async def test_starting_a_team_twice_runs_it_once() -> None:
-    async with harness([spec("ann")], [finishes("ann")]) as house:
-        first, second = await house.runtime.start(house.team), await house.runtime.start(house.team)
-        assert first is second
-        assert (await house.do(stage("ann"))).word == "finished"
-        assert len(house.model.asked) == 1
-
-
 async def test_a_kit_is_told_when_its_team_is_closed(tmp_path: Path) -> None:
     closed: list[bool] = []
 

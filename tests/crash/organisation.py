@@ -17,8 +17,7 @@ from greenroom.core.base.records import record
 from greenroom.core.ports.log import StoredEvent
 from tests.crash.checker import check, check_end
 from tests.crash.lives import UNFINISHED, DyingLog, Moment, fork_server
-from tests.organisation.facts import NOTHING_LEFT, facts, left
-from tests.organisation.firm import firm, tasted
+from tests.organisation.firm import NOTHING_LEFT, facts, firm, left, tasted
 
 PACE = 0.01
 """Seconds that a model takes to answer, and the tool to run: so that most kills come while somebody works."""

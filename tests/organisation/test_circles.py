@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.state.step import Work
@@ -16,7 +15,7 @@ from tests.abilities.skills.planned.planners import DONE, KIM, NOTHING_MORE, T1,
 from tests.organisation.crowd import Crowd, Rogue, Together, crowd
 
 NAMES = ("ada", "bea", "cia", "dea", "eva")
-SIZES = [2, 3, 5]
+SIZES = [2, 5]
 PLAN = said("planning", [step("send_message")])
 READ = said("process_message", "I see.")
 
@@ -93,17 +92,6 @@ async def test_who_asks_back_instead_of_answering_is_told_no_and_answers(size: i
         assert not (await here.world()).waits
         shown = "\n".join(one.content for request in here.model.asked for one in request.messages)
         assert "which is waiting itself. Answer first; or send the message without waiting." in shown
-
-
-async def test_two_who_never_stop_asking_back_are_stopped_by_the_limit_of_messages() -> None:
-    names = NAMES[:2]
-    lines = asking_back(names)
-    for place, who in enumerate(names):
-        lines[who, "send_message"] = [asks(names[1 - place], "Why?")]
-    async with crowd(lines, *names, model=Together(lines, 2), limits=Limits(hops=30)) as here:
-        word = await asyncio.wait_for(here.work(dict.fromkeys(names, "ask")), 20)
-        assert word == "limit"
-        assert len(await here.messages()) == 30
 
 
 @pytest.mark.parametrize("size", SIZES)

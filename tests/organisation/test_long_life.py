@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.organisation.lasting import EVERY, FULL, SMALL, Life, lasting
+from tests.organisation.crowd import EVERY, LONG_LIFE, SHORT_LIFE, Life, lasting
 
 
 def bounded(life: Life, messages: int) -> None:
@@ -17,16 +17,16 @@ def bounded(life: Life, messages: int) -> None:
 
 @pytest.mark.no_cover
 async def test_the_prompts_of_a_manager_stay_as_long_as_they_are() -> None:
-    life = await lasting(SMALL)
-    bounded(life, SMALL)
+    life = await lasting(SHORT_LIFE)
+    bounded(life, SHORT_LIFE)
     assert life.sums >= 4
 
 
 @pytest.mark.prove
 @pytest.mark.timeout(600)
 async def test_after_two_thousand_messages_a_manager_reads_no_more_and_a_step_takes_no_longer() -> None:
-    life = await lasting(FULL)
-    bounded(life, FULL)
+    life = await lasting(LONG_LIFE)
+    bounded(life, LONG_LIFE)
     longest, growth = max(life.prompts), life.growth
     print(
         f"\n{life.messages} messages, {life.sums} sums: prompts of {longest:,} bytes at most, steps {growth:.2f} times"

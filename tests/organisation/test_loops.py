@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 import pytest
@@ -105,25 +105,41 @@ async def test_word_of_what_an_agent_has_asked_for_itself_does_not_let_it_begin_
         assert done.count("tool_decision" if asks == "dig" else "process_message") == 3
 
 
+def writing(*pair: str, asks: Callable[[str], Line], plan: str, reflection: str) -> Lines:
+    """Two who write to each other, plan this, and look back like this."""
+    return {
+        (who, skill): [line]
+        for who, other in (pair, pair[::-1])
+        for skill, line in (
+            ("planning", plan),
+            ("send_message", asks(other)),
+            ("process_message", said("process_message", "I see.")),
+            ("reflection", reflection),
+            ("summary", DONE),
+        )
+    }
+
+
+REQUEST = SendMessage(task_id=T1, receiver=(BOSS, ADA), message="Tea.", need_reply=True, kind="request", sender=KIM)
+PLAN = said("planning", [step("send_message"), step("reflection")])
+AGAIN = said("reflection", [step("send_message"), step("reflection")])
+SPECS = {"boss": planner("boss", manager=True, turn=SHORT), "ada": planner("ada", turn=SHORT)}
+
+
 @pytest.mark.parametrize("waits", [True, False])
 async def test_two_who_look_back_and_send_each_other_the_same_again_are_brought_to_an_end(waits: bool) -> None:
     """Each letter wants something of the other, so each would let it begin anew: but it wants nothing new."""
-    lines: Lines = {
-        (who, skill): [line]
-        for who, other in (("boss", "ada"), ("ada", "boss"))
-        for skill, line in (
-            ("planning", said("planning", [step("send_message"), step("reflection")])),
-            ("send_message", said("send_message", message(other, text="Why?", need_reply=True, waiting=waits))),
-            ("process_message", said("process_message", "I see.")),
-            ("reflection", said("reflection", [step("send_message"), step("reflection")])),
-        )
-    }
-    specs = {"boss": planner("boss", manager=True, turn=SHORT), "ada": planner("ada", turn=SHORT)}
-    request = SendMessage(task_id=T1, receiver=(BOSS, ADA), message="Tea.", need_reply=True, kind="request", sender=KIM)
-    async with crowd(lines, specs=specs) as here:
+    lines = writing(
+        "boss",
+        "ada",
+        asks=lambda other: said("send_message", message(other, text="Why?", need_reply=True, waiting=waits)),
+        plan=PLAN,
+        reflection=AGAIN,
+    )
+    async with crowd(lines, specs=SPECS) as here:
         await here.work(group=["ada"])
         for number in (1,) if waits else (1, 2):
-            await here.runtime.ask(here.team, request)
+            await here.runtime.ask(here.team, REQUEST)
             assert await asyncio.wait_for(here.rest(), 30) == "idle"
             looked = [(await here.did(one)).count("reflection") for one in (BOSS, ADA)]
             assert all(4 * number <= one <= 8 * number for one in looked), looked
@@ -136,21 +152,9 @@ async def test_two_who_tell_each_other_something_new_for_ever_are_brought_to_an_
     def more(other: str) -> Line:
         return lambda _: said("send_message", message(other, text=f"One more thought, number {next(number)}."))
 
-    lines: Lines = {
-        (who, skill): [line]
-        for who, other in (("boss", "ada"), ("ada", "boss"))
-        for skill, line in (
-            ("planning", said("planning", [step("send_message"), step("reflection")])),
-            ("send_message", more(other)),
-            ("process_message", said("process_message", "I see.")),
-            ("reflection", said("reflection", [step("send_message"), step("reflection")])),
-        )
-    }
-    specs = {"boss": planner("boss", manager=True, turn=SHORT), "ada": planner("ada", turn=SHORT)}
-    request = SendMessage(task_id=T1, receiver=(BOSS, ADA), message="Tea.", need_reply=True, kind="request", sender=KIM)
-    async with crowd(lines, specs=specs) as here:
+    async with crowd(writing("boss", "ada", asks=more, plan=PLAN, reflection=AGAIN), specs=SPECS) as here:
         await here.work(group=["ada"])
-        await here.runtime.ask(here.team, request)
+        await here.runtime.ask(here.team, REQUEST)
         assert await asyncio.wait_for(here.rest(), 30) == "idle"
         looked = [(await here.did(one)).count("reflection") for one in (BOSS, ADA)]
         assert all(4 <= one <= ANEW + 3 * 4 for one in looked), looked
@@ -176,17 +180,13 @@ async def test_a_tool_that_is_always_used_once_more_is_ended() -> None:
 @pytest.mark.parametrize("waits", [True, False])
 async def test_two_who_always_ask_back_are_brought_to_an_end(waits: bool) -> None:
     """A long dialogue is a chain of messages that one who only reads closes."""
-    lines: Lines = {
-        (who, skill): [line]
-        for who, other in (("ada", "bea"), ("bea", "ada"))
-        for skill, line in (
-            ("planning", said("planning", [step("send_message")])),
-            ("send_message", said("send_message", message(other, text="Why?", need_reply=True, waiting=waits))),
-            ("process_message", said("process_message", "I see.")),
-            ("reflection", NOTHING_MORE),
-            ("summary", DONE),
-        )
-    }
+    lines = writing(
+        "ada",
+        "bea",
+        asks=lambda other: said("send_message", message(other, text="Why?", need_reply=True, waiting=waits)),
+        plan=said("planning", [step("send_message")]),
+        reflection=NOTHING_MORE,
+    )
     async with crowd(lines, "ada", "bea") as here:
         await asyncio.wait_for(here.work({"ada": "ask"}, group=["bea"]), 60)
         sent = await here.messages()

@@ -17,42 +17,23 @@ from tests.organisation.crowd import Crowd, crowd
 
 ADA, BEA = AgentId("ada"), AgentId("bea")
 
-ASKED: dict[Query, tuple[tuple[str, ...], dict[str, list[str]]]] = {
-    "managed_tasks": ((), {"en": ["None."], "zh": ["无。"]}),
-    "joined_tasks": (
-        (),
-        {
-            "en": ["## t1 Work", "- state: running", "- goal: Work.", "### t1.s1", "- ada: ask (running)"],
-            "zh": ["## t1 Work", "- 状态：running", "- 目标：Work.", "### t1.s1", "- ada：ask（running）"],
-        },
-    ),
-    "task": (
-        ("t1",),
-        {
-            "en": ["- manager: boss", "- group: boss, kim, bea, ada", "### t1.s1", "### t1.s2"],
-            "zh": ["- 管理者：boss", "- 任务群组：boss, kim, bea, ada", "### t1.s1", "### t1.s2"],
-        },
-    ),
-    "stage": (
-        ("t1.s2",),
-        {
-            "en": ["- state: init", "- goal: stage 2", "- bea: rest (init)"],
-            "zh": ["- 状态：init", "- bea：rest（init）"],
-        },
-    ),
-    "blueprints": ((), {"en": ["- **cook** a cook: cooks"], "zh": ["- **cook** a cook：cooks"]}),
-    "all_agents": ((), {"en": ["- **boss** Boss, a worker"], "zh": ["- **boss** Boss，a worker", "- **kim** Kim"]}),
-    "team_agents": ((), {"en": ["**ada**", "**bea**", "**boss**", "**kim**", "**out**"], "zh": ["**kim**", "**out**"]}),
-    "task_agents": (("t1",), {"en": ["- **kim** Kim\n", "- **bea**"], "zh": ["- **bea** Bea，a worker"]}),
-    "stage_agents": (("t1.s2",), {"en": ["- **bea** Bea, a worker"], "zh": ["- **bea** Bea，a worker"]}),
-    "agent_states": (
-        ("ada", "bea"),
-        {
-            "en": ["working_state: working", "tools: echo", "- **bea**", 'working memory: {"t1":'],
-            "zh": ["working_state：working", "工具：echo", "- **bea**", '工作记忆：{"t1":'],
-        },
-    ),
-    "abilities": ((), {"en": ["- **planning** (skill): "], "zh": ["- **echo**（tool）：Says it back."]}),
+ASKED: dict[Query, tuple[tuple[str, ...], list[str]]] = {
+    "managed_tasks": ((), ["None."]),
+    "joined_tasks": ((), ["## t1 Work", "- state: running", "- goal: Work.", "### t1.s1", "- ada: ask (running)"]),
+    "task": (("t1",), ["- manager: boss", "- group: boss, kim, bea, ada", "### t1.s1", "### t1.s2"]),
+    "stage": (("t1.s2",), ["- state: init", "- goal: stage 2", "- bea: rest (init)"]),
+    "blueprints": ((), ["- **cook** a cook: cooks"]),
+    "all_agents": ((), ["- **boss** Boss, a worker"]),
+    "team_agents": ((), ["**ada**", "**bea**", "**boss**", "**kim**", "**out**"]),
+    "task_agents": (("t1",), ["- **kim** Kim\n", "- **bea**"]),
+    "stage_agents": (("t1.s2",), ["- **bea** Bea, a worker"]),
+    "agent_states": (("ada", "bea"), ["working_state: working", "tools: echo", "- **bea**", 'working memory: {"t1":']),
+    "abilities": ((), ["- **planning** (skill): "]),
+}
+IN_CHINESE: dict[Query, list[str]] = {
+    "task": ["- 管理者：boss", "- 任务群组：boss, kim, bea, ada", "### t1.s1", "### t1.s2"],
+    "agent_states": ["working_state：working", "工具：echo", "- **bea**", '工作记忆：{"t1":'],
+    "joined_tasks": ["## t1 Work", "- 状态：running", "- 目标：Work.", "### t1.s1", "- ada：ask（running）"],
 }
 ABSENT: dict[Query, str] = {"task_agents": "**out**", "stage_agents": "**ada**", "stage": "t1.s1", "task": "## t2"}
 
@@ -75,10 +56,12 @@ def test_all_eleven_are_asked_here() -> None:
 
 @pytest.mark.req("MAS-103", "MAS-105", "MAS-106", "MAS-107", "MAS-108", "MAS-109", "MAS-110", "MAS-111", "MAS-112")
 @pytest.mark.req("MAS-113", "MAS-114", "MAS-115", "MAS-173", "MAS-174", "MAS-175", "MAS-176")
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(
+    ("query", "language"), [*((query, "en") for query in QUERIES), *((query, "zh") for query in IN_CHINESE)]
+)
 async def test_a_question_is_answered_in_the_next_step_in_the_askers_language(query: Query, language: str) -> None:
     about, there = ASKED[query]
+    there = IN_CHINESE[query] if language == "zh" else there
     number = QUERIES.index(query) + 1
     lines: dict[tuple[str, str], Sequence[Line]] = {
         ("ada", "planning"): [said("planning", [step("ask_info")])],
@@ -90,7 +73,7 @@ async def test_a_question_is_answered_in_the_next_step_in_the_askers_language(qu
     async with crowd(lines, "bea", "out", specs={"ada": spec}, blueprints=[cook]) as here:
         await here.work({"ada": "ask"}, {"bea": "rest"}, group=["bea"])
         text, locked = await answered(here)
-        assert [part for part in there[language] if part not in text] == []
+        assert [part for part in there if part not in text] == []
         assert ABSENT.get(query, "###### nothing") not in text
         answer: Message = next(one for one in await here.messages() if one.return_waiting_id is not None)
         assert (answer.task_id, answer.sender_id, answer.receiver) == ("t1", ADA, (ADA,))

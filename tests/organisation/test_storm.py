@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from tests.organisation.storm import FULL, SMALL, Size, storm
+from tests.organisation.crowd import FULL_STORM, SMALL_STORM, Size, storm
 
 
 async def blown(home: Path, size: Size) -> float:
@@ -30,12 +30,13 @@ async def blown(home: Path, size: Size) -> float:
 
 @pytest.mark.req("MAS-5", "MAS-6", "MAS-30", "MAS-100", "MAS-225", "MAS-227")
 async def test_in_a_storm_no_message_is_lost_or_read_twice(tmp_path: Path) -> None:
-    await blown(tmp_path, SMALL)
+    await blown(tmp_path, SMALL_STORM)
 
 
 @pytest.mark.prove
 @pytest.mark.timeout(600)
 async def test_a_hundred_agents_in_twenty_tasks_send_two_thousand_messages(tmp_path: Path) -> None:
-    took = await blown(tmp_path, FULL)
-    figures = f"{FULL.agents} agents, {FULL.tasks} tasks, {FULL.sent} messages, {FULL.asked} of them waited for"
+    took = await blown(tmp_path, FULL_STORM)
+    size = FULL_STORM
+    figures = f"{size.agents} agents, {size.tasks} tasks, {size.sent} messages, {size.asked} of them waited for"
     print(f"\n{figures}: all read once, in {took:.1f} s")

@@ -17,9 +17,7 @@ from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step
-from tests.organisation.facts import NOTHING_LEFT, ORDER, facts, left
-from tests.organisation.firm import LIMITS, Firm, firm, tasted
-from tests.organisation.words import WORDS
+from tests.organisation.firm import LIMITS, NOTHING_LEFT, ORDER, WORDS, Firm, facts, firm, left, tasted
 
 NOTE = {"en": "{} step: finished.", "zh": "执行{}步骤:finished，"}
 OVER = {"en": "Task t2 is over: finished. {}", "zh": "任务t2已结束：已完成。{}"}

@@ -24,7 +24,7 @@ from greenroom.app.toolset.toolbox import Equipment, together
 from greenroom.app.toolset.toolset import toolbox_of
 from greenroom.app.trust import FOLDERS, Kind, Script, Trusted, brought, own_ledger, own_scripts, project_scripts
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import Data, record
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import SHOWN, Target, ToolCard, ToolExecutor
@@ -225,21 +225,23 @@ def find_callbacks(folders: Iterable[Path]) -> tuple[list[Callback], list[str]]:
 
     Files whose name begins with `_` are there for others.
     """
-    scripts = [own_scripts(folder) for folder in folders]
-    found, troubles = _collect((script for one in scripts for script in one.found), given_callbacks)
-    return found, [*(trouble for one in scripts for trouble in one.troubles), *troubles]
+    found: list[Callback] = []
+    notes: list[str] = []
+    for scripts in map(own_scripts, folders):
+        notes += scripts.troubles
+        found += _collect(scripts.found, given_callbacks, notes)
+    return found, notes
 
 
-def _collect(scripts: Iterable[Script], give: Callable[[Script], Iterable[G]]) -> tuple[list[G], list[str]]:
-    """What all files give, and why some of them cannot be used."""
+def _collect(scripts: Iterable[Script], give: Callable[[Script], Iterable[G]], notes: list[str]) -> list[G]:
+    """What all files give; why some of them cannot be used is noted."""
     found: list[G] = []
-    troubles: list[str] = []
     for script in scripts:
         try:
             found += give(script)
         except Broken as broken:
-            troubles.append(str(broken))
-    return found, troubles
+            notes.append(str(broken))
+    return found
 
 
 def given_callbacks(script: Script) -> list[Callback]:
@@ -275,37 +277,37 @@ def custom_equipment(root: Path, settings: Settings, trusted: Trusted) -> Equipm
 
     Of two tools with one name the first one stays: the house's, then the person's, packages', the project's.
     """
-    folder = config_folder()
+    folder, notes, unagreed = config_folder(), list[str](), list[str]()
     own = own_scripts(folder / FOLDERS["tool"])
+    notes += own.troubles
+    mine = _collect(own.found, partial(_tools_in, whose="yours"), notes)
     packed, troubles = of_packages()
-    brings = _brings(root, "tool", trusted)
-    mine, broken = _collect(own.found, lambda script: _given(script, f"yours:{script.path.name}"))
-    theirs, spoilt = _collect(brings.usable, lambda script: _given(script, f"project:{script.path.name}"))
-    tools, doubles = _first_of_each(root, (*mine, *packed, *theirs))
-    callbacks = _callbacks(root, (folder / FOLDERS["callback"], *map(Path, settings.after_tool_call)), trusted)
-    notes = (*own.troubles, *broken, *troubles, *brings.troubles, *spoilt, *doubles)
-    return Equipment(
-        tools=tools,
-        after=callbacks.after,
-        notes=(*notes, *callbacks.notes),
-        unagreed=(*brings.unagreed, *callbacks.unagreed),
-    )
+    notes += troubles
+    brought_tools = _projects(root, "tool", trusted, notes, unagreed)
+    theirs = _collect(brought_tools, partial(_tools_in, whose="project"), notes)
+    tools = _first_of_each(root, (*mine, *packed, *theirs), notes)
+    places = list(dict.fromkeys((folder / FOLDERS["callback"], *map(Path, settings.after_tool_call))))
+    notes += [f"{place} is no folder, so no callback is found there." for place in places[1:] if not place.is_dir()]
+    callbacks, troubles = find_callbacks(place for place in places if place.is_dir())
+    notes += troubles
+    callbacks += _collect(_projects(root, "callback", trusted, notes, unagreed), given_callbacks, notes)
+    after = (Callbacks(callbacks),) if callbacks else ()
+    return Equipment(tools=tools, after=after, notes=tuple(notes), unagreed=tuple(unagreed))
 
 
-def _given(script: Script, source: str) -> list[ToolExecutor]:
+def _tools_in(script: Script, whose: str) -> list[ToolExecutor]:
     module = load_module(script.path, script.beside)
     try:
-        return given_by(module, source)
+        return given_by(module, f"{whose}:{script.path.name}")
     except WorldFault as fault:
         raise Broken(script.path, str(fault).rstrip(".")) from None
     except (Exception, SystemExit) as error:
         raise Broken(script.path, f"gives no tool: {type(error).__name__}: {error}") from error
 
 
-def _first_of_each(root: Path, tools: Iterable[ToolExecutor]) -> tuple[tuple[ToolExecutor, ...], list[str]]:
+def _first_of_each(root: Path, tools: Iterable[ToolExecutor], notes: list[str]) -> tuple[ToolExecutor, ...]:
     known = {tool.name: tool.card.source for tool in toolbox_of(root)}
     kept: list[ToolExecutor] = []
-    doubles: list[str] = []
     for tool in tools:
         first = known.get(tool.name)
         if first is None:
@@ -313,51 +315,22 @@ def _first_of_each(root: Path, tools: Iterable[ToolExecutor]) -> tuple[tuple[Too
             kept.append(tool)
             continue
         whose = "Greenroom has one itself" if first == "built-in" else f"{first} gives one"
-        doubles.append(f"The tool {tool.name!r} of {tool.card.source} is left out: {whose}. Give it another name.")
-    return tuple(kept), doubles
+        notes.append(f"The tool {tool.name!r} of {tool.card.source} is left out: {whose}. Give it another name.")
+    return tuple(kept)
 
 
-# ------------------------------------------------------------------------------------------------------- callbacks
-
-
-def _callbacks(root: Path, folders: Iterable[Path], trusted: Trusted) -> Equipment:
-    """Who hears of every call afterwards: the person's callbacks, then the project's."""
-    places = list(dict.fromkeys(folders))
-    lost = [f"{one} is no folder, so no callback is found there." for one in places[1:] if not one.is_dir()]
-    own, troubles = find_callbacks(one for one in places if one.is_dir())
-    brings = _brings(root, "callback", trusted)
-    theirs, spoilt = _collect(brings.usable, given_callbacks)
-    found = [*own, *theirs]
-    return Equipment(
-        after=(Callbacks(found),) if found else (),
-        notes=(*lost, *troubles, *spoilt, *brings.troubles),
-        unagreed=brings.unagreed,
-    )
-
-
-# ----------------------------------------------------------------------------------------------------------- trust
-
-
-@record
-class _Brings:
-    """The files of the project that may be used, what is wrong with others, and what waits for a person's trust."""
-
-    usable: tuple[Script, ...]
-    troubles: tuple[str, ...]
-    unagreed: tuple[str, ...] = ()
-
-
-def _brings(root: Path, kind: Kind, trusted: Trusted) -> _Brings:
+def _projects(root: Path, kind: Kind, trusted: Trusted, notes: list[str], unagreed: list[str]) -> list[Script]:
+    """The files of the project that may be used; what is wrong with others is noted, and what waits for trust."""
     scripts = project_scripts(root, kind)
-    usable = tuple(one for one in scripts.found if trusted(brought(one, kind, root)))
-    left = [one.path.name for one in scripts.found if one not in usable]
-    if not left:
-        return _Brings(usable=usable, troubles=tuple(scripts.troubles))
-    what = f"{FOLDERS[kind] if len(left) > 1 else kind} of this project"
-    verb = "are" if len(left) > 1 else "is"
-    note = f"The {what} {verb} not used before you agree to {'them' if len(left) > 1 else 'it'}"
-    waits = f"{note}, {', '.join(left)}: {LEFT_OUT}"
-    return _Brings(usable=usable, troubles=tuple(scripts.troubles), unagreed=(waits,))
+    notes += scripts.troubles
+    usable = [script for script in scripts.found if trusted(brought(script, kind, root))]
+    left = [script.path.name for script in scripts.found if script not in usable]
+    if left:
+        several = len(left) > 1
+        what, verb, it = (FOLDERS[kind], "are", "them") if several else (kind, "is", "it")
+        note = f"The {what} of this project {verb} not used before you agree to {it}"
+        unagreed.append(f"{note}, {', '.join(left)}: {LEFT_OUT}")
+    return usable
 
 
 def equipment_in(root: Path) -> Equipment:

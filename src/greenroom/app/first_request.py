@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
@@ -11,13 +11,13 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Bug, WorldFault
 from greenroom.core.base.ids import AgentId, task_id
 from greenroom.core.base.records import record
-from greenroom.core.ports.executor import Live, Outcome
+from greenroom.core.ports.executor import Bench, Live, Outcome
 from greenroom.core.ports.model import Finished, Model, ModelCard, ModelEvent, ModelRequest, Models, TextDelta, ToolSpec
 from greenroom.core.ports.reading import Reader
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Prepared, Step, Work
+from greenroom.core.state.step import Step, Work
 from greenroom.core.state.world import World
 
 NOBODY: Final = "prompt:nobody"
@@ -46,7 +46,7 @@ async def first_request(spec: AgentSpec, message: str, models: Models, around: S
     """What a model is asked with when this agent, with a task of its own, is told `message`. Nobody is asked."""
     listening = _Listening(models)
     converse = Converse(listening, around.tools, solo=True, reader=around.reader, project=around.project)
-    await converse.run(await _bench(spec, message, around.others))
+    await converse.run(cast("Bench", await _bench(spec, message, around.others)))
     if listening.heard is None:
         raise Bug(f"{spec.name!r} would ask no model.")
     return FirstRequest(request=listening.heard, model=listening.known, trouble=listening.trouble)
@@ -70,25 +70,13 @@ async def _bench(spec: AgentSpec, message: str, others: Mapping[str, AgentSpec])
 
 
 class _Alone:
-    """A bench on which nothing has happened yet."""
+    """What a turn needs of a bench on which nothing has happened yet."""
 
     def __init__(self, world: World, agent: AgentId) -> None:
         self.world = world
         self.agent: Agent = world.agents[agent]
         self.step: Step = next(one for one in world.steps.values() if one.agent_id == agent)
         self.key = f"prompt:{self.step.step_id}"
-
-    async def prepare(self, *prepared: Prepared) -> None:
-        """Nothing is done outside."""
-        raise Bug(f"A prompt prepares nothing: {prepared}")
-
-    async def blob(self, digest: str) -> bytes:
-        """There is none."""
-        raise Bug(f"A prompt keeps no {digest}.")
-
-    async def keep(self, data: bytes) -> str:
-        """Nothing is kept."""
-        raise Bug(f"A prompt keeps nothing, not {len(data)} bytes.")
 
     def show(self, event: Live) -> None:
         """Nobody watches."""

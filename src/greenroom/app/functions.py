@@ -120,7 +120,7 @@ def written_out(schema: Mapping[str, object]) -> Data:
     used: set[str] = set()
     found = cast("dict[str, object]", _inlined(bare, parts, (), used))
     found.pop("title", None)
-    return {**found, "$defs": {name: parts[name] for name in sorted(_reached(used, parts))}} if used else found
+    return {**found, "$defs": dict(parts)} if used else found
 
 
 def _inlined(node: object, parts: Mapping[str, object], path: tuple[str, ...], used: set[str]) -> object:
@@ -137,26 +137,6 @@ def _inlined(node: object, parts: Mapping[str, object], path: tuple[str, ...], u
         inner = _inlined(parts[target], parts, (*path, target), used)
         return {**cast("dict[str, object]", inner), **rest}
     return {name: _inlined(value, parts, path, used) for name, value in node.items()}
-
-
-def _reached(used: set[str], parts: Mapping[str, object]) -> set[str]:
-    """All parts that these refer to."""
-    found, todo = set[str](), list(used)
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found.add(name)
-            todo += _references(parts[name])
-    return found
-
-
-def _references(node: object) -> list[str]:
-    if isinstance(node, list):
-        return [name for one in node for name in _references(one)]
-    if not isinstance(node, dict):
-        return []
-    own = [str(node["$ref"]).removeprefix("#/$defs/")] if "$ref" in node else []
-    return own + [name for value in node.values() for name in _references(value)]
 
 
 def _said(error: Exception) -> str:
@@ -178,14 +158,9 @@ _ARGUMENT: Final = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
 _FIELD: Final = re.compile(r"^\s*:param (?:\w+ )?(\w+):\s*(.+)$", re.MULTILINE)
 
 
-class _Given:
-    """Marks a parameter that the program fills in, not the model."""
+GIVEN: Final = "given to the run"
+"""Marks a parameter that the program fills in, not the model."""
 
-    def __repr__(self) -> str:
-        return "given to the run"
-
-
-GIVEN: Final = _Given()
 Context: TypeAlias = Annotated[C, GIVEN]
 """`shop: Context[Shop]`: the parameter gets what the run was given as `context`; the model is not told of it."""
 

@@ -162,12 +162,8 @@ class Host:
         self._spawn(self._schedule(), "schedule")
         self._spawn(timers.run(), "timers")
         self._spawn(self._watch_lease(self._crew), "lease")
-        self.serve_inbox()
-        self._crew.wake(self.world.agents)
-
-    def serve_inbox(self) -> None:
-        """Take what other processes ask for."""
         self._spawn(self._inbox(), "inbox")
+        self._crew.wake(self.world.agents)
 
     async def close(self) -> None:
         """Stop: effects are ended and seen dead, everything asked for is written, the lease is given back."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,7 +17,7 @@ from greenroom.adapters.mcp.client import PATIENCE, McpClient, Patience, Surroun
 from greenroom.adapters.mcp.configuration import ROOT, Server, masked, servers, table_of
 from greenroom.adapters.mcp.tool import McpTool, stored_kit
 from greenroom.adapters.models.catalog.catalog import providers
-from greenroom.app.settings.home import change, config_folder
+from greenroom.app.settings.home import RecordFile, config_folder
 from greenroom.app.settings.layers import for_everybody
 from greenroom.app.settings.schema import Settings
 from greenroom.app.toolset.toolbox import Equipment
@@ -132,9 +132,6 @@ def _read(root: Path) -> bytes | None:
     return text.removeprefix(b"\xef\xbb\xbf")
 
 
-# ------------------------------------------------------------------------------------------------- where they start
-
-
 def surroundings(found: Found, root: Path, environ: Mapping[str, str], settings: Settings) -> Surroundings:
     """Where it is started, and what it is never given.
 
@@ -156,7 +153,6 @@ NAME: Final = "mcp.json"
 MOST: Final = 4_000_000
 """Bytes of one listing. A model could not read a hundredth of it."""
 
-LONGEST_LISTINGS: Final = 100_000_000
 AGAIN: Final = "Delete it; `greenroom mcp check` writes it anew."
 
 
@@ -187,14 +183,15 @@ class _Kept:
 
 
 class Listings:
-    """Reads the file anew each time: somebody at another terminal may have looked at a server meanwhile."""
+    """What was seen of the tools of servers, and agreed to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = RecordFile(path, _Kept, "which tools of servers you agreed to", AGAIN)
 
     def latest(self, found: Found) -> Known | None:
         """What was seen of it last, whatever its settings were."""
-        return next((one for one in self._read() if _is(one, found)), None)
+        return next((known for known in self._file.read().servers if _is(known, found)), None)
 
     def of(self, found: Found) -> Known | None:
         """What was seen of exactly this server."""
@@ -207,24 +204,12 @@ class Listings:
         new = Known(where=found.where, name=name, digest=digest, listed=listed)
         if len(encode(new)) > MOST:
             raise WorldFault(f"The MCP server {name!r} says more than {MOST // 1_000_000} MB about its tools.")
-        change(self.path, lambda: _written((*(one for one in self._read() if not _is(one, found)), new)))
+        self._file.change(lambda kept: _Kept(servers=(*_others(kept, found), new)))
 
     def forget(self, found: Found) -> None:
         """It is not wanted any more."""
         if self.latest(found) is not None:
-            change(self.path, lambda: _written(one for one in self._read() if not _is(one, found)))
-
-    def _read(self) -> tuple[Known, ...]:
-        try:
-            if self.path.stat().st_size > LONGEST_LISTINGS:
-                raise WorldFault(f"{self.path} is too large. {AGAIN}")
-            return msgspec.json.decode(self.path.read_bytes(), type=_Kept).servers
-        except FileNotFoundError:
-            return ()
-        except OSError as error:
-            raise WorldFault(f"{self.path} cannot be read: {error.strerror}.") from None
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise WorldFault(f"{self.path} is not as it was written ({error}). {AGAIN}") from None
+            self._file.change(lambda kept: _Kept(servers=_others(kept, found)))
 
 
 def own_listings() -> Listings:
@@ -232,8 +217,8 @@ def own_listings() -> Listings:
     return Listings(config_folder() / NAME)
 
 
-def _written(servers: Iterable[Known]) -> str:
-    return encode(_Kept(servers=tuple(servers))).decode()
+def _others(kept: _Kept, found: Found) -> tuple[Known, ...]:
+    return tuple(known for known in kept.servers if not _is(known, found))
 
 
 def _is(known: Known, found: Found) -> bool:
@@ -342,7 +327,7 @@ def equipment_of(
             notes += [known] if known else []
             continue
         around = surroundings(found, root, environ, settings)
-        watch = _Watch(found.server.name, tell or _logged)
+        watch = _Watch(found.server.name, tell or logging.getLogger(__name__).warning)
         client = McpClient(found.server, around, agreed=known.agreed, patience=patience, looked=watch)
         clients.append(client)
         tools += stored_kit(client, known.listed)
@@ -384,7 +369,3 @@ class _Watch:
         if said and said != self._told:
             self._tell(said)
         self._told = said
-
-
-def _logged(said: str) -> None:
-    logging.getLogger(__name__).warning("%s", said)

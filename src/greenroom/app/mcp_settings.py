@@ -23,7 +23,6 @@ from greenroom.core.base.records import Data, record
 
 TABLE: Final = "mcp"
 BARE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-_EMPTY: Final = re.compile(r"\s*(#.*)?")
 
 
 def refuse_name(name: str) -> None:
@@ -75,13 +74,27 @@ def with_server(text: str, name: str, table: Data, source: str) -> str:
 
 
 def without_server(text: str, name: str, source: str) -> str:
-    """The text without this table and those below it."""
-    made = "".join(_left(text.splitlines(keepends=True), name))
+    """The text without this table and those below it. Comments before the next table belong to that one."""
+    key = dotted((TABLE, name))
+    kept: list[str] = []
+    tail: list[str] = []
+    inside = False
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            begins = line.lstrip().startswith((f"[{key}]", f"[{key}."))
+            if begins and not inside and kept and not kept[-1].strip():
+                kept.pop()
+            inside = begins
+        if not inside:
+            kept += [*tail, line]
+            tail = []
+        else:
+            tail = [*tail, line] if not line.strip() or line.lstrip().startswith("#") else []
+    made = "".join((*kept, *(line for line in tail if line.strip())))
     before = _meaning(text)
-    rest = {key: value for key, value in _servers(before).items() if key != name}
+    rest = {entry: value for entry, value in _servers(before).items() if entry != name}
     # An empty table that is left means the same as none.
     if {TABLE: {}, **_meaning(made)} != {**before, TABLE: rest}:
-        key = dotted((TABLE, name))
         raise WorldFault(
             f"{source} is written in a way that nothing can be taken out of by itself. Delete `{key}` there."
         )
@@ -103,47 +116,6 @@ def _value(value: object) -> str:
             return f"[{', '.join(map(_value, value))}]"
         case _:
             return str(value).lower()
-
-
-def _left(lines: list[str], name: str) -> list[str]:
-    """All lines but those of one server. What stands before the next table, comments and gaps, belongs to that one."""
-    here: tuple[str, ...] = ()
-    left: list[str] = []
-    tail: list[str] | None = None
-    for line in lines:
-        here = _header(line) or here
-        if here[:2] == (TABLE, name) or (here == (TABLE,) and _is_entry(line, name)):
-            if tail is None and left and not left[-1].strip():
-                left.pop()
-            tail = [*(tail or ()), line] if _EMPTY.fullmatch(line.rstrip("\r\n")) else []
-        else:
-            left += [*(tail or ()), line]
-            tail = None
-    return [*left, *(line for line in tail or () if line.strip())]
-
-
-def _header(line: str) -> tuple[str, ...] | None:
-    """The name of the table that begins here."""
-    if not line.lstrip().startswith("["):
-        return None
-    try:
-        inner: object = tomllib.loads(line)
-    except ValueError:
-        return None
-    found: list[str] = []
-    while isinstance(inner, Mapping) and inner:
-        (key,) = inner
-        found.append(key)
-        inner = inner[key]
-    return tuple(found)
-
-
-def _is_entry(line: str, name: str) -> bool:
-    """Whether a line of `[mcp]` is a whole server."""
-    try:
-        return set(tomllib.loads(line)) == {name}
-    except ValueError:
-        return False
 
 
 def _servers(settings: Data) -> Mapping[str, object]:

@@ -34,8 +34,3 @@ class Catalogue:
     def phrase(self, table: str, name: str, language: str, /, **known: object) -> str:
         """One phrase with what is known put into it."""
         return self.table(table, language)[name].format(**known)
-
-
-def in_language(words: Mapping[str, str], language: str) -> str:
-    """The words of a language; English where it has none."""
-    return words.get(language.partition("-")[0], words["en"])

@@ -12,8 +12,8 @@ import aiohttp
 from greenroom.adapters.models.catalog.catalog import Server, card_of, family_of, found, provider, providers
 from greenroom.adapters.models.catalog.servers import local_servers
 from greenroom.app.model_registry import Supply
-from greenroom.app.settings.keys import saved_keys
-from greenroom.app.settings.schema import ProviderSettings, Settings
+from greenroom.app.settings.keys import find_key, saved_keys
+from greenroom.app.settings.schema import Settings
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.base.records import evolve, record
@@ -23,7 +23,6 @@ from greenroom.core.ports.model import (
     Finished,
     Listening,
     Model,
-    ModelEvent,
     ModelRequest,
     Purpose,
     TextDelta,
@@ -70,18 +69,6 @@ class Shelf:
     trouble: str = ""
 
 
-def key_source(name: str, environ: Mapping[str, str], settings: Settings) -> str | None:
-    """Where the key of a provider comes from: a variable, the settings, the key file; None when there is none."""
-    told, known = settings.providers.get(name, ProviderSettings()), providers().get(name)
-    variables = (*((told.key_env,) if told.key_env else ()), *(known.keys if known else ()))
-    variable = next((one for one in variables if environ.get(one, "").strip()), None)
-    if variable is not None:
-        return f"${variable}"
-    if told.key is not None:
-        return "config.toml"
-    return "keys.toml" if name in saved_keys() else None
-
-
 async def at_hand(settings: Settings, environ: Mapping[str, str], only: str = "") -> Sequence[Source]:
     """Who can be asked here: those with a key, those in the settings, and servers of this machine."""
     if only:
@@ -98,7 +85,8 @@ def source(name: str, environ: Mapping[str, str], settings: Settings, server: Se
     known = providers().get(name)
     proposed = (known.strong, known.fast) if known is not None else ()
     models = server.models if server is not None else tuple(dict.fromkeys(one for one in proposed if one))
-    return Source(provider=name, key=key_source(name, environ, settings) or "", proposed=models)
+    key = find_key(name, environ, settings.providers.get(name))
+    return Source(provider=name, key=key[1] if key is not None else "", proposed=models)
 
 
 async def shelf(supply: Supply, one: Source) -> Shelf:
@@ -193,7 +181,7 @@ async def tried(model: Model, way: Way, clock: Callable[[], float]) -> Trial:
     end: Failed | None = Failed(kind="cut_off", why=f"{model.name} stopped without an end.")
     async with Listening(model.stream(request(model, way))) as events:
         async for event in events:
-            first = first or (clock() - begun if is_content(event) else 0.0)
+            first = first or (clock() - begun if isinstance(event, TextDelta | ToolCall) else 0.0)
             called = called or (isinstance(event, ToolCall) and event.name == ADD.name and not event.unread)
             match event:
                 case Usage():
@@ -208,11 +196,6 @@ async def tried(model: Model, way: Way, clock: Callable[[], float]) -> Trial:
     if end is not None:
         return evolve(found, fault=end.why, hopeless=end.verdict == "ask")
     return found if called or way != "tool" else evolve(found, fault="It answered without calling the tool.")
-
-
-def is_content(event: ModelEvent) -> bool:
-    """Whether something of the answer has come."""
-    return isinstance(event, TextDelta | ToolCall)
 
 
 def request(model: Model, way: Way) -> ModelRequest:

@@ -325,8 +325,6 @@ class Provisions:
         self._recorder: Recorder | None = None
         self._replay: Playing | None = None
 
-    # -------------------------------------------------------------------------------------------------- settings
-
     def give(self, flags: Mapping[str, object]) -> None:
         """What was said on the command line, by dotted key. It counts more than all else."""
         self._flags = flags
@@ -338,8 +336,6 @@ class Provisions:
         if self._loaded is None:
             self._loaded = load(self._flags, self._environ, self._cwd())
         return self._loaded
-
-    # ------------------------------------------------------------------------------------------------ recordings
 
     def tape(self, record: Path | None, replay: Path | None) -> None:
         """Record what models say, or have a recording say it again. Before the first model is asked for."""
@@ -384,8 +380,6 @@ class Provisions:
             return tuple(self.loaded.settings.providers.values())
         except WorldFault:
             return ()  # settings that cannot be read have given nobody a key either
-
-    # ---------------------------------------------------------------------------------------------------- models
 
     async def look_around(self) -> None:
         """See which models there are on this machine, if nothing else says which model to ask."""

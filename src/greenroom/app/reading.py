@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, cast, get_args
 
 from greenroom.abilities.protocols import Acts, NotRun, ProtocolName, flaw, prompt, read
@@ -36,7 +37,7 @@ class TextReader:
         found = read(
             text,
             _forms(spec),
-            tools=(*tools, *(evolve_name(tool, SUBAGENT) for tool in tools if tool.name == "call_agent")),
+            tools=(*tools, *(replace(tool, name=SUBAGENT) for tool in tools if tool.name == "call_agent")),
             agents=others,
             pure={tool.name for tool in tools if tool.pure},
             policy=spec.turn.several,
@@ -73,11 +74,6 @@ class TextReader:
         """Where a value does not fit a JSON Schema, in one sentence; empty when it does."""
         whole = {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}
         return "; ".join(faults(whole, {"answer": value}))
-
-
-def evolve_name(tool: ToolSpec, name: str) -> ToolSpec:
-    """The same tool under another name."""
-    return ToolSpec(name=name, description=tool.description, parameters=tool.parameters, pure=tool.pure)
 
 
 def _forms(spec: AgentSpec) -> tuple[ProtocolName, ...]:

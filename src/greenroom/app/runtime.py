@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from greenroom.app.clock import SystemClock, new_team_id
 from greenroom.app.host import Host
 from greenroom.app.kit import KitMaker, find_kit
 from greenroom.app.settings import home_folder
-from greenroom.app.task_status import Standing, Vigil, standing
+from greenroom.app.task_status import Standing, standing
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
@@ -38,6 +39,10 @@ from greenroom.core.sync.replay import all_steps, fork_log, rebuild_archive, rep
 
 ORPHANED_AFTER: Final = 0.5
 """Seconds without an answer after which we look whether the owner still lives."""
+
+
+LOOK_PAUSE: Final = 10
+"""Who waits for a task spends at most a tenth of the time on looking at it, however often something happens."""
 
 
 @record
@@ -224,18 +229,19 @@ class Runtime:
             raise Refused(
                 Rejected(code="not_run_here", why=f"Team {team!r} does not run here.", hint="Start it first.")
             )
-        changed, vigil = asyncio.Event(), Vigil(task)
-        stop = host.listen(lambda commit: None if vigil.goes_on(commit.world) else changed.set())
+        changed = asyncio.Event()
+        stop = host.listen(lambda _: changed.set())
         calm = host.listen_trouble(lambda _: changed.set())
         try:
             while True:
                 if host.sync.stopped is not None:
                     raise host.sync.stopped
                 changed.clear()
-                vigil.begin(host.world)
+                begun = time.perf_counter()
                 found = await self.stands(team, task)
                 if found.settled:
                     return found
+                await asyncio.sleep(LOOK_PAUSE * (time.perf_counter() - begun))
                 await changed.wait()
         finally:
             stop()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from importlib.machinery import all_suffixes
-from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from greenroom.app.agents.finding import Agents, Found, Trouble, find_agents
-from greenroom.app.settings.home import as_json, change, config_folder, read_record
+from greenroom.app.settings.home import RecordFile, config_folder
 from greenroom.app.settings.layers import FOLDER, for_everybody
 from greenroom.app.toolset.modules import Broken
 from greenroom.app.workspace import Note, notes_of, workspace_notes
@@ -64,10 +61,11 @@ class Page:
 
 
 class Ledger:
-    """Reads it anew each time: it is short, and a person may have agreed elsewhere meanwhile."""
+    """What a person has agreed to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = RecordFile(path, Page, "what you trust", UNREADABLE)
 
     def trusted(self, root: Path) -> Trusted:
         """Whether somebody has agreed to a thing, in the form that it has now; `WorldFault` when nobody can tell."""
@@ -76,7 +74,7 @@ class Ledger:
 
     def standing(self, root: Path) -> Callable[[Brought], Standing]:
         """The same in three words: agreed to, agreed to in another form, or never seen."""
-        yes = self._read().agreed.get(_key(root), ())
+        yes = self._file.read().agreed.get(_key(root), ())
         forms, names = set(yes), {(one.kind, one.name) for one in yes}
 
         def stands(one: Brought) -> Standing:
@@ -90,36 +88,26 @@ class Ledger:
         """A yes to these, from now on."""
         wanted = tuple(map(_agreed, some))
 
-        def add(yes: tuple[Agreed, ...]) -> tuple[Agreed, ...]:
+        def add(page: Page) -> Page:
             every: dict[tuple[str, str], list[Agreed]] = {}
+            yes = page.agreed.get(_key(root), ())
             for one in (*(one for one in yes if one not in wanted), *wanted):
                 every.setdefault((one.kind, one.name), []).append(one)
-            return tuple(one for forms in every.values() for one in forms[-KEPT:])
+            kept = tuple(one for forms in every.values() for one in forms[-KEPT:])
+            return evolve(page, agreed={**page.agreed, **({_key(root): kept} if kept else {})})
 
-        self._change(root, add)
+        self._file.change(add)
 
     def revoke(self, root: Path) -> int:
         """Take back all that was agreed to in a workspace; returns how many things that was."""
-        gone: list[Agreed] = []
+        gone: set[tuple[str, str]] = set()
 
-        def drop(yes: tuple[Agreed, ...]) -> tuple[Agreed, ...]:
-            gone.extend(yes)
-            return ()
+        def drop(page: Page) -> Page:
+            gone.update((one.kind, one.name) for one in page.agreed.get(_key(root), ()))
+            return evolve(page, agreed={key: yes for key, yes in page.agreed.items() if key != _key(root)})
 
-        self._change(root, drop)
-        return len({(one.kind, one.name) for one in gone})
-
-    def _change(self, root: Path, changes: Callable[[tuple[Agreed, ...]], tuple[Agreed, ...]]) -> None:
-        def made() -> str:
-            page = self._read()
-            pages = {**page.agreed, _key(root): changes(page.agreed.get(_key(root), ()))}
-            page = evolve(page, agreed={name: yes for name, yes in pages.items() if yes})
-            return as_json(page)
-
-        change(self.path, made)
-
-    def _read(self) -> Page:
-        return read_record(self.path, Page, "what you trust", UNREADABLE)
+        self._file.change(drop)
+        return len(gone)
 
 
 def own_ledger() -> Ledger:
@@ -138,12 +126,11 @@ Kind = Literal["tool", "callback"]
 
 FOLDERS: Final[Mapping[Kind, str]] = {"tool": "tools", "callback": "callbacks"}
 MOST: Final = 500
-"""Files of one folder, with all below it."""
+"""Files of one folder."""
 
 LONGEST: Final = 1_000_000
 """Bytes of one file."""
 
-COMPILED: Final = "is compiled code, which nobody can read and nothing here runs"
 LONG: Final = 120
 """Characters of a description, or of the first line of a note."""
 
@@ -153,7 +140,7 @@ NAMED: Final = 12
 
 @record
 class Script:
-    """A file, and what stood in it and in all that it can import from `beside` it, by where that lies in the folder.
+    """A file, and what stood in it and in all that it can import from `beside` it, by name.
 
     `digest` is empty for a person's own.
     """
@@ -177,45 +164,50 @@ class Scripts:
 
 def own_scripts(folder: Path) -> Scripts:
     """Those of a folder of the person's own: its `.py` files, but for names that begin with `_`."""
-    beside: dict[str, bytes] = {}
-    troubles: list[str] = []
-    tops = _tops(folder)
-    try:
-        for path in (*tops, *_packages(folder)):
-            try:
-                beside[path.relative_to(folder).as_posix()] = _bytes(path)
-            except Broken as broken:
-                troubles.append(str(broken))
-    except Broken as broken:
-        return Scripts(troubles=(str(broken),))
-    found = tuple(Script(path=one, beside=beside) for one in tops if one.name in beside)
-    return Scripts(found=found, troubles=tuple(troubles))
+    return _scripts(folder, None, "tool")
 
 
 def project_scripts(root: Path, kind: Kind) -> Scripts:
     """Those that a workspace brings. All lie in it, wherever links lead; a place like /tmp brings none.
 
-    A digest is of the file and of everything in the folder that an import could find. Of that, only what a person can
-    read is ever run.
+    A digest is of the file and of all others beside it that it can import.
     """
     folder = root / FOLDER / FOLDERS[kind]
     if for_everybody(root) or not folder.is_dir():
         return Scripts()
+    if not folder.resolve().is_relative_to(root.resolve()):
+        return Scripts(troubles=(str(Broken(folder, "leads out of the workspace")),))
+    return _scripts(folder, root, kind)
+
+
+def _scripts(folder: Path, root: Path | None, kind: Kind) -> Scripts:
+    """The `.py` files of a folder, not of those below it. Only what is read here is ever run."""
     try:
-        every = {path.relative_to(folder).as_posix(): _bytes(path) for path in _importable(folder, root)}
-    except Broken as broken:
-        return Scripts(troubles=(str(broken),))
+        paths = sorted(folder.glob("*.py"))
+    except OSError:
+        paths = []
+    if len(paths) > MOST:
+        return Scripts(troubles=(str(Broken(folder, f"holds more than {MOST} files")),))
+    beside: dict[str, bytes] = {}
+    troubles: list[str] = []
+    for path in paths:
+        try:
+            beside[path.name] = _bytes(path, root)
+        except Broken as broken:
+            troubles.append(str(broken))
     whole = hashlib.sha256()
-    for place, text in every.items():
-        whole.update(f"{place}\0{len(text)}\0".encode("utf-8", "surrogateescape") + text)
-    beside = {place: text for place, text in every.items() if place.endswith(".py")}
+    for name, text in beside.items():
+        whole.update(f"{name}\0{len(text)}\0".encode("utf-8", "surrogateescape") + text)
     found = (
-        Script(path=path, beside=beside, digest=_digest(f"{kind}\0{path.name}\0{whole.hexdigest()}"))
-        for path in _tops(folder)
-        if path.name in beside
+        Script(
+            path=folder / name,
+            beside=beside,
+            digest=_digest(f"{kind}\0{name}\0{whole.hexdigest()}") if root is not None else "",
+        )
+        for name in beside
+        if not name.startswith(("_", "."))
     )
-    compiled = (str(Broken(folder / place, COMPILED)) for place in every if place not in beside)
-    return Scripts(found=tuple(found), troubles=tuple(compiled))
+    return Scripts(found=tuple(found), troubles=tuple(troubles))
 
 
 def brought(script: Script, kind: Kind, root: Path) -> Brought:
@@ -224,68 +216,10 @@ def brought(script: Script, kind: Kind, root: Path) -> Brought:
     return Brought(kind=kind, name=script.path.name, shown=shown, digest=script.digest)
 
 
-# ---------------------------------------------------------------------------------------------------------- folders
-
-
-def _tops(folder: Path) -> list[Path]:
+def _bytes(path: Path, root: Path | None) -> bytes:
     try:
-        return sorted(one for one in folder.glob("*.py") if not one.name.startswith(("_", ".")))
-    except OSError:
-        return []
-
-
-def _importable(folder: Path, root: Path) -> list[Path]:
-    """All that an import can find below the folder, compiled files too, in a fixed order."""
-    top = root.resolve()
-    if not folder.resolve().is_relative_to(top):
-        raise Broken(folder, "leads out of the workspace")
-    found = list(islice(_walked(folder), MOST + 1))
-    if len(found) > MOST:
-        raise Broken(folder, f"holds more than {MOST} files")
-    for path in found:
-        if not path.resolve().is_relative_to(top):
+        if root is not None and not path.resolve().is_relative_to(root.resolve()):
             raise Broken(path, "is a link that leads out of the workspace")
-    return sorted(found)
-
-
-def _packages(folder: Path) -> Iterator[Path]:
-    """What lies beside the files of a person's own folder: its other files, and packages with all below them."""
-    seen: set[Path] = set()
-    count = 0
-    for place, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = sorted(one for one in folders if _is_package(Path(place, one), seen))
-        for one in files:
-            if one.endswith(".py") and (place != str(folder) or one.startswith("_")):
-                count += 1
-                yield Path(place, one)
-        if count > MOST:
-            raise Broken(folder, f"holds more than {MOST} files")
-
-
-def _is_package(folder: Path, seen: set[Path]) -> bool:
-    """Whether anything in it can be imported; a link that leads to where we have been is none."""
-    real = folder.resolve()
-    if not folder.name.isidentifier() or real in seen:
-        return False
-    seen.add(real)
-    return any(folder.glob("*.py")) or any(folder.glob("*/__init__.py"))
-
-
-def _walked(folder: Path) -> Iterator[Path]:
-    suffixes = tuple(all_suffixes())
-    for place, folders, files in os.walk(folder, onerror=_refuse):
-        for one in folders:
-            if Path(place, one).is_symlink():  # an import would follow it, and nobody would have looked there
-                raise Broken(Path(place, one), "is a link to a folder. Make it one")
-        yield from (Path(place, one) for one in files if one.endswith(suffixes))
-
-
-def _refuse(error: OSError) -> None:
-    raise Broken(Path(str(error.filename)), f"cannot be read: {error.strerror}")
-
-
-def _bytes(path: Path) -> bytes:
-    try:
         if not path.is_file():
             raise Broken(path, "is no plain file")
         with path.open("rb") as file:
@@ -299,9 +233,6 @@ def _bytes(path: Path) -> bytes:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-# ------------------------------------------------------------------------------------------------------------ names
 
 
 def _defined(source: bytes) -> str:

@@ -13,7 +13,7 @@ from greenroom.abilities.tools.artifacts import CreateArtifact, UpdateArtifact, 
 from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.app.designs.artifactflow import LeadAgent
-from greenroom.app.toolset.pipeline import Guarded
+from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.rules.intents import AddAgent, AddParticipants, QueueSteps
@@ -235,7 +235,7 @@ async def test_nobody_is_asked_and_nothing_outside_is_touched() -> None:
         assert (tool.card.group, tool.card.effect) == ("memory", "pure")
         assert "Not for" in tool.description
         assert "Example: {" in tool.description
-    async with caller([Guarded(tool, policy) for tool in artifact_tools()]) as ann:
+    async with caller([ToolPipeline(tool, policy) for tool in artifact_tools()]) as ann:
         assert "Version 1" in await ann.output("create_artifact", id="x", content="y\n")
 
 

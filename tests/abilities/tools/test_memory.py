@@ -10,7 +10,7 @@ import pytest
 from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools import memory
 from greenroom.abilities.tools.memory import ShortTerm, memory_tools
-from greenroom.app.toolset.pipeline import Guarded
+from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId, MemoryId
 from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.recall import Remembered, Wanted
@@ -210,6 +210,6 @@ async def test_nobody_is_asked_before_something_is_remembered() -> None:
     for tool in memory_tools():
         ruling = policy.decide(AgentId("ann"), tool.card, tool.targets({}))
         assert ruling.verdict == "allow"
-    async with caller([Guarded(tool, policy) for tool in memory_tools()]) as ann:
+    async with caller([ToolPipeline(tool, policy) for tool in memory_tools()]) as ann:
         assert "Saved" in await ann.output("save_memory", memories=[ANY])
         assert "slow" in await ann.output("retrieve_memory")

@@ -13,7 +13,7 @@ from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools.run_checks import LINES, RunChecks, told
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.jobs.verdict import report_in
-from greenroom.app.toolset.pipeline import Guarded
+from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check, Checked, Compared, Report, Witness
@@ -102,7 +102,7 @@ def test_it_is_decided_about_as_about_the_commands_that_it_runs() -> None:
     for holds, verdict in ((True, "allow"), (False, "ask")):
         policy = rules_policy({}, "/work", walled=partial(bool, holds))
         assert policy.decide(AgentId("a"), tool.card, tool.targets({})).verdict == verdict
-    assert Guarded(tool, rules_policy({}, "/work")).card.effect == "keyed"  # cut off, it is run again
+    assert ToolPipeline(tool, rules_policy({}, "/work")).card.effect == "keyed"  # cut off, it is run again
 
 
 def test_what_newly_fails_stands_first_with_the_part_that_tells_why() -> None:

@@ -112,26 +112,18 @@ def test_a_subagent_without_tools_has_all_groups(folders: Folders) -> None:
     ("front", "said"),
     [
         (
-            "tools: Read, mcp__db__query, TodoWrite",
-            "`tools` names `mcp__db__query`, `TodoWrite`, which there is not here",
-        ),
-        ("tools: Read, Bash(git diff:*)", "`tools` names `Bash(git diff:*)`: a part of a tool cannot be said here"),
-        (
-            "tools: Read, Task",
-            "`tools` names `Task`, which may call any agent; here they are named one by one, in `calls`",
+            "tools: Read, mcp__db__query, Bash(git diff:*), Task",
+            "`tools` names `mcp__db__query`, `Bash(git diff:*)`, `Task`, which there is not here",
         ),
         ("tools: Read\nmodel: opusplan", "`model` 'opusplan' is not known here; it asks the normal model."),
-        ("tools: Read\neffort: max", "`effort` 'max' counts as 'high' here."),
         ("tools: Read\neffort: huge", "`effort` 'huge' is not known here and does not count."),
-        ("tools: Read\nmaxTurns: 9999", "`maxTurns` 9999 does not count: it must be from 1 to 200, the house's limit."),
+        ("tools: Read\nmaxTurns: 9999", "`maxTurns` 9999 does not count: it must be from 1 to 200."),
         ("tools: Read\nmaxTurns: [x]", "`maxTurns` ['x'] does not count"),
         ("tools: Read\nname: Code Reviewer!", "`name` 'Code Reviewer!' cannot be an agent's name here; it is called"),
         ("tools: Read\nname: system", "it is called 'system-agent'."),
-        ("tools: Read\nwhatever: 3", "`whatever` is not known here and does not count."),
-        ("tools: Read\ndisallowedTools: KillAll", "`disallowedTools` names `KillAll`, which there is not here anyway."),
         *(
             (f"tools: Read\n{key}: x", f"`{key}` has no equivalent here and does not count.")
-            for key in ("permissionMode", "mcpServers", "hooks", "memory", "background", "isolation", "color")
+            for key in ("permissionMode", "mcpServers", "hooks", "color", "whatever")
         ),
     ],
 )

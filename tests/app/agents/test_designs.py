@@ -16,9 +16,6 @@ from tests.app.agents.folders import Folders, written
 JARVIS = "design: jarvis\n"
 
 
-# --------------------------------------------------------------------------------------------------- ArtifactFlow
-
-
 FLOW = "design: artifactflow\nname: ann\ndescription: Searches.\n"
 
 
@@ -62,9 +59,6 @@ def test_how_often_a_model_is_asked_again_is_said_for_all_agents(folders: Folder
 
 def test_without_a_design_nothing_is_taken_for_granted(folders: Folders) -> None:
     assert folders.agent("description: x", "").llm_config is None
-
-
-# --------------------------------------------------------------------------------------------------------- Jarvis
 
 
 @pytest.mark.req("AG-158", "AG-163")
@@ -138,8 +132,6 @@ def test_what_jarvis_says_about_completion_is_kept(folders: Folders, said: str, 
     assert folders.agent(f"{JARVIS}name: ann\n{said}").turn.auto_complete is meant
 
 
-# ----------------------------------------------------------------------------------------------------- MultiAgent
-
 ANN = {"name": "ann", "description": "Leads.", "system_prompt": "You lead.", "auto_complete": True}
 BOB = {"name": "bob", "system_prompt": "You help.", "auto_complete": True, "use_tools": ["read_code"]}
 
@@ -184,8 +176,6 @@ def test_what_a_multi_agent_cannot_be_made_of_is_said(items: list[dict[str, obje
         multi(*items, main=main)
     assert said in str(fault.value)
 
-
-# ------------------------------------------------------------------------------------------------------- Roo-Code
 
 ARCHITECT = """\
 design: roo

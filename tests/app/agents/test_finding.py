@@ -22,9 +22,6 @@ def agent(folder: Path, name: str, description: str = "x") -> Path:
     return written(folder / f"{name}.md", f"---\nname: {name}\ndescription: {description}\n---\nDo it.\n")
 
 
-# --------------------------------------------------------------------------------------------------------- places
-
-
 def test_the_nearer_of_two_with_one_name_counts(folders: Folders) -> None:
     every = (folders.ours, folders.yours, folders.claudes, folders.your_claudes)
     for place, folder in enumerate(every):
@@ -84,9 +81,6 @@ def test_at_home_claude_codes_folder_is_the_persons_own(folders: Folders, monkey
     assert str(find_agents(folders.home).get("ann").place) == "user, Claude Code"
     monkeypatch.delenv("HOME")
     assert len(places(folders.project)) == 3
-
-
-# -------------------------------------------------------------------------------------------------------- troubles
 
 
 @pytest.mark.parametrize(
@@ -199,9 +193,6 @@ def test_what_is_no_agent_is_left_alone(folders: Folders) -> None:
     for name in ("README.md", ".hidden.md", "notes.txt", "ann.md~"):
         written(folders.ours / name, "no agent")
     assert folders.found() == find_agents(folders.home / "nowhere")
-
-
-# ---------------------------------------------------------------------------------------------------------- trust
 
 
 def test_a_projects_file_raises_no_limit_of_the_house(folders: Folders) -> None:

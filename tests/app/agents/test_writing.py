@@ -114,9 +114,6 @@ def test_what_a_person_told_git_stays(folders: Folders) -> None:
     assert own.read_text() == "mine\n"
 
 
-# -------------------------------------------------------------------------------------------------------- remarks
-
-
 def told(folders: Folders, *tools: str) -> list[str]:
     found = folders.found()
     return [str(one) for one in remarks(found.get("ann"), found, tools)]

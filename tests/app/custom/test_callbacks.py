@@ -60,16 +60,6 @@ async def test_calls_that_fail_are_heard_of_too(place: Place, log: Path) -> None
     ]
 
 
-@pytest.mark.req("AG-151")
-async def test_a_callback_that_fails_or_wants_to_end_everything_costs_nobody_anything(place: Place, log: Path) -> None:
-    place.yours("callbacks/0.py", "def after_tool_call_cb(call): raise SystemExit(3)")
-    place.yours("callbacks/1.py", "def get_after_tool_call_cb(): raise SystemExit(3)")
-    assert "1.py: get_after_tool_call_cb() failed: SystemExit" in place.equipment().notes[0]
-    step = await place.call("forecast", {"city": "Paris"})
-    assert step.state == "finished"
-    assert len(heard(log)) == 2
-
-
 def test_a_folder_that_was_named_and_is_not_there_is_said(place: Place, tmp_path: Path) -> None:
     place.callbacks = (str(tmp_path / "nowhere"),)
     assert place.equipment().notes == (f"{tmp_path / 'nowhere'} is no folder, so no callback is found there.",)

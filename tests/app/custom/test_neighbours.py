@@ -9,7 +9,6 @@ from py_compile import PycInvalidationMode
 import pytest
 
 from greenroom.app.functions import Tool
-from greenroom.app.trust import MOST
 from tests.app.custom.bench import Place
 
 LATE = '''
@@ -20,17 +19,6 @@ def late() -> str:
     """Looks beside it, when it is called."""
     from . import _h
     return _h.WHAT
-'''
-DEEP = '''
-from greenroom import tool
-from ._pkg.inner.deep import WHAT
-from ._loose.one import ALSO
-
-@tool(effect="pure")
-def late() -> str:
-    """Says it."""
-    from ._pkg import later
-    return f"{WHAT} {ALSO} {later.WHAT}"
 '''
 
 
@@ -59,21 +47,6 @@ def test_an_import_that_comes_late_finds_what_was_agreed_to(place: Place, whose:
     assert tool() == "agreed"
 
 
-@pytest.mark.parametrize("whose", ["project", "own"])
-def test_packages_below_are_served_as_they_were_read(place: Place, whose: str) -> None:
-    write = place.project if whose == "project" else place.yours
-    place.agreed = {"deep.py"}
-    write("tools/deep.py", DEEP)
-    write("tools/_pkg/__init__.py", "BASE = 'base'\n")
-    write("tools/_pkg/inner/__init__.py", "")
-    write("tools/_pkg/inner/deep.py", "from .. import BASE\nWHAT = f'deep on {BASE}'\n")
-    write("tools/_loose/one.py", "ALSO = 'loose'\n")
-    later = write("tools/_pkg/later.py", "WHAT = 'then'\n")
-    tool = loaded(place)
-    later.write_text("WHAT = 'now'\n")
-    assert tool() == "deep on base loose then"
-
-
 def test_a_helper_that_changes_is_not_the_old_one_in_a_process_that_lives_long(place: Place) -> None:
     place.yours("tools/late.py", LATE)
     helper = place.yours("tools/_h.py", "WHAT = 'old'\n")
@@ -94,21 +67,7 @@ def test_a_planted_compiled_file_never_runs(place: Place, tmp_path: Path, whose:
     evil.write_text("WHAT = 'planted'\n")
     cached = helper.parent / "__pycache__" / "_h.cpython-311.pyc"
     py_compile.compile(str(evil), str(cached), invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
-    py_compile.compile(str(evil), str(helper.parent / "_only.pyc"))
     assert called(place) == "read"
-    notes = " ".join(place.equipment().notes)
-    for file in (cached, helper.parent / "_only.pyc"):
-        assert (f"{file}: is compiled code" in notes) is (whose == "project")
-
-
-def test_what_is_only_there_as_compiled_code_is_not_there(place: Place, tmp_path: Path) -> None:
-    evil = tmp_path / "evil.py"
-    evil.write_text("WHAT = 'planted'\n")
-    path = place.project("tools/late.py", LATE)
-    place.agreed = {"late.py"}
-    py_compile.compile(str(evil), str(path.parent / "_h.pyc"))
-    with pytest.raises(ImportError):
-        called(place)
 
 
 def test_the_text_of_what_runs_is_what_was_read(place: Place) -> None:
@@ -118,17 +77,3 @@ def test_the_text_of_what_runs_is_what_was_read(place: Place) -> None:
     assert loader.get_source(loader.name) == LATE
     with pytest.raises(FileNotFoundError):
         loader.get_data(str(path.parent / "nothing"))
-
-
-def test_links_of_ones_own_are_followed_once_and_too_much_is_said(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "one.py").write_text("ALSO = 'linked'\n")
-    (tmp_path / "lib" / "round").symlink_to(tmp_path / "lib")
-    place.yours(
-        "tools/late.py", LATE.replace("from . import _h", "from ._lib import one").replace("_h.WHAT", "one.ALSO")
-    )
-    (place.config / "tools" / "_lib").symlink_to(tmp_path / "lib")
-    assert called(place) == "linked"
-    for number in range(MOST + 1):
-        (tmp_path / "lib" / f"n{number}.py").touch()
-    assert f"holds more than {MOST} files" in place.equipment().notes[0]

@@ -260,8 +260,6 @@ def test_a_folder_that_is_called_like_a_file_is_a_note(place: Place) -> None:
     assert "is no plain file" in place.equipment().notes[0]
 
 
-# -------------------------------------------------------------------------------------------------------- packages
-
 SEVERAL = f"{WEATHER}\n{JARVIS}\ndef every():\n    return [forecast, order, say_it()]\n"
 
 

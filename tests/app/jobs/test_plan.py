@@ -184,8 +184,6 @@ def test_only_plain_files_inside_are_looked_at(tmp_path: Path) -> None:
     assert look.names("none") == frozenset()
 
 
-# -------------------------------------------------------------------------------------------- the plan of a real folder
-
 LINE = '[workspace]\nsetup = "uv sync"\nseconds = "5m"\nlend = [".deps"]\n'
 CHECK = '[checks.unit]\nrun = "make unit"\n'
 

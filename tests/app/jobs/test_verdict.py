@@ -226,9 +226,6 @@ def test_nothing_is_verified_that_a_check_or_an_old_test_speaks_against(
         assert back.failing - {AS_A_WHOLE} <= base["pytest"].failing
 
 
-# --------------------------------------------------------------------------------------------------------- in the log
-
-
 def test_a_verdict_is_kept_with_its_code_and_read_again() -> None:
     kept = judged((TEST, FAILED, ran("failed", "a", "b")), (LINT, None, None))
     assert as_kept(kept)["code"] == "failed"

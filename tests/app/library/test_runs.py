@@ -190,30 +190,6 @@ async def test_two_agents_or_tools_of_one_name_are_refused() -> None:
         Agent("my agent")
 
 
-# ---------------------------------------------------------------------------------------------- what goes wrong
-
-
-async def test_a_tool_that_raises_tells_the_model_and_nobody_else_suffers() -> None:
-    def tries(request: ModelRequest) -> Answer:
-        told = [one.content for one in request.messages if one.role == "tool"]
-        return says(told[0]) if told else calls("population", city="Nowhere")
-
-    async with Greenroom(memory=True) as house:
-        result = await house.run(Agent("guide", tools=[population], model=Played(tries)), "Nowhere?")
-    assert result.output == "population broke: KeyError: 'Nowhere'"
-
-
-async def test_arguments_that_do_not_fit_are_not_called_with() -> None:
-    def tries(request: ModelRequest) -> Answer:
-        told = [one.content for one in request.messages if one.role == "tool"]
-        return says(told[0]) if told else calls("population", town="Paris")
-
-    async with Greenroom(memory=True) as house:
-        result = await house.run(Agent("guide", tools=[population], model=Played(tries)), "Paris?")
-    assert result.output.startswith("Not called: ")
-    assert "'town' was unexpected" in result.output
-
-
 async def test_an_answer_that_never_fits_is_the_models_fault() -> None:
     agent = Agent("guide", output_type=Fact, repairs=1, model=Played(lambda _: calls("answer", city=3, people="many")))
     async with Greenroom(memory=True) as house:

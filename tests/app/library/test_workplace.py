@@ -1,6 +1,5 @@
 """Agents of programs have the tools of the house: in a folder, under its policy, asked about by the program."""
 
-import asyncio
 import os
 import time
 from collections.abc import Callable
@@ -246,40 +245,6 @@ async def test_a_question_in_words_is_answered_in_words(work: Path, said: str | 
     assert [(one.question, one.words) for one in heard] == [("Which database?", True)]
 
 
-async def test_a_yes_is_no_answer_in_words(work: Path) -> None:
-    agent = Agent("coder", groups=["human"], model=reporting(calls("ask_user", question="Which database?")))
-    async with Greenroom(memory=True, workspace=work) as house:
-        with pytest.raises(WorldFault, match="to a question that wants words"):
-            await house.run(agent, "Go.", approve=lambda _: True)
-
-
-# ------------------------------------------------------------------------------------- functions of the program
-
-
-async def test_of_a_long_result_of_a_function_the_ends_are_read_and_the_rest_on_demand() -> None:
-    @tool(effect="pure")
-    def numbers() -> str:
-        """Count."""
-        return "\n".join(f"line {number}" for number in range(9_000))
-
-    def play(request: ModelRequest) -> talks.Answer:
-        said = told(request)
-        if not said:
-            return calls("numbers")
-        if len(said) == 1:
-            return calls("read_output", "c2", handle="ann#2", from_line=4_001, lines=1)
-        return says(said[-1])
-
-    model = Played(play)
-    async with Greenroom(memory=True) as house:
-        result = await house.run(Agent("ann", tools=[numbers], model=model), "Count.")
-    shown = told(model.asked[1])[0]
-    assert "line 0\n" in shown
-    assert "line 4000" not in shown
-    assert len(shown) < 4_000
-    assert "line 4000" in result.output
-
-
 async def test_the_answer_of_a_function_that_ends_the_work_is_whole() -> None:
     text = "\n".join(f"line {number}" for number in range(100))
 
@@ -291,18 +256,6 @@ async def test_the_answer_of_a_function_that_ends_the_work_is_whole() -> None:
     async with Greenroom(memory=True) as house:
         result = await house.run(Agent("ann", tools=[numbers], model=Played(lambda _: calls("numbers"))), "Count.")
     assert result.output == text
-
-
-async def test_a_function_has_the_time_that_it_is_given() -> None:
-    @tool(effect="pure", seconds=1)
-    async def hangs() -> str:
-        """Never end."""
-        await asyncio.Event().wait()
-        return ""
-
-    async with Greenroom(memory=True) as house, asyncio.timeout(20):
-        result = await house.run(Agent("ann", tools=[hangs], model=reporting(calls("hangs"))), "Go.")
-    assert "did not come to an end within 1 seconds" in result.output
 
 
 @pytest.mark.req("MA-60")
@@ -328,20 +281,6 @@ async def test_whom_an_agent_calls_decides_alone_about_its_own_tools(work: Path,
     assert ran == [], "nothing of the caller's is run for it"
     assert done.get("read_code", 0) == reads
     assert ("print('hello')" if reads else "by heart") in told(model.asked[1])[0]
-
-
-async def test_what_one_agent_was_shown_a_part_of_another_reads_on(work: Path) -> None:
-    @tool(effect="pure", shown=800)
-    def count() -> str:
-        """Count."""
-        return "\n".join(f"line {number}" for number in range(500))
-
-    counter = Agent("counter", tools=[count], model=Played(in_order(calls("count"), says("Counted."))))
-    ask = calls("call_agent", agent_name="counter", instruction="Count.")
-    read = calls("read_output", "c2", handle="counter#2", from_line=251, lines=1)
-    lead = Agent("lead", tools=["list_files"], agents=[counter], model=reporting(ask, read))
-    async with Greenroom(memory=True, workspace=work) as house:
-        assert "line 250" in (await house.run(lead, "Have it counted.")).output
 
 
 async def test_what_a_project_forbids_is_forbidden_to_programs_too(work: Path) -> None:

@@ -72,22 +72,6 @@ def test_every_mistake_has_its_sentence(tmp_path: Path) -> None:
     assert "`limits.cost` must be" in said
 
 
-def test_every_mistake_in_a_table_has_its_sentence(tmp_path: Path) -> None:
-    limits = '[limits]\ncost = "much"\ntokens = -1\ncos = 3\ntime = "10m"\n'
-    people = "[person.ann]\nrole = 3\ntools = 4\n[person.ben]\nage = 5\n"
-    with pytest.raises(WorldFault) as fault:
-        read_charter(tmp_path, put(tmp_path, f'people = ["ann", "ben"]\n{limits}{people}'))
-    found = [line.partition("tea.toml: ")[2].split("`")[1] for line in str(fault.value).splitlines()]
-    assert found == [
-        "limits.cost",
-        "limits.tokens",
-        "limits.cos",
-        "person.ann.role",
-        "person.ann.tools",
-        "person.ben.age",
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -57,12 +57,6 @@ def test_comments_before_the_next_table_are_that_ones() -> None:
     assert without_server(text + "# Last.\n", "x", "file") == "a = 1\n\n# One.\n# Last.\n"
 
 
-def test_a_server_on_a_line_is_taken_out_too() -> None:
-    text = "[mcp]\nx = { command = 'x' }\ny = { command = 'y' }\n[limits]\ncost = 1\n"
-    assert without_server(text, "x", "file") == "[mcp]\ny = { command = 'y' }\n[limits]\ncost = 1\n"
-    assert tomllib.loads(without_server("[mcp]\nx = { command = 'x' }\n", "x", "file")) == {"mcp": {}}
-
-
 def test_what_nothing_can_be_added_to_is_left_alone() -> None:
     with pytest.raises(WorldFault, match=r"(?s)nothing can be added to by itself. Add this:.*\[mcp.x\]\ncommand"):
         with_server("mcp = { db = { command = 'x' } }\n", "x", TABLE, "file")

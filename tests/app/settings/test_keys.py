@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.app.settings import home_folder, keys
+from greenroom.app.settings import home, home_folder
 from greenroom.app.settings.keys import key_for, keys_file, save_key, saved_keys
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.settings.values import Secret
@@ -101,8 +101,8 @@ def test_a_key_that_cannot_be_written_leaves_the_old_ones(tmp_path: Path, monkey
     def full(_: Path, __: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keys, "replace", full)
-    with pytest.raises(WorldFault, match=r"cannot be saved in .*: No space left on device. Give it by a variable"):
+    monkeypatch.setattr(home, "replace", full)
+    with pytest.raises(WorldFault, match=r"cannot be written: No space left on device"):
         save_key("openai", "new", tmp_path)
     assert saved_keys(tmp_path) == {"openai": "old"}
 

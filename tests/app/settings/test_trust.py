@@ -57,13 +57,16 @@ def test_a_project_may_say_what_harms_nobody(place: Place, text: str) -> None:
         ("execute_tool_confirm = false", "`execute_tool_confirm`, because it decides what you are asked"),
         ("non_interactive = false", "`non_interactive`, because it decides whether you are asked at all"),
         ('[sandbox]\nwalls = "off"', "`sandbox`, because it decides which walls are around commands"),
-        ('[sandbox]\nwalls = "auto"', "`sandbox`, because it decides which walls are around commands"),
         ('[sandbox]\nhosts = ["example.org"]', "`sandbox`, because it decides .* what those reach"),
+        ('[browser]\nprogram = "./chromium"', "`browser`, because it decides which program"),
+        ('[web]\nlocal = ["169.254.169.254:80"]', "`web`, because it decides who reads"),
+        ('after_tool_call = ["/tmp/theirs"]', "`after_tool_call`, because it names code that would be run"),
     ],
 )
-def test_a_project_may_not_have_a_person_asked_less(place: Place, text: str, why: str) -> None:
+@pytest.mark.parametrize("layer", ["shared", "local"])
+def test_a_project_may_not_set_what_is_the_persons_own(place: Place, layer: str, text: str, why: str) -> None:
     place.user("execute_tool_confirm = true")
-    place.shared(text)
+    getattr(place, layer)(text)
     with pytest.raises(WorldFault, match=why):
         place.load()
 
@@ -123,10 +126,3 @@ def test_a_project_may_lower_a_cap(place: Place, user: str, text: str, cost: flo
     place.user(user)
     place.shared(text)
     assert place.load().settings.limits.cost == cost
-
-
-@pytest.mark.parametrize("layer", ["shared", "local"])
-def test_a_project_names_no_code_that_is_run(place: Place, layer: str) -> None:
-    getattr(place, layer)('after_tool_call = ["/tmp/theirs"]')
-    with pytest.raises(WorldFault, match=r"may not set `after_tool_call`, because it names code that would be run"):
-        place.load()

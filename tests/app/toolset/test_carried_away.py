@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from greenroom.app.toolset.pipeline import Guarded
+from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import BUILT_IN, Ruling, Target, ToolCard
@@ -45,8 +45,8 @@ def asking(house: House, line: str) -> tuple[World, Step]:
     return house.world, list(house.world.steps_of(ANN))[-1]
 
 
-def walled(hosts: Sequence[str] | None) -> Guarded:
-    return Guarded(Runs(), Says(ALLOW), reach=lambda: hosts)
+def walled(hosts: Sequence[str] | None) -> ToolPipeline:
+    return ToolPipeline(Runs(), Says(ALLOW), reach=lambda: hosts)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_command_that_reaches_no_host_and_one_of_an_agent_that_has_read_nothin
 
 def test_a_server_is_told_nothing_that_it_does_not_know_by_what_it_says_itself() -> None:
     house = reading(House.furnished(), ANN, origins=("description:notes",))
-    terms = Guarded(Runs("mcp:notes"), Says(ALLOW)).terms(*asking(house, "x"))
+    terms = ToolPipeline(Runs("mcp:notes"), Says(ALLOW)).terms(*asking(house, "x"))
     assert (terms.verdict, terms.outward, terms.origins) == ("allow", ("server notes",), ("mcp:notes",))
 
 

@@ -19,7 +19,7 @@ from greenroom.adapters.web.making import gate, pages
 from greenroom.adapters.web.proxy import Visit
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
 from greenroom.app.toolset.egress import KeptFrom, WayOut, closed, closed_for
-from greenroom.app.toolset.pipeline import Guarded, Unattended
+from greenroom.app.toolset.pipeline import ToolPipeline, unattended
 from greenroom.app.toolset.policy import Confirming, policy_for
 from greenroom.app.toolset.sandbox import Walls
 from greenroom.app.toolset.toolset import Hands
@@ -201,9 +201,6 @@ async def test_it_is_opened_once_and_nothing_is_left_of_it() -> None:
     assert not Path(door).parent.exists()
 
 
-# ------------------------------------------------------------------------------------------ hosts of one's own
-
-
 async def test_one_command_is_let_to_a_host_the_one_beside_it_is_not_and_after_its_end_nobody_is() -> None:
     async with shop() as (there, web), opened(web=web) as out:
         out.let(ME, (there.place,))
@@ -274,9 +271,6 @@ async def test_what_is_not_one_host_to_the_letter_is_let_to_nobody(name: str) ->
             out.let(ME, (name,))
 
 
-# ------------------------------------------------------------------------------------------ what is said of it
-
-
 def test_all_hosts_that_a_command_was_kept_from_are_in_one_line_that_can_be_copied() -> None:
     kept = KeptFrom(everybody=(), own=("pypi.org",))
     for name in ("a.example:443", "b.example:80", "a.example:443", "c.example:8443"):
@@ -287,25 +281,6 @@ def test_all_hosts_that_a_command_was_kept_from_are_in_one_line_that_can_be_copi
         'open it to every command: `hosts = ["a.example", "b.example", "c.example:8443"]` below [sandbox] in '
         "their settings.)"
     )
-
-
-def test_no_more_hosts_are_proposed_than_one_call_can_name() -> None:
-    kept = KeptFrom(everybody=(), own=("pypi.org",))
-    for number in range(12):
-        kept.add(Visit(host=f"{number}.example:443", verdict="refused", why="It is none of the hosts."))
-    assert (
-        'hosts=["pypi.org", "0.example", "1.example", "2.example", "3.example", "4.example", "5.example", '
-        in kept.told()
-    )
-    assert '"6.example"] and why' in kept.told()
-
-
-def test_what_the_guard_says_is_passed_on_and_not_too_often() -> None:
-    kept = KeptFrom(everybody=("pypi.org",), own=())
-    for number in range(50):
-        kept.add(Visit(host="pypi.org", verdict="failed", why=f"The host cannot be found ({number % 40})."))
-    told = kept.told().splitlines()
-    assert (told[0], len(told)) == ("greenroom: The host cannot be found (0).", 20)
 
 
 @pytest.mark.parametrize(
@@ -347,10 +322,10 @@ def asking(given: Data, house: House | None = None) -> tuple[World, Step]:
     return made.world, list(made.world.steps_of(ANN))[-1]
 
 
-def guarded(*rules: str, reach: Sequence[str] | None = (), own: Sequence[str] = ()) -> Guarded:
+def guarded(*rules: str, reach: Sequence[str] | None = (), own: Sequence[str] = ()) -> ToolPipeline:
     """Behind walls, unless nothing is around it."""
     policy = policy_for(Path("/work"), rules, own=own, walled=lambda: reach is not None)
-    return Guarded(command_tools(Said(Ended(how="exited", code=0)))[0], policy, reach=lambda: reach)
+    return ToolPipeline(command_tools(Said(Ended(how="exited", code=0)))[0], policy, reach=lambda: reach)
 
 
 def decided(given: Data, *rules: str, own: Sequence[str] = ()) -> Terms:
@@ -385,24 +360,15 @@ def test_no_agent_can_make_its_reason_look_like_words_of_the_house() -> None:
     assert (fenced.endswith("x […]"), len(fenced)) == (True, 308)
 
 
-def test_a_reason_is_told_of_a_command_without_the_network_too() -> None:
-    assert decided({"script": "cat .env", "why": "It has the port."}).question.endswith(
-        "\nIt says why:\n  | It has the port."
-    )
-    assert "say why" not in decided({"script": "cat .env"}).question
-
-
 def test_whoever_confirms_every_call_sees_the_hosts_as_well() -> None:
     execute = command_tools(Said(Ended(how="exited", code=0)))[0]
     allowed = ("allow host a.example", "allow host b.example", "allow line " + "make " * 40)
     policy = Confirming(policy_for(Path("/work"), allowed, walled=lambda: True))
     given = {"script": "make " * 40, "hosts": ["a.example", "b.example"]}
-    question = Guarded(execute, policy, reach=lambda: ()).terms(*asking(given)).question
+    question = ToolPipeline(execute, policy, reach=lambda: ()).terms(*asking(given)).question
     assert f"\n  | {'make ' * 40}" in question
     assert "It would reach `a.example`, `b.example`." in question
 
-
-# ---------------------------------------------------------------------------------------------------- what is decided
 
 FETCH: Data = {"script": "python3 fetch.py", "hosts": ["pypi.org"]}
 
@@ -460,12 +426,10 @@ def test_another_host_or_command_is_another_call() -> None:
 
 
 def test_unattended_it_is_not_done_and_the_agent_reads_why() -> None:
-    terms = Unattended(guarded()).terms(*asking(PIP))
+    world, step = asking(PIP)
+    terms = unattended(world, step, guarded().terms(world, step))
     assert terms.verdict == "deny"
     assert "reach `pypi.org` and `files.pythonhosted.org`, which no rule allows, and nobody is there" in terms.rule
-
-
-# ------------------------------------------------------------------------------------------------- what it would carry
 
 
 @pytest.mark.parametrize(

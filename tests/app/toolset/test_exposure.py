@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from greenroom.app.toolset.exposure import LONGEST, Exposed, exposed, origins_of, outward, release, tightened
-from greenroom.app.toolset.pipeline import Guarded, Unattended
+from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import BUILT_IN, Ruling, Target, ToolCard
@@ -41,19 +41,19 @@ def house_that_has_read(*origins: str) -> House:
 
 
 @pytest.fixture
-def sends() -> Guarded:
+def sends() -> ToolPipeline:
     """It may, as far as the policy goes."""
-    return Guarded(Sends(), Says(ALLOW))
+    return ToolPipeline(Sends(), Says(ALLOW))
 
 
 @pytest.mark.parametrize("origins", [(), (PAGE,), ("description:git", "web:b.example")])
-def test_two_of_the_three_need_nobody(sends: Guarded, origins: Labels) -> None:
+def test_two_of_the_three_need_nobody(sends: ToolPipeline, origins: Labels) -> None:
     terms = sends.terms(*asking(house_that_has_read(*origins)))
     assert (terms.verdict, terms.outward, terms.release) == ("allow", ("host a.example",), "")
     assert terms.exposed_at is None
 
 
-def test_the_third_needs_a_person_who_reads_why(sends: Guarded) -> None:
+def test_the_third_needs_a_person_who_reads_why(sends: ToolPipeline) -> None:
     house = house_that_has_read(PAGE, FILE)
     terms = sends.terms(*asking(house))
     assert (terms.verdict, terms.grant, terms.release) == ("ask", "", "host a.example")
@@ -65,14 +65,14 @@ def test_the_third_needs_a_person_who_reads_why(sends: Guarded) -> None:
 
 
 def test_what_stays_here_needs_nobody_whatever_was_read() -> None:
-    terms = Guarded(Say(), Says(ALLOW)).terms(*asking(house_that_has_read(PAGE, FILE)))
+    terms = ToolPipeline(Say(), Says(ALLOW)).terms(*asking(house_that_has_read(PAGE, FILE)))
     assert (terms.verdict, terms.outward) == ("allow", ())
 
 
 def test_notify_is_asked_and_deny_stays_deny() -> None:
     world, step = asking(house_that_has_read(FILE))
-    told = Guarded(Sends(), Says(Ruling(verdict="notify"))).terms(world, step)
-    denied = Guarded(Sends(), Says(Ruling(verdict="deny", why="No."))).terms(world, step)
+    told = ToolPipeline(Sends(), Says(Ruling(verdict="notify"))).terms(world, step)
+    denied = ToolPipeline(Sends(), Says(Ruling(verdict="deny", why="No."))).terms(world, step)
     assert (told.verdict, denied.verdict) == ("ask", "deny")
     assert "which is private too" in told.question
 
@@ -80,20 +80,20 @@ def test_notify_is_asked_and_deny_stays_deny() -> None:
 def test_who_is_asked_anyway_is_told_too_and_agrees_to_both_at_once() -> None:
     world, step = asking(house_that_has_read(FILE))
     ruling = Ruling(verdict="ask", why="No rule allows it.", grant="allow host a.example")
-    terms = Guarded(Sends(), Says(ruling)).terms(world, step)
+    terms = ToolPipeline(Sends(), Says(ruling)).terms(world, step)
     assert terms.question.startswith("ann wants to use say. No rule allows it.\nThis conversation has read")
     assert (terms.grant, terms.release) == ("allow host a.example", "host a.example")
-    each = Guarded(Sends(), Says(Ruling(verdict="ask", why="Each is confirmed."))).terms(world, step)
+    each = ToolPipeline(Sends(), Says(Ruling(verdict="ask", why="Each is confirmed."))).terms(world, step)
     assert each.release == "", "a yes for the run would change nothing"
 
 
 def test_a_tool_that_asks_itself_says_it_too() -> None:
     world, step = asking(house_that_has_read(FILE))
-    own = Guarded(Sends(verdict="ask"), Says(ALLOW)).terms(world, step)
+    own = ToolPipeline(Sends(verdict="ask"), Says(ALLOW)).terms(world, step)
     assert "This conversation has read" in own.question
 
 
-def answered(house: House, sends: Guarded, scope: Scope) -> None:
+def answered(house: House, sends: ToolPipeline, scope: Scope) -> None:
     house.start(ANN, terms=sends.terms(*asking(house)))
     (name,) = house.world.approvals
     house.do(AnswerApproval(approval_id=name, answer="approved", scope=scope), by=HUE)
@@ -101,19 +101,19 @@ def answered(house: House, sends: Guarded, scope: Scope) -> None:
     house.finish(ANN)
 
 
-def test_it_is_asked_once_for_a_run_and_a_place(sends: Guarded) -> None:
+def test_it_is_asked_once_for_a_run_and_a_place(sends: ToolPipeline) -> None:
     house = house_that_has_read(FILE)
     answered(house, sends, "run")
     assert sends.terms(*asking(house)).verdict == "allow"
 
 
-def test_a_yes_to_one_call_is_none_to_the_next(sends: Guarded) -> None:
+def test_a_yes_to_one_call_is_none_to_the_next(sends: ToolPipeline) -> None:
     house = house_that_has_read(FILE)
     answered(house, sends, "once")
     assert sends.terms(*asking(house)).verdict == "ask"
 
 
-def test_a_yes_from_before_the_conversation_had_both_does_not_count(sends: Guarded) -> None:
+def test_a_yes_from_before_the_conversation_had_both_does_not_count(sends: ToolPipeline) -> None:
     house = house_that_has_read(FILE)
     answered(house, sends, "run")
     later = reading(house.later(10), AgentId("bob"), origins=(FILE,)).queue(AgentId("bob"), tool("say", {"text": "x"}))
@@ -121,8 +121,8 @@ def test_a_yes_from_before_the_conversation_had_both_does_not_count(sends: Guard
     assert sends.terms(later.world, bobs).verdict == "ask"
 
 
-def test_where_nobody_is_there_it_is_not_done(sends: Guarded) -> None:
-    terms = Unattended(sends).terms(*asking(house_that_has_read(FILE)))
+def test_where_nobody_is_there_it_is_not_done() -> None:
+    terms = ToolPipeline(Sends(), Says(ALLOW), unattended=True).terms(*asking(house_that_has_read(FILE)))
     assert terms.verdict == "deny"
     assert "this would go to `a.example`, and nobody is there to agree to it" in terms.rule
 
@@ -140,9 +140,6 @@ def test_a_conversation_that_is_over_has_nothing_to_lose() -> None:
     assert exposed(gone, step, ("host a.example",)) is None
     assert tightened(ALLOW, None) is ALLOW
     assert release(ALLOW, Exposed(why="", places=("a", "b"))) == "a\nb"
-
-
-# --------------------------------------------------------------------------------------------------- what tools read
 
 
 @pytest.mark.parametrize(
@@ -170,7 +167,7 @@ def test_what_a_call_reads_follows_from_what_is_known_of_it(
 
 def test_the_terms_of_a_call_name_what_it_will_have_read() -> None:
     house = House.furnished()
-    terms = Guarded(Sends(), Says(ALLOW)).terms(*asking(house))
+    terms = ToolPipeline(Sends(), Says(ALLOW)).terms(*asking(house))
     assert terms.origins == ("web:a.example",)
     house.start(ANN, terms=terms)
     house.finish(ANN, outcome="failed")

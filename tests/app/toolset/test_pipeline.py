@@ -19,11 +19,10 @@ import pytest
 from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.custom import find_callbacks
-from greenroom.app.designs.jarvis import execute_tool_call
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.toolset.callbacks import Callbacks
-from greenroom.app.toolset.pipeline import Guarded, bound_agents, digest_of
+from greenroom.app.toolset.pipeline import NOBODY, ToolPipeline, bound_agents, digest_of, unattended
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data, evolve
@@ -152,7 +151,7 @@ async def here(tool: Say, policy: Says, heard: list[Outcome] | None = None) -> A
         if heard is not None:
             heard.append(outcome)
 
-    kit = Kit(abilities=Abilities([Guarded(tool, policy, [after])]))
+    kit = Kit(abilities=Abilities([ToolPipeline(tool, policy, [after])]))
     runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
     try:
         agents = [(name, AgentSpec(name=name, tools=("say",))) for name in (ANN, BOB)]
@@ -253,7 +252,7 @@ async def test_a_person_sees_what_they_say_yes_to_and_nothing_of_it_is_obeyed() 
 def test_a_tool_s_own_word_can_only_tighten_and_a_yes_is_for_exactly_this_call(own: Verdict, ruling: Ruling) -> None:
     house = House.furnished().queue(ANN)
     step = evolve(next(iter(house.world.steps_of(ANN))), work=CALL)
-    terms = Guarded(Say(verdict=own), Says(ruling)).terms(house.world, step)
+    terms = ToolPipeline(Say(verdict=own), Says(ruling)).terms(house.world, step)
     order = ("allow", "notify", "ask", "deny")
     assert terms.verdict == max(own, ruling.verdict, key=order.index)
     assert terms.digest == digest_of("say", {"text": "x"})
@@ -331,7 +330,7 @@ async def test_nobody_gets_done_by_another_what_it_may_not_do_itself() -> None:
     (step,) = house.world.steps_of(BOB)
     assert bound_agents(house.world, step) == [BOB, ANN]
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
-    terms = Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL))
+    terms = ToolPipeline(Say(), policy).terms(house.world, evolve(step, work=CALL))
     assert (terms.verdict, policy.asked) == ("deny", [BOB, ANN])
 
 
@@ -343,7 +342,7 @@ async def test_nobody_gets_done_by_those_whom_another_calls_what_it_may_not_do_i
     (step,) = house.world.steps_of(CY)
     assert bound_agents(house.world, step) == [CY, BOB, ANN]
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
-    assert Guarded(Say(), policy).terms(house.world, evolve(step, work=CALL)).verdict == "deny"
+    assert ToolPipeline(Say(), policy).terms(house.world, evolve(step, work=CALL)).verdict == "deny"
 
 
 async def test_who_is_bound_by_rules_binds_those_who_work_for_it() -> None:
@@ -351,7 +350,7 @@ async def test_who_is_bound_by_rules_binds_those_who_work_for_it() -> None:
     (step,) = house.world.steps_of(BOB)
     bound = evolve(house.world.agents[ANN], spec=evolve(house.world.agents[ANN].spec, rules=("deny tool say",)))
     world = evolve(house.world, agents=house.world.agents.set(ANN, bound))
-    guarded = Guarded(Say(), rules_policy({"user": ["allow tool say"]}, "/w"))
+    guarded = ToolPipeline(Say(), rules_policy({"user": ["allow tool say"]}, "/w"))
     assert guarded.terms(house.world, evolve(step, work=CALL)).verdict == "allow"
     assert guarded.terms(world, evolve(step, work=CALL)).verdict == "deny"
 
@@ -378,7 +377,7 @@ async def test_what_a_call_came_to_is_not_lost_when_all_ends_while_others_hear_o
         await goes_on.wait()
         heard.append(outcome.state)
 
-    call = asyncio.create_task(Guarded(Say(), Says(ALLOW), [after]).run(BENCH))
+    call = asyncio.create_task(ToolPipeline(Say(), Says(ALLOW), [after]).run(BENCH))
     async with asyncio.timeout(20):
         await begun.wait()
         call.cancel()
@@ -394,43 +393,13 @@ async def test_who_cancels_himself_while_he_hears_of_a_call_is_not_mistaken_for_
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await Guarded(Say(), Says(ALLOW), [after]).run(BENCH)
-
-
-class Handler:
-    """Takes every reply."""
-
-    def name(self) -> str:
-        """What it is called."""
-        return "echo"
-
-    def can_handle(self, _: str) -> bool:
-        """Always."""
-        return True
-
-    def handle(self, response: str) -> tuple[bool, str]:
-        """Say it again."""
-        return False, response
-
-
-async def test_a_handlers_callbacks_are_awaited_and_have_copies_of_their_own() -> None:
-    heard: list[object] = []
-
-    def takes(told: object) -> None:
-        cast("dict[str, object]", told).clear()
-
-    async def hears(told: object) -> None:
-        await asyncio.sleep(0)
-        heard.append(cast("dict[str, object]", told)["output"])
-
-    assert await execute_tool_call("hello", [Handler()], after=[takes, hears]) == (False, "hello")
-    assert heard == ["hello"]
+        await ToolPipeline(Say(), Says(ALLOW), [after]).run(BENCH)
 
 
 ENDLESS = """
 import asyncio, threading
-from greenroom.app.toolset.callbacks import Telling
-asyncio.run(Telling([lambda told: threading.Event().wait()], seconds=0.1).tell({}, "it"))
+from greenroom.app.toolset.callbacks import Callbacks
+asyncio.run(Callbacks([lambda told: threading.Event().wait()], seconds=0.1).tell({}, "it"))
 print("over")
 """
 
@@ -563,3 +532,19 @@ async def test_a_callback_that_does_not_end_is_left_and_hears_of_nothing_more_un
     async with asyncio.timeout(20):
         while not begun.acquire(blocking=False):
             await callbacks(STEP, Outcome())
+
+
+@pytest.mark.parametrize(
+    ("question", "rule"),
+    [
+        ("ann wants to use it. It may hold secrets.\n  | cat .env\n  | rm x", f"It may hold secrets, and {NOBODY}"),
+        ("It speaks.", f"It speaks, and {NOBODY}"),
+        ("", NOBODY),
+    ],
+)
+def test_where_nobody_is_there_why_it_is_not_done_is_said_apart_from_the_call(question: str, rule: str) -> None:
+    house = House.furnished().queue(ANN)
+    asked = Terms(effect="effectful", verdict="ask", question=question, digest="x")
+    terms = unattended(house.world, next(iter(house.world.steps_of(ANN))), asked)
+    assert (terms.verdict, "\n" in terms.rule) == ("deny", False)
+    assert terms.rule.endswith(rule)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.toolset.fuzz.team import WildTeam
+from tests.app.toolset.wild import WildTeam
 
 FEW, EACH, MANY = 2_000, 400, 100_000
 

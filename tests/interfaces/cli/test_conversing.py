@@ -14,7 +14,7 @@ from greenroom.abilities.skills.talking import talking
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.names import CHAT
-from greenroom.app.conversation.people import Callables, Person, Read, Stopped, Written
+from greenroom.app.conversation.people import Gone, Person, Read, Stopped, Written
 from greenroom.app.conversation.typed import builtin, shell
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
@@ -96,6 +96,31 @@ def typed(*lines: str) -> Callable[[str], str]:
             raise EOFError from None
 
     return write
+
+
+class Callables:
+    """A person behind two functions."""
+
+    attended = True
+    chooses = False
+
+    def __init__(self, write: Callable[[str], str], confirm: Callable[[str, bool], bool]) -> None:
+        self._write, self._confirm = write, confirm
+
+    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
+        try:
+            return Written(text=await asyncio.to_thread(self._write, tip))
+        except EOFError:
+            return Gone()
+
+    async def agrees(self, tip: str, *, default: bool) -> bool:
+        return await asyncio.to_thread(self._confirm, tip, default)
+
+    async def replies(self, tip: str) -> str | None:
+        return self._write(tip)
+
+    def stop(self) -> None:
+        """A function cannot be stopped."""
 
 
 @pytest.mark.req("AG-141", "AG-143")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from greenroom.abilities.skills.talk.endings import CAP
@@ -23,18 +22,8 @@ from greenroom.core.state.spec import AgentSpec, Group, Turn
 
 MODE: Final = "permissionMode"
 LOOKS_ONLY: Final = "plan"
-NOTHING_LIKE_IT: Final = (
-    MODE,
-    "skills",
-    "mcpServers",
-    "hooks",
-    "memory",
-    "background",
-    "isolation",
-    "initialPrompt",
-    "color",
-)
-KNOWN: Final = ("name", "description", "tools", "disallowedTools", "model", "effort", "maxTurns", *NOTHING_LIKE_IT)
+READ: Final = ("name", "description", "tools", "disallowedTools", "model", "effort", "maxTurns")
+NOT_READ: Final = ("skills", "mcpServers", "hooks", "memory", "background", "isolation", "initialPrompt", "color")
 ROLES: Final = {"opus": "strong", "sonnet": "strong", "haiku": "fast", "inherit": "", "default": ""}
 EFFORTS: Final = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 ALL: Final[tuple[Group, ...]] = ("read", "edit", "command", "web")
@@ -46,7 +35,7 @@ GROUPS: Final[Mapping[str, Group]] = {
 }
 CALLERS: Final = ("Agent", "Task")
 
-_KEY: Final = re.compile(rf"({'|'.join(KNOWN)})\s*:(?:\s+(.*)|$)")
+_KEY: Final = re.compile(rf"({'|'.join((*READ, MODE, *NOT_READ))})\s*:(?:\s+(.*)|$)")
 _TOOL: Final = re.compile(r"[^,()\n]+(?:\([^)]*\))?")
 _BLOCK: Final = re.compile(r"[|>][-+]?\s*\n")
 _UNFIT: Final = re.compile(r"[^\w.-]+")
@@ -66,134 +55,84 @@ class Note:
 def from_claude(sheet: Sheet) -> tuple[AgentSpec, tuple[Note, ...]]:
     """The agent, and what of its file does not count here."""
     said = _keys(sheet)
-    reading = _Reading(said=said)
-    config = {**reading.model(), **reading.effort()}
-    groups, calls = reading.tools()
+    notes: list[Note] = []
+    groups, calls = _tools(said, notes)
     spec = AgentSpec(
-        name=reading.name(sheet.path.stem),
+        name=_name(str(said.get("name") or sheet.path.stem).strip(), notes),
         description=seen(str(said.get("description") or "")).strip(),
         prompt=sheet.text,
         groups=groups,
         calls=calls,
-        turn=Turn(rounds=reading.rounds()),
-        llm_config=config or None,
+        turn=Turn(rounds=_rounds(said.get("maxTurns"), notes)),
+        llm_config=_model(said, notes) or None,
     )
-    reading.rest()
-    return versioned(spec), tuple(reading.notes)
+    other = [key for key, value in said.items() if value not in (None, False) and key not in READ]
+    notes += [
+        Note(key=short(key).strip("'"), text="has no equivalent here and does not count.")
+        for key in other
+        if (key, said[key]) != (MODE, LOOKS_ONLY)
+    ]
+    return versioned(spec), tuple(notes)
 
 
-@dataclass(slots=True)
-class _Reading:
-    """What a file says, and the notes that come of reading it."""
+def _name(said: str, notes: list[Note]) -> str:
+    try:
+        return values.name(said)
+    except Unfit:
+        fitting = _UNFIT.sub("-", said).strip("-.")[:64] or "agent"
+        fitting = f"{fitting}-agent" if fitting in values.RESERVED else fitting
+        notes.append(Note(key="name", text=f"{short(said)} cannot be an agent's name here; it is called {fitting!r}."))
+        return fitting
 
-    said: Data
-    notes: list[Note] = field(default_factory=list)
 
-    def note(self, key: str, text: str) -> None:
-        self.notes.append(Note(key=key, text=text))
+def _model(said: Data, notes: list[Note]) -> dict[str, object]:
+    """The model and the effort; what is not known here is left to the settings."""
+    name, effort = str(said.get("model") or "inherit").strip(), said.get("effort")
+    model = f"anthropic:{name.partition('[')[0]}" if name.startswith("claude-") else ROLES.get(name.lower())
+    known = EFFORTS.get(str(effort).strip().lower())
+    if model is None:
+        notes.append(Note(key="model", text=f"{short(name)} is not known here; it asks the normal model."))
+    if effort is not None and known is None:
+        notes.append(Note(key="effort", text=f"{short(effort)} is not known here and does not count."))
+    return {key: value for key, value in (("model", model), ("effort", known)) if value}
 
-    def name(self, stem: str) -> str:
-        said = str(self.said.get("name") or stem).strip()
-        try:
-            return values.name(said)
-        except Unfit:
-            fitting = _UNFIT.sub("-", said).strip("-.")[:64] or "agent"
-            fitting = f"{fitting}-agent" if fitting in values.RESERVED else fitting
-            self.note("name", f"{short(said)} cannot be an agent's name here; it is called {fitting!r}.")
-            return fitting
 
-    def model(self) -> Mapping[str, object]:
-        said = str(self.said.get("model") or "inherit").strip()
-        role = ROLES.get(said.lower())
-        if role is None and said.startswith("claude-"):
-            return {"model": f"anthropic:{said.partition('[')[0]}"}
-        if role is None:
-            self.note("model", f"{short(said)} is not known here; it asks the normal model.")
-        return {"model": role} if role else {}
-
-    def effort(self) -> Mapping[str, object]:
-        said = self.said.get("effort")
-        if said is None:
-            return {}
-        found = EFFORTS.get(str(said).strip().lower())
-        if found != said:
-            told = f"counts as {found!r} here." if found else "is not known here and does not count."
-            self.note("effort", f"{short(said)} {told}")
-        return {"effort": found} if found else {}
-
-    def rounds(self) -> int:
-        said = self.said.get("maxTurns")
-        if said is None:
-            return 0
-        turns = int(said) if isinstance(said, int | str) and str(said).isdecimal() and len(str(said)) < 10 else 0
-        if not 0 < turns <= CAP:
-            self.note("maxTurns", f"{short(said)} does not count: it must be from 1 to {CAP}, the house's limit.")
-            return 0
+def _rounds(said: object, notes: list[Note]) -> int:
+    turns = int(said) if isinstance(said, int | str) and str(said).isdecimal() and len(str(said)) < 10 else 0
+    if said is None or 0 < turns <= CAP:
         return turns
-
-    def tools(self) -> tuple[tuple[Group, ...], tuple[str, ...]]:
-        """The groups that stand for its tools, and the agents that it may call."""
-        said = self.said.get("tools")
-        every = said is None or _listed(said) == ["*"]
-        found = list[Group](ALL) if every else []
-        calls: list[str] = []
-        if every:
-            self.note("tools", "is not said, which means all of them: here the groups read, edit, command and web.")
-        strange: list[str] = []
-        for one in () if every else _listed(said):
-            name, _, inside = one.partition("(")
-            if name in CALLERS:
-                calls += self._called(one, inside.rstrip(")"))
-            elif one in GROUPS:
-                found.append(GROUPS[one])
-            else:
-                strange.append(one)
-        self._lacks(strange)
-        denied = self._denied()
-        return tuple(one for one in ALL if one in found and one not in denied), tuple(dict.fromkeys(calls))
-
-    def _called(self, tool: str, inside: str) -> Iterator[str]:
-        for one in _listed(inside):
-            if values.NAME_PATTERN.fullmatch(one):
-                yield one
-        if not inside.strip():
-            self.note("tools", f"names `{tool}`, which may call any agent; here they are named one by one, in `calls`.")
-
-    def _lacks(self, tools: list[str]) -> None:
-        parts = [one for one in tools if one.partition("(")[0] in GROUPS]
-        others = [one for one in tools if one not in parts]
-        if parts:
-            self.note("tools", f"names {_quoted(parts)}: a part of a tool cannot be said here, so it works without.")
-        if others:
-            self.note("tools", f"names {_quoted(others)}, which there is not here; it works without.")
-
-    def _denied(self) -> set[Group]:
-        listed = _listed(self.said.get("disallowedTools"))
-        denied = {GROUPS[name] for one in listed if (name := one.partition("(")[0]) in GROUPS}
-        strange = [one for one in listed if one.partition("(")[0] not in GROUPS]
-        if strange:
-            self.note("disallowedTools", f"names {_quoted(strange)}, which there is not here anyway.")
-        if denied:
-            groups = ", ".join(one for one in ALL if one in denied)
-            self.note("disallowedTools", f"takes whole groups away here: {groups}.")
-        if self.said.get(MODE) == LOOKS_ONLY:
-            self.note(MODE, f"{LOOKS_ONLY!r} leaves it the groups read and web.")
-            denied |= {"edit", "command"}
-        return denied
-
-    def rest(self) -> None:
-        """All other keys."""
-        for key, value in self.said.items():
-            if value is None or value is False or (key == MODE and value == LOOKS_ONLY):
-                continue
-            if key in NOTHING_LIKE_IT:
-                self.note(key, "has no equivalent here and does not count.")
-            elif key not in KNOWN:
-                self.note(short(key).strip("'"), "is not known here and does not count.")
+    notes.append(Note(key="maxTurns", text=f"{short(said)} does not count: it must be from 1 to {CAP}."))
+    return 0
 
 
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f"`{one}`" for one in names)
+def _tools(said: Data, notes: list[Note]) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+    """The groups that stand for its tools, and the agents that it may call."""
+    listed = _listed(said.get("tools"))
+    every = said.get("tools") is None or listed == ["*"]
+    if every:
+        text = "is not said, which means all of them: here the groups read, edit, command and web."
+        notes.append(Note(key="tools", text=text))
+    called = {tool: _listed(tool.partition("(")[2].rstrip(")")) for tool in listed if tool.partition("(")[0] in CALLERS}
+    calls = [name for names in called.values() for name in names if values.NAME_PATTERN.fullmatch(name)]
+    missing = [] if every else [tool for tool in listed if tool not in GROUPS and not called.get(tool)]
+    if missing:
+        names = ", ".join(f"`{tool}`" for tool in missing)
+        notes.append(Note(key="tools", text=f"names {names}, which there is not here; it works without."))
+    found = ALL if every else {GROUPS[tool] for tool in listed if tool in GROUPS}
+    denied = _denied(said, notes)
+    return tuple(group for group in ALL if group in found and group not in denied), tuple(dict.fromkeys(calls))
+
+
+def _denied(said: Data, notes: list[Note]) -> set[Group]:
+    tools = [tool.partition("(")[0] for tool in _listed(said.get("disallowedTools"))]
+    denied = {GROUPS[tool] for tool in tools if tool in GROUPS}
+    if denied:
+        groups = ", ".join(group for group in ALL if group in denied)
+        notes.append(Note(key="disallowedTools", text=f"takes whole groups away here: {groups}."))
+    if said.get(MODE) == LOOKS_ONLY:
+        notes.append(Note(key=MODE, text=f"{LOOKS_ONLY!r} leaves it the groups read and web."))
+        denied |= {"edit", "command"}
+    return denied
 
 
 def _listed(said: object) -> list[str]:

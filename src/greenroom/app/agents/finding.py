@@ -14,12 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
-from platformdirs import user_config_path
-
 from greenroom.app.agents.claude import Note, from_claude
 from greenroom.app.agents.front_matter import Unusable, read_sheet
 from greenroom.app.agents.keys import BadKey
 from greenroom.app.agents.specs import spec_of
+from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.layers import FOLDER, for_everybody, there
 from greenroom.app.workspace import workspace_root
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
@@ -134,9 +133,6 @@ def read_agent(path: Path) -> AgentSpec:
     return _found(path, Place(folder=path.parent, whose="user", form=form)).spec
 
 
-# ------------------------------------------------------------------------------------------------------- places
-
-
 def places(workspace: Path) -> Sequence[Place]:
     """All folders that are looked into, the nearest first, whether they are there or not."""
     root = workspace_root(workspace)
@@ -158,7 +154,7 @@ def places(workspace: Path) -> Sequence[Place]:
 
 def user_folder() -> Path:
     """Where a person keeps their own agents, beside their settings."""
-    return user_config_path("greenroom", appauthor=False) / NAME
+    return config_folder() / NAME
 
 
 def _claude_folder() -> Path | None:
@@ -166,9 +162,6 @@ def _claude_folder() -> Path | None:
     if named:
         return Path(named) / NAME
     return Path(home) / ".claude" / NAME if home else None
-
-
-# -------------------------------------------------------------------------------------------------------- files
 
 
 def _in_place(place: Place) -> tuple[list[Found], list[Trouble]]:

@@ -158,7 +158,12 @@ class Sheet:
 def read_sheet(path: Path, inside: Path | None = None) -> Sheet:
     """The file, if it is one that can be used; with `inside`, only if it does not lead out of that folder."""
     content = _read(path, inside)
-    return evolve(cut(path, _decoded(path, content)), digest=hashlib.sha256(content).hexdigest())
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        why = f"is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8."
+        raise Unusable(path, why) from None
+    return evolve(cut(path, text), digest=hashlib.sha256(content).hexdigest())
 
 
 def _read(path: Path, inside: Path | None) -> bytes:
@@ -175,15 +180,6 @@ def _read(path: Path, inside: Path | None) -> bytes:
     if len(content) > LONGEST:
         raise Unusable(path, f"is longer than {LONGEST // 1024} KB. Shorten it, or name a file that it is to read.")
     return content
-
-
-def _decoded(path: Path, content: bytes) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        why = f"is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8."
-        raise Unusable(path, why) from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def cut(path: Path, text: str) -> Sheet:

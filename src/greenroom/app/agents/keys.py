@@ -220,8 +220,6 @@ _LIMIT: Final = Not(why="is a limit of the run, not of an agent. It belongs into
 _RETRY: Final = Not(why="is the same for all agents. Set `attempts` and `delay` under [retry] in the settings.")
 _FUNCTION: Final = Not(why="is a function, which no file can hold. Leave it out.")
 _RUN: Final = Not(why="is said by how and with whom the agent runs, not by the agent. Leave it out.")
-_HANDED: Final = _later("handing work over")
-_PLANNED: Final = _later("planning")
 _ROO: Final = Not(why="is known in Roo-Code's profiles only. If this is one, say `design: roo`; if not, leave it out.")
 
 OURS: Final[Mapping[str, Goes]] = {
@@ -285,44 +283,27 @@ THEIRS: Final[Mapping[str, Goes]] = {
 }
 
 REFUSED: Final[Mapping[str, Not]] = {
-    "id": _ROO,
-    "type": _ROO,
-    "kind": _RUN,
-    "proof": _RUN,
+    **dict.fromkeys(("id", "type"), _ROO),
+    **dict.fromkeys(("kind", "proof", "in_multi_agent", "non_interactive"), _RUN),
+    **dict.fromkeys(("multiline_inputer", "confirm_callback"), _FUNCTION),
+    **dict.fromkeys(("llm_max_retries", "llm_retry_delay"), _RETRY),
+    **dict.fromkeys(("key", "api_key", "key_env", "token", "headers"), _SECRET),
+    **dict.fromkeys(("base_url", "api_base", "url"), _ADDRESS),
+    **dict.fromkeys(("limits", "max_cost", "max_time"), _LIMIT),
+    **dict.fromkeys(("summary_on_send", "clear_after_send_message"), _later("handing work over")),
+    **dict.fromkeys(("plan", "plan_depth", "plan_max_depth"), _later("planning")),
     "human_config": _later("people in a team"),
-    "version": Not(why="is worked out from what the file says. Leave it out."),
-    "summary_on_send": _HANDED,
-    "clear_after_send_message": _HANDED,
-    "in_multi_agent": _RUN,
-    "non_interactive": _RUN,
-    "execute_tool_confirm": Not(why="is said by a person, not by an agent. It belongs into your settings."),
     "use_methodology": _later("methodologies"),
     "use_analysis": _later("looking back on tasks"),
     "force_save_memory": _later("memory"),
+    "files": _later("files given to a task"),
+    "agent_type": _later("agents that write code"),
+    "version": Not(why="is worked out from what the file says. Leave it out."),
+    "execute_tool_confirm": Not(why="is said by a person, not by an agent. It belongs into your settings."),
     "disable_file_edit": Not(
         why="is known to `design: jarvis` only. Elsewhere leave the tools that edit out of `tools`."
     ),
-    "files": _later("files given to a task"),
-    "plan": _PLANNED,
-    "plan_depth": _PLANNED,
-    "plan_max_depth": _PLANNED,
-    "agent_type": _later("agents that write code"),
-    "multiline_inputer": _FUNCTION,
-    "confirm_callback": _FUNCTION,
-    "llm_max_retries": _RETRY,
-    "llm_retry_delay": _RETRY,
-    "key": _SECRET,
-    "api_key": _SECRET,
-    "key_env": _SECRET,
-    "token": _SECRET,
-    "headers": _SECRET,
-    "base_url": _ADDRESS,
-    "api_base": _ADDRESS,
-    "url": _ADDRESS,
-    "limits": _LIMIT,
-    "max_cost": _LIMIT,
     "max_tokens": Not(why="may mean two things: an answer's length is `max_output`, a run's limit is [limits] tokens."),
-    "max_time": _LIMIT,
 }
 
 OWN_WORDS: Final[Mapping[Design, Mapping[str, Goes]]] = {

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents import keys as values
 from greenroom.app.agents.finding import NAME, find_agents, user_folder
 from greenroom.app.agents.front_matter import dump
-from greenroom.app.settings.home import tell_git
+from greenroom.app.settings.home import create, tell_git
 from greenroom.app.settings.layers import FOLDER, for_everybody
 from greenroom.app.settings.schema import short
 from greenroom.app.settings.values import Reader, Unfit
@@ -74,7 +73,7 @@ def write_agent(workspace: Path, wish: Wish) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         if not wish.user:
             tell_git(folder.parent)
-        _put(path, text(wish))
+        create(path, text(wish))
     except FileExistsError:
         raise _taken(wish.name, path) from None
     except OSError as error:
@@ -125,16 +124,3 @@ def _taken(name: str, path: Path) -> Refused:
 def _refuse_elsewhere(folder: Path, root: Path) -> None:
     if for_everybody(root) or not folder.resolve().is_relative_to(root.resolve()):
         raise WorldFault(f"{folder} is no folder of this project's own. Go to a project, or use --user.")
-
-
-def _put(path: Path, content: str) -> None:
-    """A whole file that was not there before, or none."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with fresh.open("x", encoding="utf-8") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(fresh, path)  # unlike a rename, it never takes another file's place
-    finally:
-        fresh.unlink(missing_ok=True)

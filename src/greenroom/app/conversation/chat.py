@@ -204,8 +204,6 @@ class Chat:
             stop()
         self._stops = []
 
-    # --------------------------------------------------------------------------------------------------- talking
-
     async def say(self, text: str, *, typed: str = "") -> None:
         """Say something. What could not go on before is left; what was said then is read together with this."""
         world = await self.world()
@@ -257,8 +255,6 @@ class Chat:
             return Turn(word="failed", why=last.error)
         return Turn(word="answered", answer=answer)
 
-    # -------------------------------------------------------------------------------------------------- steering
-
     async def clear(self) -> None:
         """Begin anew: of what was said, nothing is told any more. Who the agent is stays; the log keeps all."""
         thread = (await self.world()).threads.get(self.thread)
@@ -285,8 +281,6 @@ class Chat:
     async def answer(self, answer: AnswerApproval) -> None:
         await self._runtime.ask(self.its_team, answer)
 
-    # --------------------------------------------------------------------------------------------------- looking
-
     async def exchanges(self) -> list[Exchange]:
         """What was said and answered since the chat was last cleared, oldest first."""
         thread = (await self.world()).threads.get(self.thread)
@@ -295,8 +289,6 @@ class Chat:
     async def goes_on(self) -> bool:
         """Whether something is still to be done in it."""
         return self._has_work(await self.world())
-
-    # ------------------------------------------------------------------------------------------------- listening
 
     def _follow(self, commit: Commit) -> None:
         for row in commit.archived:

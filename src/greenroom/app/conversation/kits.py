@@ -40,15 +40,11 @@ class Hands(Protocol):
 HandsOf: TypeAlias = Callable[[Path], Hands]
 
 
-def _for_ever() -> None:
-    """Questions do not expire."""
-
-
 def talk_kits(
     models: Models,
     notes: Callable[[], str],
     hands: HandsOf | None = None,
-    expire: Callable[[], int | None] = _for_ever,
+    expire: Callable[[], int | None] = lambda: None,
 ) -> Mapping[str, KitMaker]:
     """The kits by name. Neither models nor the workspace are touched before a team runs with one.
 

@@ -26,11 +26,6 @@ def is_secret(path: PurePath) -> bool:
     return secrets.is_secret(tuple(part.lower() for part in path.parts))
 
 
-def holds_key(text: str) -> bool:
-    """Whether a private key is in it, whatever it is called."""
-    return "-----BEGIN " in text and PRIVATE_KEY in text
-
-
 PACK: Final = Pack("greenroom.app.conversation.prompts")
 MEGABYTE: Final = 1_000_000
 LONGEST_MESSAGE: Final = MEGABYTE
@@ -234,7 +229,7 @@ def _text(real: Path, mentioned: str) -> str:
         raise Unreadable(f"{mentioned!r} is no text (it is not UTF-8).") from None
     if "\0" in text:
         raise Unreadable(f"{mentioned!r} is no text.")
-    if holds_key(text):
+    if "-----BEGIN " in text and PRIVATE_KEY in text:
         raise Unreadable(f"{mentioned!r} holds a private key, and is not read.")
     return text
 

@@ -27,7 +27,7 @@ from greenroom.app.functions import as_text
 from greenroom.app.library.approval import Approve, Confirm
 from greenroom.app.library.blueprint import Blueprint, own
 from greenroom.app.library.greenroom import Greenroom
-from greenroom.app.toolset.callbacks import Callback, Telling
+from greenroom.app.toolset.callbacks import Callback, Callbacks
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
@@ -81,7 +81,7 @@ async def execute_tool_call(
         logging.getLogger(__name__).debug("%s failed", able[0].name(), exc_info=True)
         need_return, prompt = False, f"{able[0].name()} failed: {type(error).__name__}: {error}"
     told = {"handler": able[0].name(), "response": response, "need_return": need_return, "output": prompt}
-    await Telling(after).tell(told, able[0].name())
+    await Callbacks(after).tell(told, able[0].name())
     return need_return, prompt
 
 

@@ -201,9 +201,6 @@ async def _prepare(setup: Setup, commands: Commands, witness: Witness) -> str:
     return f"`{setup.line}` ([workspace] setup) failed: {done.why}.{printed}"
 
 
-# ------------------------------------------------------------------------------- whether checks import what was changed
-
-
 async def imports_elsewhere(
     checks: Sequence[Check], changes: Sequence[str], checkout: Checkout, place: Place, witness: Witness
 ) -> tuple[Finding, ...]:

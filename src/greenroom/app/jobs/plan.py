@@ -12,7 +12,7 @@ import msgspec
 
 from greenroom.abilities.checks.discover import LONGEST, find_checks
 from greenroom.app.jobs.checkout import Setup
-from greenroom.app.settings.home import as_json, change, config_folder, read_record
+from greenroom.app.settings.home import RecordFile, config_folder
 from greenroom.app.settings.layers import Loaded, for_everybody, load
 from greenroom.app.settings.schema import CheckSettings
 from greenroom.app.trust import Brought, Ledger, Trusted, own_ledger
@@ -46,44 +46,36 @@ class Page:
 
 
 class Choices:
-    """Reads the file anew each time: it is short, and a person may have chosen elsewhere meanwhile."""
+    """What was chosen, by project."""
 
     def __init__(self, path: Path, ledger: Ledger) -> None:
         self.path = path
         self.ledger = ledger
+        self._file = RecordFile(path, Page, "which checks you want", UNREADABLE)
 
     def of(self, root: Path) -> Choice | None:
         """What somebody has chosen here; None if nobody was asked yet. `WorldFault` when nobody can tell."""
-        return self._read().projects.get(str(root.resolve()))
+        return self._file.read().projects.get(str(root.resolve()))
 
     def save(self, root: Path, chosen: Sequence[Check], shown: Iterable[Check] = ()) -> None:
         """Keep what somebody chose of what they were `shown`, with what they wrote themselves. It is agreed to."""
-        names = {one.digest for one in chosen}
-        declined = tuple(one.digest for one in shown if one.digest not in names)
+        names, key = {check.digest for check in chosen}, str(root.resolve())
+        declined = [check.digest for check in shown if check.digest not in names]
 
-        def made() -> str:
-            page = self._read()
-            key = str(root.resolve())
+        def add(page: Page) -> Page:
             old = page.projects.get(key, Choice()).declined
-            kept = tuple(one for one in dict.fromkeys((*old, *declined)) if one not in names)[-KEPT:]
-            page = evolve(page, projects={**page.projects, key: Choice(checks=tuple(chosen), declined=kept)})
-            return as_json(page)
+            kept = tuple(digest for digest in dict.fromkeys((*old, *declined)) if digest not in names)[-KEPT:]
+            return evolve(page, projects={**page.projects, key: Choice(checks=tuple(chosen), declined=kept)})
 
-        self.ledger.agree(root, [brought(one) for one in chosen if not one.own])
-        change(self.path, made)
+        self.ledger.agree(root, [brought(check) for check in chosen if not check.own])
+        self._file.change(add)
 
     def forget(self, root: Path) -> None:
         """Ask anew next time."""
-
-        def made() -> str:
-            page = self._read()
-            left = {key: one for key, one in page.projects.items() if key != str(root.resolve())}
-            return as_json(evolve(page, projects=left))
-
-        change(self.path, made)
-
-    def _read(self) -> Page:
-        return read_record(self.path, Page, "which checks you want", UNREADABLE)
+        key = str(root.resolve())
+        self._file.change(
+            lambda page: evolve(page, projects={name: one for name, one in page.projects.items() if name != key})
+        )
 
 
 def own_choices() -> Choices:

@@ -144,7 +144,9 @@ def judge(checks: Sequence[Check], base: Mapping[str, Ran], report: Report, fact
             notes += _notes(entry)
         judged |= {check.kind} if failed is None and _ran_something(was, entry) else set()
     reasons = failures or _doubts(checks, judged, facts, base)
-    notes += _altered_notes(facts, base)
+    if facts.altered:
+        failing = failing_old_tests(facts.old, base)
+        notes.append(Finding(code="tests_changed", paths=facts.altered, tests=failing))
     return Verdict(
         state="failed" if failures else "unverified" if reasons else "verified",
         reasons=tuple(reasons),
@@ -206,16 +208,15 @@ def _doubts(checks: Sequence[Check], judged: set[str], facts: Facts, base: Mappi
         found.append(Finding(code="no_checks"))
     elif "test" not in judged and not facts.elsewhere:
         yours = [ran for ran in base.values() if ran.reason.startswith(IMPORTS_YOURS)]
-        found += [_imports_yours(ran) for ran in yours] or [Finding(code="no_test_judged")]
+        found += [
+            Finding(code="imports_elsewhere", check=ran.check, why=ran.reason.removeprefix(IMPORTS_YOURS))
+            for ran in yours
+        ] or [Finding(code="no_test_judged")]
     found += facts.elsewhere
     failing = failing_old_tests(facts.old, base)
     if failing and not facts.tests_may_change:
         found.append(Finding(code="tests_altered", tests=failing, paths=facts.altered, count=len(failing)))
     return found
-
-
-def _imports_yours(was: Ran) -> Finding:
-    return Finding(code="imports_elsewhere", check=was.check, why=was.reason.removeprefix(IMPORTS_YOURS))
 
 
 def failing_old_tests(old: Report | None, base: Mapping[str, Ran]) -> tuple[str, ...]:
@@ -237,12 +238,6 @@ def _may_be_old(name: str, was: Ran) -> bool:
     return passing < was.passed or any(test == name or test.startswith(f"{name}::") for test in was.tests)
 
 
-def _altered_notes(facts: Facts, base: Mapping[str, Ran]) -> list[Finding]:
-    if not facts.altered:
-        return []
-    return [Finding(code="tests_changed", paths=facts.altered, tests=failing_old_tests(facts.old, base))]
-
-
 def _receipt(entry: Checked, outcome: Literal["passed", "failed", "does_not_judge", "could_not_run"]) -> Receipt:
     return Receipt(
         check=entry.check,
@@ -254,9 +249,6 @@ def _receipt(entry: Checked, outcome: Literal["passed", "failed", "does_not_judg
         seconds=entry.seconds,
         tree=entry.tree,
     )
-
-
-# --------------------------------------------------------------------------------------------------------- in the log
 
 
 def as_kept(verdict: Verdict) -> Data:

@@ -18,7 +18,6 @@ from greenroom.app.library.results import Heard, Result, T
 from greenroom.app.library.run import Talk
 from greenroom.app.library.workplace import everybody
 from greenroom.core.ports.model import Model
-from greenroom.core.state.spec import AgentSpec
 
 S = TypeVar("S")
 
@@ -81,14 +80,6 @@ class SyncTalk(Generic[T]):
             yield talk
 
 
-def spec_in(source: str | Path) -> AgentSpec:
-    """The agent in this file; without a path in it, the one of this name that can be used in the current folder."""
-    path = Path(source)
-    if isinstance(source, Path) or path.suffix == ".md" or path.name != source:
-        return read_agent(path)
-    return load_agent(Path.cwd(), source)
-
-
 def bring_along(agent: Blueprint[Any]) -> None:
     """Give an agent those that it calls and was not given, and them theirs. They share the tools that they name."""
     known = {one.name: one for one in (agent, *agent.agents)}
@@ -131,7 +122,9 @@ class Agent(Blueprint[T]):
         agents: Sequence[Blueprint[Any]] = (),
     ) -> Agent[T]:
         """The agent of a file: a path, or a name that `greenroom agents list` knows. The agents it calls come along."""
-        spec = spec_in(source)
+        path = Path(source)
+        named = isinstance(source, str) and path.suffix != ".md" and path.name == source
+        spec = load_agent(Path.cwd(), str(source)) if named else read_agent(path)
         agent = cls(spec.name, spec=spec, output_type=output_type, model=model, tools=tools, agents=agents)
         bring_along(agent)
         return agent

@@ -105,14 +105,10 @@ class Blueprint(Generic[T]):
         spec: AgentSpec | None = None,
     ) -> None:
         self.name = _checked(name)
-        self.model = _model(model)
+        self.model = model
         self.gear = gear_of(tools, groups, use_tools, disable_file_edit=disable_file_edit)
         self.tools = self.gear.own
-        given: Sequence[object] = several(agents, "agents")
-        self.agents: tuple[Blueprint[Any], ...] = tuple(one for one in given if isinstance(one, Blueprint))
-        if len(self.agents) < len(given):
-            odd = next(one for one in given if not isinstance(one, Blueprint))
-            raise WorldFault(f"{odd!r} cannot be called: it is no Agent.")
+        self.agents: tuple[Blueprint[Any], ...] = tuple(several(agents, "agents"))
         self.confirms = execute_tool_confirm
         _fits(values.temperature, 0.0 if temperature is None else temperature, "temperature")
         self.shape: Shape | None = shape_of(output_type) if output_type is not None else None
@@ -151,27 +147,12 @@ def _checked(name: str) -> str:
         raise WorldFault(f"{name!r} is no name for an agent. It must be {unfit}.") from None
 
 
-def said(text: object) -> str:
-    """What somebody gives an agent to do, without the space around it; `WorldFault` for what is no text."""
-    if not isinstance(text, str):
-        raise WorldFault(f"{text!r} is nothing that can be said: give a text.")
-    return text.strip()
-
-
 def _fits(reader: Reader, value: object, what: str) -> None:
     """What an agent's file may not say, a program may not either."""
     try:
         reader(value)
     except Unfit as unfit:
         raise WorldFault(f"{value!r} cannot be {what}. It must be {unfit}.") from None
-
-
-def _model(given: object) -> str | Model:
-    if isinstance(given, str):
-        return given
-    if not hasattr(given, "stream") or not hasattr(given, "card"):
-        raise WorldFault(f"{given!r} cannot answer: give the name of a model (`openai:gpt-5.5`), or a Model.")
-    return cast("Model", given)
 
 
 def _config(base: Data | None, model: str, temperature: float | None) -> Data | None:

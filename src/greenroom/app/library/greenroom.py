@@ -15,7 +15,7 @@ from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.start import FIRST, Cast, found_alone
 from greenroom.app.kit import Kit
 from greenroom.app.library.approval import Approve, Confirm, Deciding, by_confirming
-from greenroom.app.library.blueprint import Blueprint, said
+from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.events import TASK_STARTED, EventBus
 from greenroom.app.library.results import (
     RUN,
@@ -175,7 +175,7 @@ class Greenroom:
         context: object = None,
     ) -> AsyncIterator[Run[T]]:
         """A run that has begun, to be told more or ended for good. Leaving it stops it; `resume` goes on with it."""
-        if bool(said(text)) == bool(resume):
+        if bool(text.strip()) == bool(resume):
             raise WorldFault("Give either a text, which is not empty, or `resume`, a run to go on with.")
         kit, cast = await self._ready(agent, solo=True, context=context)
         team = await self._known(agent, resume, RUN) if resume else await self._found(cast, text)

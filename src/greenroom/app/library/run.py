@@ -14,7 +14,7 @@ from greenroom.app.conversation.send import tell
 from greenroom.app.conversation.start import FIRST
 from greenroom.app.host import Host
 from greenroom.app.library.approval import Deciding
-from greenroom.app.library.blueprint import Blueprint, said
+from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.events import BEFORE_HISTORY_CLEAR, INTERRUPT_TRIGGERED, EventBus
 from greenroom.app.library.results import (
     Again,
@@ -325,7 +325,7 @@ class Talk(Generic[T]):
         await self._opened()
 
     async def _said(self, text: str) -> None:
-        if not said(text):
+        if not text.strip():
             raise WorldFault("Nothing was said: the text is empty.")
         self._following.hearing.forget()
         if self._chat.team is None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from greenroom.abilities.permission.rules import parse_all
@@ -25,7 +25,7 @@ from greenroom.app.library.blueprint import Blueprint, own, several
 from greenroom.app.library.events import EventBus, ToldExecutor, ToldModel
 from greenroom.app.reading import TextReader
 from greenroom.app.settings.schema import Settings, meant
-from greenroom.app.toolset.pipeline import Guarded, Unattended
+from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import Confirmed, Confirming, persons_rules, policy_for, project_rules
 from greenroom.app.toolset.redaction import Redaction
 from greenroom.app.toolset.sandbox import Walls
@@ -122,7 +122,7 @@ class Workplace:
 
     def __init__(self, workspace: str | Path | None, rules: Sequence[str] = ()) -> None:
         self.root = None if workspace is None else _folder(workspace)
-        self._rules = tuple(map(str, parse_all(_lines(rules))))
+        self._rules = tuple(map(str, parse_all(several(rules, "rules", of="a house"))))
         self._house: Sequence[ToolExecutor] = tuple(toolbox_of(self.root)) if self.root is not None else (ReadOutput(),)
         self._unmet: tuple[str, ...] | None = None
 
@@ -244,25 +244,16 @@ class _Own:
     def __init__(
         self, tools: Sequence[ToolExecutor], policy: Policy, redaction: Redaction, *, unattended: bool
     ) -> None:
-        guarded = [Guarded(tool, policy, redaction=redaction) for tool in tools]
         self.specs: Sequence[ToolSpec] = [tool.card.spec for tool in tools]
-        self.executors: Sequence[Executor] = [Unattended(one) for one in guarded] if unattended else guarded
+        self.executors: Sequence[Executor] = [
+            ToolPipeline(tool, policy, redaction=redaction, unattended=unattended) for tool in tools
+        ]
 
     async def close(self) -> None:
         """Nothing runs that does not end with its step."""
 
 
-def _lines(rules: object) -> Sequence[str]:
-    given = several(rules, "rules", of="a house")
-    odd = next((one for one in given if not isinstance(one, str)), None)
-    if odd is not None:
-        raise WorldFault(f"{odd!r} cannot be a rule. Write a line, such as 'allow command npm test'.")
-    return given
-
-
-def _folder(workspace: object) -> Path:
-    if not isinstance(workspace, str | PurePath):
-        raise WorldFault(f"{workspace!r} cannot be a workspace. Give the path of a folder: `Greenroom(workspace='.')`.")
+def _folder(workspace: str | Path) -> Path:
     path = Path(workspace)
     with suppress(OSError, ValueError):
         if path.is_dir():

@@ -6,7 +6,6 @@ limits.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -18,7 +17,7 @@ from greenroom.app.agents import keys as names
 from greenroom.app.messages import LANGUAGES
 from greenroom.app.organisation.words import MANAGER, ROLES, commands, phrase
 from greenroom.app.settings import values
-from greenroom.app.settings.home import tell_git
+from greenroom.app.settings.home import create, tell_git
 from greenroom.app.settings.layers import FOLDER, for_everybody, there
 from greenroom.app.settings.schema import Caps, Named, Raw, Shape, Table, fit, meant, read_toml, short, table
 from greenroom.app.settings.values import Reader, Unfit
@@ -152,36 +151,19 @@ def _read(path: Path, language: str) -> Raw:
 
 
 def _values(raw: Raw, source: str, language: str) -> tuple[dict[str, object], list[str]]:
-    """What can be read, and a sentence for each value that cannot."""
+    """What can be read, and a sentence for each key whose value cannot."""
     found, faults = dict[str, object](), list[str]()
     for key, value in raw.items():
         if key not in SHAPES:
             known = {"key": key, "meant": meant(key, SHAPES), "known": "、".join(SHAPES)}
             faults.append(f"{source}: {say('no_key', language, **known)}")
             continue
-        wrong = [*_unfit(value, source, key)]
-        faults += dict.fromkeys(say(f"unfit_{key}", language, fault=fault, path=source) for fault in wrong)
-        found[key] = None if wrong else fit(value, source, SHAPES[key], (key,))
-    return found, faults
-
-
-def _unfit(value: object, source: str, key: str) -> Iterator[WorldFault]:
-    """Everything that is wrong below a key."""
-    for piece in _pieces(value, SHAPES[key]):
         try:
-            fit(piece, source, SHAPES[key], (key,))
+            found[key] = fit(value, source, SHAPES[key], (key,))
         except WorldFault as fault:
-            yield fault
-
-
-def _pieces(value: object, shape: Shape) -> Iterator[object]:
-    """A table, one key at a time: each may be wrong by itself."""
-    if isinstance(shape, Table | Named) and isinstance(value, Mapping):
-        for name, below in value.items():
-            inner = _pieces(below, shape.entry) if isinstance(shape, Named) else (below,)
-            yield from ({name: piece} for piece in inner)
-    else:
-        yield value
+            faults.append(say(f"unfit_{key}", language, fault=fault, path=source))
+            found[key] = None
+    return found, faults
 
 
 def _contradictions(found: Mapping[str, object], language: str) -> Iterator[str]:
@@ -286,10 +268,7 @@ def write_charter(root: Path, wish: Wish) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tell_git(folder.parent)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(say("template", wish.language, **known))
-            file.flush()
-            os.fsync(file.fileno())
+        create(path, say("template", wish.language, **known))
     except FileExistsError:
         why = say("exists", wish.language, name=wish.name, path=path)
         raise Refused(Rejected(code="team_exists", why=why)) from None

@@ -56,9 +56,6 @@ def all_staff(language: str, others: Mapping[str, AgentSpec]) -> Mapping[str, Ag
     return {**house_staff(language), **own}
 
 
-# ----------------------------------------------------------------------------------------------------------- founding
-
-
 @record
 class Founders:
     """Who an organisation begins with, what it may spend, where it works and in which language."""
@@ -184,9 +181,6 @@ async def _create(runtime: Runtime, founders: Founders, team: TeamId) -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ finding
-
-
 async def organisations(runtime: Runtime) -> AsyncIterator[tuple[TeamId, World]]:
     """All that are not over, the newest first. A log that cannot be read hides no other."""
     for info in reversed(await runtime.log.streams()):
@@ -239,9 +233,6 @@ async def found_by_id(runtime: Runtime, name: str) -> TeamId | None:
         why = f"The organisation {world.team.name!r} ({team}) is over."
         raise Refused(Rejected(code="team_over", why=why, hint=f"`greenroom show {team}` has what it did."))
     return team
-
-
-# ----------------------------------------------------------------------------------------------------------- renewing
 
 
 async def renew(runtime: Runtime, team: TeamId, founders: Founders, path: str) -> tuple[str, ...]:

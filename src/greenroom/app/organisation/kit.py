@@ -5,7 +5,7 @@ whom its managers can make agents.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +24,7 @@ from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.ports.model import Models
-from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import StepType
 from greenroom.core.state.team import Team
 from greenroom.core.state.world import World
 
@@ -56,7 +54,7 @@ def organisation_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
         first = world.agents[world.tasks[BASE].manager].spec  # in its language and with its model all others begin
         hands = supplies.hands(Path(team.workspace))
         return Kit(
-            abilities=Abilities((*_skills(supplies, hands), *tools_of(hands.toolbox, hands.executors))),
+            abilities=Abilities((*_skills(supplies, hands), *map(long_tail, hands.executors))),
             blueprints=tuple(_blueprints(supplies, team, first, hands.toolbox)),
             closing=hands.close,
             approvals_expire=supplies.patience(),
@@ -71,22 +69,6 @@ def _skills(supplies: Supplies, hands: Hands) -> Sequence[Executor]:
     talks = talking(supplies.models, hands.specs, reader=TextReader(), project=supplies.notes(), filter_above=MANY)
     names = {one.name for one in plans}
     return (*plans, *(one for one in talks if one.name not in names))
-
-
-class Met:
-    """A tool as agents meet it, whatever is around it, with the card and the targets that it has itself."""
-
-    type: StepType = "tool"
-
-    def __init__(self, tool: ToolExecutor, met: Executor) -> None:
-        self.name, self.description, self.card = tool.name, tool.description, tool.card
-        self.targets, self.terms, self.run = tool.targets, met.terms, met.run
-
-
-def tools_of(toolbox: Iterable[ToolExecutor], executors: Iterable[Executor]) -> Sequence[Executor]:
-    """The tools; after each long-tail one, who plans decides whether to go on with it, also when it was not run."""
-    tails = {one.name: one for one in toolbox if one.card.long_tail}
-    return tuple(long_tail(Met(tails[one.name], one)) if one.name in tails else one for one in executors)
 
 
 def _blueprints(supplies: Supplies, team: Team, first: AgentSpec, tools: Toolbox) -> Iterator[AgentSpec]:

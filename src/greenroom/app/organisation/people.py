@@ -62,8 +62,6 @@ class HumanAgent:
     async def _language(self) -> str:
         return (await self.world()).agents[self.me].spec.language
 
-    # ---------------------------------------------------------------------------------------------------- talking
-
     async def say(self, text: str, *receivers: AgentId, need_reply: bool = False, stage: StageId | None = None) -> None:
         """Write to each of them; a model takes it in next."""
         for receiver in receivers:
@@ -150,8 +148,6 @@ class HumanAgent:
         work = _skill("send_message", f"Write to {to}.", message.message)
         await self._do(work, message.task_id, stage, {"send_message": told}, says=message)
 
-    # ----------------------------------------------------------------------------------------------------- acting
-
     async def finish(self, letter: Letter, report: str, *, failed: bool = False) -> None:
         """Do the duty that a letter is: say how a subtask, or a stage that they manage, has ended."""
         message = letter.message
@@ -212,8 +208,6 @@ class HumanAgent:
         for intent in tried_again(await self.world()):
             with suppress(Refused):
                 await self._runtime.ask(self.team, intent)
-
-    # ---------------------------------------------------------------------------------------------------- looking
 
     async def messages(self) -> Sequence[Message]:
         """Everything that was ever said in the organisation, oldest first."""

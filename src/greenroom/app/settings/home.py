@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 from platformdirs import user_config_path, user_data_path
 
-from greenroom.app.settings.keys import locked, replace
 from greenroom.core.base.errors import WorldFault
 
 VARIABLE: Final = "GREENROOM_HOME"
@@ -41,6 +41,14 @@ def home_folder(given: Path | None = None) -> Path:
         raise WorldFault(
             f"The current folder is gone, so nobody knows where {str(given)!r} is. Go elsewhere."
         ) from None
+
+
+def create(path: Path, text: str) -> None:
+    """A file that was not there before; `FileExistsError` where something is."""
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 OTHERS: Final = 0o022
@@ -81,35 +89,66 @@ def refuse_writable(path: Path, mode: int, what: str) -> None:
         raise WorldFault(f"{path} says {what}, and others can write it. Look at it, then type: {told}")
 
 
-def read_record(path: Path, kind: type[R], what: str, advice: str) -> R:
-    """The record that a JSON file of the person's holds, the default one if there is no file.
+class RecordFile(Generic[R]):
+    """A JSON file of the person's that holds one record, and says `what`. It is read anew each time: it is short, and
+    may have been changed elsewhere. `advice` is what to do about one that cannot be read."""
 
-    `WorldFault` for a file that cannot be read, is of another version, or that others can write: it says `what`.
-    """
+    def __init__(self, path: Path, kind: type[R], what: str, advice: str) -> None:
+        self.path = path
+        self._kind = kind
+        self._what = what
+        self._advice = advice
 
-    def unreadable(why: str) -> WorldFault:
-        return WorldFault(f"{path} cannot be read: {why}. {advice}")
+    def read(self) -> R:
+        """The record, the default one if there is no file.
 
+        `WorldFault` for a file that cannot be read, is of another version, or that others can write.
+        """
+        known = self._kind()
+        try:
+            content = self.path.read_bytes()
+            refuse_writable(self.path, self.path.stat().st_mode, self._what)
+            found = msgspec.json.decode(content, type=self._kind)
+        except FileNotFoundError:
+            return known
+        except OSError as error:
+            raise self._unreadable(error.strerror or str(error)) from None
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise self._unreadable(str(error)) from None
+        if found.version != known.version:
+            raise self._unreadable(f"it has version {found.version}, and this Greenroom knows {known.version}")
+        return found
+
+    def change(self, changes: Callable[[R], R]) -> None:
+        """Put in its place what `changes` makes of it."""
+        change(self.path, lambda: msgspec.json.format(msgspec.json.encode(changes(self.read()))).decode() + "\n")
+
+    def _unreadable(self, why: str) -> WorldFault:
+        return WorldFault(f"{self.path} cannot be read: {why}. {self._advice}")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else who asks for the same writes in this folder meanwhile."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        content = path.read_bytes()
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return kind()
-    except OSError as error:
-        raise unreadable(error.strerror or str(error)) from None
-    refuse_writable(path, mode, what)
-    try:
-        found = msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise unreadable(str(error)) from None
-    if found.version != kind().version:
-        raise unreadable(f"it has version {found.version}, and this Greenroom knows {kind().version}")
-    return found
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
-def as_json(record: object) -> str:
-    """A record as such a file has it: indented, for people."""
-    return msgspec.json.format(msgspec.json.encode(record)).decode() + "\n"
+def replace(path: Path, text: str) -> None:
+    """A new file in the place of the old one, never readable by others."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
 
 
 @contextmanager

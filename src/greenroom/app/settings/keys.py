@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from platformdirs import user_config_path
 
 from greenroom.adapters.models.catalog.catalog import providers
+from greenroom.app.settings.home import change, config_folder
 from greenroom.app.settings.schema import ProviderSettings, read_toml
 from greenroom.app.settings.values import Secret
 from greenroom.core.base.errors import WorldFault
@@ -23,23 +20,31 @@ OTHERS: Final = 0o077
 
 
 def keys_file(folder: Path | None = None) -> Path:
-    return (folder or user_config_path("greenroom", appauthor=False)) / NAME
+    return (folder or config_folder()) / NAME
 
 
-def key_for(
+def find_key(
     name: str, environ: Mapping[str, str], told: ProviderSettings | None = None, folder: Path | None = None
-) -> Secret | None:
-    """The key for a provider: its variables, then the user's settings, then the key file."""
+) -> tuple[Secret, str] | None:
+    """The key for a provider and where it is from: its variables, then the user's settings, then the key file."""
     known = providers().get(name)
     variables = (*((told.key_env,) if told and told.key_env else ()), *(known.keys if known else ()))
     for variable in variables:
         value = environ.get(variable, "").strip()
         if value:
-            return Secret(name, value)
+            return Secret(name, value), f"${variable}"
     if told is not None and told.key is not None:
-        return told.key
+        return told.key, "config.toml"
     value = saved_keys(folder).get(name, "")
-    return Secret(name, value) if value else None
+    return (Secret(name, value), NAME) if value else None
+
+
+def key_for(
+    name: str, environ: Mapping[str, str], told: ProviderSettings | None = None, folder: Path | None = None
+) -> Secret | None:
+    """The key for a provider."""
+    found = find_key(name, environ, told, folder)
+    return found[0] if found is not None else None
 
 
 def saved_keys(folder: Path | None = None) -> Mapping[str, str]:
@@ -69,48 +74,14 @@ def save_key(name: str, value: str, folder: Path | None = None) -> Path:
         raise WorldFault(f"What was given for {name!r} is no key: a key is one word. Copy it again.")
     if not name.strip() or not name.isprintable():
         raise WorldFault(f"{name!r} is no provider's name. Name one, for instance openai.")
-    try:
-        with alone(path.parent):
-            keys = {**saved_keys(folder), name: key}
-            replace(path, "".join(f"{quoted(one)} = {quoted(told)}\n" for one, told in keys.items()))
-    except OSError as error:
-        raise WorldFault(f"The key cannot be saved in {path}: {error.strerror}. Give it by a variable.") from None
+    change(path, lambda: _written({**saved_keys(folder), name: key}))
     return path
+
+
+def _written(keys: Mapping[str, str]) -> str:
+    return "".join(f"{quoted(provider)} = {quoted(key)}\n" for provider, key in keys.items())
 
 
 def quoted(text: str) -> str:
     """A text as TOML writes it; for printable ones that is as in JSON."""
     return msgspec.json.encode(text).decode()
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Nobody else writes in this folder meanwhile, and from now on nobody else looks into it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    with locked(folder):
-        yield
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Nobody else who asks for the same writes in this folder meanwhile."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def replace(path: Path, text: str) -> None:
-    """A new file in the place of the old one, never readable by others."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)

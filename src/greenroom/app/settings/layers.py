@@ -5,37 +5,30 @@ Tables are merged key by key; lists and single values replace. Each layer is che
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, Literal, cast, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 import msgspec
-from platformdirs import user_config_path
 
 from greenroom.adapters.mcp.configuration import Server, masked
 from greenroom.adapters.models.catalog.catalog import providers, split, unknown
+from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.keys import keys_file, refuse_open
 from greenroom.app.settings.schema import (
     ROLES,
-    SCHEMA,
     Caps,
-    Free,
     Key,
-    Named,
-    ProviderSettings,
     Raw,
     Settings,
-    Table,
     as_table,
     checked,
     dotted,
-    leaves,
     read_toml,
 )
-from greenroom.app.settings.values import Secret
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
@@ -214,21 +207,18 @@ class Loaded:
     origins: Mapping[str, Origin]
 
     def origin(self, key: str) -> Origin:
-        """Where this value comes from."""
-        return self.origins.get(key, DEFAULT)
+        """Where this value comes from; of a table of values, where one of them does."""
+        inner = (origin for name, origin in self.origins.items() if name.startswith(f"{key}."))
+        return self.origins.get(key) or next(inner, DEFAULT)
 
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Loaded:
     """The settings that hold in this folder. `flags` are by dotted key; None is not given."""
-    files = from_files(environ, cwd)
-    raw, origins = merged([*files, *from_environment(environ), *from_flags(flags)])
-    settings = cast("Settings", built(raw, SCHEMA, ()))
+    raw, origins = merged((*from_files(environ, cwd), *from_environment(environ), *from_flags(flags)))
+    settings = cast("Settings", built(raw, Settings))
     loaded = Loaded(settings=settings, origins=origins)
     check_names(settings, lambda key: str(loaded.origin(key)))
     return loaded
-
-
-# ------------------------------------------------------------------------------------------------------ sources
 
 
 def from_files(environ: Mapping[str, str], cwd: Path) -> Sequence[Part]:
@@ -253,7 +243,7 @@ def from_files(environ: Mapping[str, str], cwd: Path) -> Sequence[Part]:
 def user_file(environ: Mapping[str, str]) -> Path:
     named = environ.get(USER_FILE)
     if named is None:
-        return user_config_path("greenroom", appauthor=False) / "config.toml"
+        return config_folder() / "config.toml"
     if not named.strip():
         raise WorldFault(f"${USER_FILE} is set but empty. Name a file, or unset it for your usual one.")
     if not Path(named).exists():
@@ -322,50 +312,41 @@ def nested(key: str, value: object) -> dict[str, object]:
     return {first: nested(rest, value) if dot else value}
 
 
-# ----------------------------------------------------------------------------------------------------- together
-
-
-def merged(parts: Collection[Part]) -> tuple[dict[str, object], dict[str, Origin]]:
-    """All parts in one, a later one over an earlier one, and who said what."""
+def merged(parts: Iterable[Part]) -> tuple[dict[str, object], dict[str, Origin]]:
+    """All parts in one, a later one over an earlier one: tables key by key, all else replaces; and who said what."""
     raw: dict[str, object] = {}
     origins: dict[str, Origin] = {}
+
+    def merge(into: dict[str, object], said: Raw, origin: Origin, above: Key) -> None:
+        for name, value in said.items():
+            if isinstance(value, Mapping):
+                merge(cast("dict[str, object]", into.setdefault(name, {})), value, origin, (*above, name))
+            else:
+                into[name] = value
+                origins[".".join((*above, name))] = origin
+
     for part in parts:
-        for key, value in leaves(part.raw):
-            put(raw, key, value)
-            origins[".".join(key)] = part.origin
+        merge(raw, part.raw, part.origin, ())
     return raw, origins
 
 
-def put(raw: dict[str, object], key: Key, value: object) -> None:
-    """Set one value, deep inside; a table of values (headers) keeps what is not said again."""
-    inner = raw
-    for name in key[:-1]:
-        inner = cast("dict[str, object]", inner.setdefault(name, {}))
-    old = inner.get(key[-1])
-    inner[key[-1]] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-
-
-def built(raw: Raw, table: Table, above: Key) -> object:
-    """The record of a table."""
-    fields: dict[str, object] = {}
-    for name, value in raw.items():
-        shape, key = table.keys[name], (*above, name)
-        match shape:
-            case Table():
-                fields[name] = built(as_table(value), shape, key)
-            case Named():
-                entries = as_table(value).items()
-                fields[name] = {entry: built(as_table(one), shape.entry, (*key, entry)) for entry, one in entries}
-            case Free():
-                fields[name] = value
-            case _:
-                fields[name] = (
-                    Secret(above[-1], str(value)) if table.record is ProviderSettings and name == "key" else value
-                )
-    needed = [one.name for one in msgspec.structs.fields(table.record) if one.required and one.name not in fields]
+def built(raw: Raw, hint: object, above: Key = ()) -> object:
+    """The record of a table whose values were checked."""
+    if not isinstance(hint, type) or not issubclass(hint, msgspec.Struct) or isinstance(raw, hint):
+        return raw
+    hints = get_type_hints(hint)
+    fields = {name: _built_field(value, hints[name], (*above, name)) for name, value in raw.items()}
+    needed = [field.name for field in msgspec.structs.fields(hint) if field.required and field.name not in fields]
     if needed:
         raise WorldFault(f"The setting `{dotted(above)}` needs `{needed[0]}` too. Add it beside the others.")
-    return table.record(**fields)
+    return hint(**fields)
+
+
+def _built_field(value: object, hint: object, key: Key) -> object:
+    if isinstance(value, Mapping) and get_origin(hint) is Mapping:
+        entry = get_args(hint)[1]
+        return {name: built(inner, entry, (*key, name)) for name, inner in value.items()}
+    return built(cast("Raw", value), hint, key)
 
 
 @record

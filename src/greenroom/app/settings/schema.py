@@ -6,7 +6,7 @@ Every fault names the source, the key, what is wrong and what to do.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
@@ -171,9 +171,6 @@ class Settings:
         return None if self.approvals_expire is None else round(self.approvals_expire * 1000)
 
 
-# ------------------------------------------------------------------------------------------- the same, to be read
-
-
 @record
 class Table:
     """A table with known keys: the record that it becomes, and what each key holds."""
@@ -292,7 +289,8 @@ def fit(value: object, source: str, shape: Shape, key: Key) -> object:
         return shape.read(value, source)
     if not isinstance(shape, Table | Named):
         try:
-            return shape(value)
+            read = shape(value)
+            return Secret(key[-2], str(read)) if key[0] == "providers" and key[-1] == "key" else read
         except Unfit as unfit:
             said = "" if SHY & set(key) else f", not {short(value)}"
             raise WorldFault(f"{source}: `{dotted(key)}` must be {unfit}{said}.") from None
@@ -314,22 +312,6 @@ def short(value: object) -> str:
     """A value inside a message."""
     said = repr(value)
     return said if len(said) <= 60 else f"{said[:59]}…"
-
-
-def leaves(raw: Raw, table: Table = SCHEMA, above: Key = ()) -> Iterator[tuple[Key, object]]:
-    """All single values with their keys."""
-    for name, value in raw.items():
-        shape = table.keys[name]
-        match shape:
-            case Table():
-                yield from leaves(as_table(value), shape, (*above, name))
-            case Named():
-                for entry, one in as_table(value).items():
-                    yield from leaves(as_table(one), shape.entry, (*above, name, entry))
-            case Free():
-                yield from (((*above, name, entry), one) for entry, one in as_table(value).items())
-            case _:
-                yield (*above, name), value
 
 
 def as_table(value: object) -> Raw:

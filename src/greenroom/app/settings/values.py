@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from greenroom.core.base.hosts import host
@@ -56,12 +56,13 @@ WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 _TIME: Final = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|h|d|)", re.ASCII)
 _TOKENS: Final = re.compile(r"(\d+(?:\.\d+)?) ?(k|m|)", re.ASCII)
-_COST: Final = re.compile(r"\$?(\d+(?:\.\d+)?)", re.ASCII)
+_COST: Final = re.compile(r"\$?(\d+(?:\.\d+)?)()", re.ASCII)
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _THOUSANDS: Final = {"": 1, "k": 1000, "m": 1_000_000}
 
 Reader = Callable[[object], object]
+Value = TypeVar("Value")
 
 
 class Unfit(ValueError):
@@ -85,52 +86,38 @@ def scaled(value: object, pattern: re.Pattern[str], units: Mapping[str, int], wh
     return number(value, what)
 
 
-def cost(value: object) -> float | None:
-    """Dollars; None is no cap."""
-    what = 'a number of dollars from 0 on, or "none" for no cap'
-    if isinstance(value, str):
-        if value.strip().lower() == NO_CAP:
-            return None
-        read = _COST.fullmatch(value.strip())
-        value = float(read[1]) if read else value
-    return number(value, what)
+def or_none(read: Callable[[object], Value]) -> Callable[[object], Value | None]:
+    """The same, with the word "none" for no value."""
+
+    def reader(value: object) -> Value | None:
+        return None if isinstance(value, str) and value.strip().lower() == NO_CAP else read(value)
+
+    return reader
 
 
-def tokens(value: object) -> int | None:
-    """Tokens; None is no cap."""
+def _seconds(what: str, least: float = 0) -> Callable[[object], float]:
+    """A time from `least` seconds on."""
+    return lambda value: number(scaled(value, _TIME, _SECONDS, what), what, least)
+
+
+def _cost(value: object) -> float:
+    return scaled(value, _COST, {"": 1}, 'a number of dollars from 0 on, or "none" for no cap')
+
+
+def _tokens(value: object) -> int:
     what = 'a whole number of tokens like 200000, "200k" or "2m", or "none" for no cap'
-    if isinstance(value, str) and value.strip().lower() == NO_CAP:
-        return None
     read = scaled(value, _TOKENS, _THOUSANDS, what)
     if not read.is_integer():
         raise Unfit(what)
     return int(read)
 
 
-def time(value: object) -> float | None:
-    """Seconds; None is no cap."""
-    if isinstance(value, str) and value.strip().lower() == NO_CAP:
-        return None
-    return scaled(value, _TIME, _SECONDS, 'a time like 90, "90s", "15m" or "2h", or "none" for no cap')
-
-
-def duration(value: object) -> float:
-    """Seconds, more than none."""
-    what = 'a time like 90, "90s" or "15m"'
-    return number(scaled(value, _TIME, _SECONDS, what), what, least=0.001)
-
-
-def patience(value: object) -> float | None:
-    """Seconds, more than none; None is for ever."""
-    what = 'a time like "30m", "24h" or "7d", or "none" for never'
-    if isinstance(value, str) and value.strip().lower() == NO_CAP:
-        return None
-    return number(scaled(value, _TIME, _SECONDS, what), what, least=0.001)
-
-
-def delay(value: object) -> float:
-    """Seconds, or none."""
-    return scaled(value, _TIME, _SECONDS, 'a time from 0 on, like 1.5 or "2s"')
+cost: Final = or_none(_cost)
+tokens: Final = or_none(_tokens)
+time: Final = or_none(_seconds('a time like 90, "90s", "15m" or "2h", or "none" for no cap'))
+patience: Final = or_none(_seconds('a time like "30m", "24h" or "7d", or "none" for never', 0.001))
+duration: Final = _seconds('a time like 90, "90s" or "15m"', 0.001)
+delay: Final = _seconds('a time from 0 on, like 1.5 or "2s"')
 
 
 def price(value: object) -> float:
@@ -159,52 +146,52 @@ def texts(value: object) -> tuple[str, ...]:
     return tuple(text(one) for one in value)
 
 
+def several(what: str, read: Callable[[object], Value]) -> Callable[[object], tuple[Value, ...]]:
+    """A list of such values."""
+
+    def reader(value: object) -> tuple[Value, ...]:
+        if not isinstance(value, list | tuple):
+            raise Unfit(what)
+        try:
+            return tuple(read(entry) for entry in value)
+        except (ValueError, RuntimeError):  # no host; a home that is not known
+            raise Unfit(what) from None
+
+    return reader
+
+
+def _folder(value: object) -> str:
+    """A folder; seen from here or there a relative one would not be the same."""
+    found = Path(text(value)).expanduser()
+    if not found.is_absolute():
+        raise Unfit("a folder from the root")
+    return str(found)
+
+
 def folders(value: object) -> tuple[str, ...]:
-    """Folders; in a variable they are written like in $PATH. Seen from here or there they would not be the same."""
-    what = 'a list of folders, each written from / or from ~, like ["~/callbacks"]'
-    named = value.split(os.pathsep) if isinstance(value, str) else value
-    if not isinstance(named, list | tuple):
-        raise Unfit(what)
-    try:
-        found = [Path(text(one)).expanduser() for one in named if one != ""]
-    except (Unfit, RuntimeError):
-        raise Unfit(what) from None
-    if not all(one.is_absolute() for one in found):
-        raise Unfit(what)
-    return tuple(map(str, found))
+    """Folders; in a variable they are written like in $PATH."""
+    named = [part for part in value.split(os.pathsep) if part] if isinstance(value, str) else value
+    return several('a list of folders, each written from / or from ~, like ["~/callbacks"]', _folder)(named)
 
 
-def places(value: object) -> tuple[str, ...]:
-    """Hosts, each with its port."""
-    what = 'a list of hosts with their ports, like ["localhost:8000"]'
-    if not isinstance(value, list | tuple):
-        raise Unfit(what)
-    try:
-        read = [host(text(one)) for one in value]
-    except ValueError:
-        raise Unfit(what) from None
-    if not all(one.port for one in read):
-        raise Unfit(what)
-    return tuple(map(str, read))
+def _place(value: object) -> str:
+    found = host(text(value))
+    if not found.port:
+        raise Unfit("a host with its port")
+    return str(found)
 
 
-def hosts(value: object) -> tuple[str, ...]:
-    """Hosts, each by its name, or all below a domain."""
-    what = 'a list of hosts, like ["pypi.org", "*.pythonhosted.org"]'
-    if not isinstance(value, list | tuple):
-        raise Unfit(what)
-    try:
-        return tuple(str(host(text(one), pattern=True)) for one in value)
-    except ValueError:
-        raise Unfit(what) from None
+def _port(value: object) -> int:
+    if type(value) is not int or not 0 < value <= 0xFFFF:
+        raise Unfit("a port")
+    return value
 
 
-def ports(value: object) -> tuple[int, ...]:
-    """Ports of hosts."""
-    what = "a list of ports, like [8443]"
-    if not isinstance(value, list | tuple) or not all(type(one) is int and 0 < one <= 0xFFFF for one in value):
-        raise Unfit(what)
-    return tuple(value)
+places: Final = several('a list of hosts with their ports, like ["localhost:8000"]', _place)
+hosts: Final = several(
+    'a list of hosts, like ["pypi.org", "*.pythonhosted.org"]', lambda value: str(host(text(value), pattern=True))
+)
+ports: Final = several("a list of ports, like [8443]", _port)
 
 
 def headers(value: object) -> Mapping[str, str]:

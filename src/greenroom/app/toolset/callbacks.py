@@ -20,17 +20,21 @@ SECONDS: Final = 5.0
 """How long one of them is waited for."""
 
 
-class Telling:
-    """Tells all of them, one after the other. Each runs in a thread and has a copy of its own.
+class Callbacks:
+    """All callbacks, told one after the other. Each runs in a thread and has a copy of its own.
 
-    One that fails, or does not end, is told of in the log of the program. As long as it has not ended it hears of
-    nothing more.
+    One that fails, or does not end, is told of in the log of the program, and costs nobody anything. As long as it has
+    not ended it hears of nothing more.
     """
 
     def __init__(self, callbacks: Iterable[Callback] = (), seconds: float = SECONDS) -> None:
         self._callbacks = tuple(callbacks)
         self._seconds = seconds
         self._going: dict[int, asyncio.Future[Ended]] = {}
+
+    async def __call__(self, step: Step, outcome: Outcome) -> None:
+        """Tell all of them of a call that was made."""
+        await self.tell(told_of(step, outcome), step.work.executor)
 
     async def tell(self, told: Mapping[str, object], after: str) -> None:
         """Tell all of them; `after` is what this is about, in a word."""
@@ -62,16 +66,6 @@ def _called(callback: Callback, told: Mapping[str, object]) -> None:
 
 def _name(callback: Callback) -> str:
     return f"The callback {getattr(callback, '__qualname__', type(callback).__name__)!r}"
-
-
-class Callbacks:
-    """All callbacks. One that fails or does not end is told of in the log of the program, and costs nobody anything."""
-
-    def __init__(self, callbacks: Iterable[Callback] = (), seconds: float = SECONDS) -> None:
-        self._telling = Telling(callbacks, seconds)
-
-    async def __call__(self, step: Step, outcome: Outcome) -> None:
-        await self._telling.tell(told_of(step, outcome), step.work.executor)
 
 
 def told_of(step: Step, outcome: Outcome) -> Mapping[str, object]:

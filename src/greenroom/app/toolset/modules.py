@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
@@ -43,8 +42,7 @@ def load_module(path: Path, beside: Mapping[str, bytes]) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look for their module there
     try:
-        with _no_compiled_files():
-            loader.exec_module(module)
+        loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         line = getattr(error, "lineno", None)
@@ -66,9 +64,6 @@ def _package(folder: Path, beside: Mapping[str, bytes]) -> str:
         if _NEIGHBOURS not in sys.meta_path:
             sys.meta_path.insert(0, _NEIGHBOURS)
     return name
-
-
-# ------------------------------------------------------------------------------------------------------ neighbours
 
 
 class _AsRead(SourceFileLoader):
@@ -94,37 +89,19 @@ class _Neighbours(MetaPathFinder):
         self.packages: dict[str, tuple[Path, dict[str, bytes]]] = {}
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
-        """The module or the package of this name."""
-        package, _, rest = fullname.partition(".")
-        if package not in self.packages or not rest:
-            return None
-        folder, files = self.packages[package]
-        place = rest.replace(".", "/")
-        for file in (f"{place}/__init__.py", f"{place}.py"):
-            if file in files:
-                return _spec(fullname, folder / file, files[file], package=file.endswith("/__init__.py"))[0]
-        if any(file.startswith(f"{place}/") for file in files):
-            return ModuleSpec(fullname, None, is_package=True)
-        return None
+        """The module of this name."""
+        package, _, name = fullname.partition(".")
+        folder, files = self.packages.get(package, (Path(), {}))
+        file = f"{name}.py"
+        return _spec(fullname, folder / file, files[file])[0] if file in files else None
 
 
 _NEIGHBOURS: Final = _Neighbours()
 
 
-def _spec(name: str, path: Path, source: bytes, *, package: bool = False) -> tuple[ModuleSpec, _AsRead]:
-    places: list[str] | None = [] if package else None
+def _spec(name: str, path: Path, source: bytes) -> tuple[ModuleSpec, _AsRead]:
     loader = _AsRead(name, path, source)
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader, submodule_search_locations=places)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None:
         raise Broken(path, "is no Python file")
     return spec, loader
-
-
-@contextmanager
-def _no_compiled_files() -> Iterator[None]:
-    """What is imported meanwhile leaves nothing beside it, where it would count as changed."""
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = before

@@ -20,7 +20,7 @@ from greenroom.app.toolset.toolbox import After
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, encode, evolve
-from greenroom.core.ports.executor import Bench, Executor, Outcome
+from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard, ToolExecutor
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.intents import AnswerApproval
@@ -91,10 +91,10 @@ AFTERWARDS: Final = 1.0
 """Seconds that those have who are still hearing of a call when everything is to end."""
 
 
-class Guarded:
-    """One tool under one policy. Those `after` it hear of every call that was made; what is secret is left out.
+class ToolPipeline:
+    """Validate, authorise, run and redact the calls of one tool; then tell those `after` it.
 
-    `reach` says what commands get to over the network.
+    `reach` says what commands get to over the network, `unattended` that nobody is there to be asked.
     """
 
     type: StepType = "tool"
@@ -106,18 +106,26 @@ class Guarded:
         after: Sequence[After] = (),
         redaction: Redaction = NOTHING_SECRET,
         reach: Reach = anywhere,
+        *,
+        unattended: bool = False,
     ) -> None:
         self.name = tool.name
         self.description = tool.description
         self.card: ToolCard = tool.card
+        self.targets = tool.targets
         self._tool = tool
         self._policy = policy
         self._after = after
         self._redaction = redaction
         self._reach = reach
+        self._unattended = unattended
 
     def terms(self, world: World, step: Step) -> Terms:
         """What the tool says of itself, and what the policy says of this very call."""
+        own = self._terms(world, step)
+        return unattended(world, step, own) if self._unattended else own
+
+    def _terms(self, world: World, step: Step) -> Terms:
         given = step.work.instruction_content or {}
         if self._misfit(given):
             return Terms(effect="pure")  # it is not called, so there is nothing to decide
@@ -146,7 +154,10 @@ class Guarded:
         )
 
     async def run(self, bench: Bench) -> Outcome:
-        """Call it, if it can be called like this."""
+        """Call it, if it can be called like this; a question to a person has one answer where nobody is there."""
+        terms = bench.step.terms
+        if self._unattended and terms is not None and terms.words and terms.rule == DECIDE:
+            return Outcome(result={"output": DECIDE, "by": "default"})
         given = bench.step.work.instruction_content or {}
         wrong = self._misfit(given)
         try:
@@ -258,32 +269,15 @@ NOBODY: Final = "nobody is there to agree to it (non-interactive). Do without it
 DECIDE: Final = "Nobody is there to answer (non-interactive). Decide yourself, and say in your answer what you assumed."
 
 
-class Unattended:
-    """A tool whose questions are answered by default, before anybody could wait for an answer."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self.type: StepType = executor.type
-        self.name = executor.name
-        self.description = executor.description
-
-    def terms(self, world: World, step: Step) -> Terms:
-        """Its own; what would have been asked is forbidden, what would have been answered goes on."""
-        own = self._executor.terms(world, step)
-        if own.verdict != "ask" or _agreed(world, step, own):
-            return own
-        if own.words:
-            return evolve(own, verdict="allow", rule=DECIDE)
-        # The call itself, which stands on the lines below the question, is known to who made it.
-        asked = own.question.partition("\n")[0].rstrip(". ")
-        return evolve(own, verdict="deny", rule=f"{asked}, and {NOBODY}" if asked else NOBODY)
-
-    async def run(self, bench: Bench) -> Outcome:
-        """Do it; a question to a person has only one answer here."""
-        terms = bench.step.terms
-        if terms is not None and terms.words and terms.rule == DECIDE:
-            return Outcome(result={"output": DECIDE, "by": "default"})
-        return await self._executor.run(bench)
+def unattended(world: World, step: Step, own: Terms) -> Terms:
+    """The terms where nobody is there: what would be asked is forbidden, what would be answered in words goes on."""
+    if own.verdict != "ask" or _agreed(world, step, own):
+        return own
+    if own.words:
+        return evolve(own, verdict="allow", rule=DECIDE)
+    # The call itself, which stands on the lines below the question, is known to who made it.
+    asked = own.question.partition("\n")[0].rstrip(". ")
+    return evolve(own, verdict="deny", rule=f"{asked}, and {NOBODY}" if asked else NOBODY)
 
 
 async def answer_pending(host: Host) -> list[AnswerApproval]:

@@ -25,13 +25,12 @@ from greenroom.app.settings.home import home_folder
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.app.toolset.egress import closed, closed_for
 from greenroom.app.toolset.exposure import anywhere
-from greenroom.app.toolset.pipeline import Guarded, Unattended
+from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import policy_for
 from greenroom.app.toolset.redaction import Redaction
 from greenroom.app.toolset.sandbox import Walls
 from greenroom.app.toolset.toolbox import After, Copied, Equipment, Toolbox
 from greenroom.app.toolset.web import LatePages, LateSearch, browser_tool
-from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.tool import Policy, ToolExecutor
 
@@ -96,13 +95,14 @@ class Hands:
         return self.toolbox.specs
 
     @property
-    def executors(self) -> Sequence[Executor]:
+    def executors(self) -> Sequence[ToolPipeline]:
         """The tools as agents meet them."""
-        redaction = self._redaction
         tools = self.toolbox if self._copied is None else map(self._copied.wrap, self.toolbox)
         reach = self._walls.reach if self._walls is not None else anywhere
-        guarded = [Guarded(tool, self._policy, self._after(tool), redaction, reach) for tool in tools]
-        return [Unattended(one) for one in guarded] if self._unattended else guarded
+        return [
+            ToolPipeline(tool, self._policy, self._after(tool), self._redaction, reach, unattended=self._unattended)
+            for tool in tools
+        ]
 
     def _after(self, tool: ToolExecutor) -> Sequence[After]:
         """Who hears of its calls. The house's own steps in a copy are no calls of an agent."""

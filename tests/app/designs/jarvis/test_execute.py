@@ -85,9 +85,6 @@ async def test_what_a_handler_raises_is_text_and_callbacks_hear_of_it_each_for_i
     assert len(heard) == 1, "nothing was run"
 
 
-# ------------------------------------------------------------------------------------- the handlers of the house
-
-
 @pytest.fixture(autouse=True)
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with one file in it."""

@@ -8,8 +8,6 @@
 Their models have the design's names, which say no provider: `[groups.qwen3-next-80b-thinking]` in the settings does, or
 a configuration of one's own.
 
-`response_of(step)` is a turn of the team's log, `follow(host, tell)` its turns as they go on.
-
 Or one by one in a graph of one's own: `agent.stream(messages)` is one model call, whose routing says what follows.
 """
 
@@ -22,13 +20,7 @@ from greenroom.app.designs.artifactflow.base import (
 )
 from greenroom.app.designs.artifactflow.crawl import CrawlAgent
 from greenroom.app.designs.artifactflow.lead import LeadAgent
-from greenroom.app.designs.artifactflow.responses import (
-    ExecutionMetrics,
-    follow,
-    interactions,
-    merge_agent_response_to_state,
-    response_of,
-)
+from greenroom.app.designs.artifactflow.memory import ExecutionMetrics, merge_agent_response_to_state
 from greenroom.app.designs.artifactflow.search import SearchAgent
 
 __all__ = [
@@ -41,8 +33,5 @@ __all__ = [
     "SearchAgent",
     "StreamEvent",
     "StreamEventType",
-    "follow",
-    "interactions",
     "merge_agent_response_to_state",
-    "response_of",
 ]
