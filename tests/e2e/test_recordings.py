@@ -25,13 +25,6 @@ def test_a_recording_is_for_its_owner_only_and_holds_no_key(recording: Path) -> 
     assert KEY not in recording.read_text()
 
 
-def test_a_recorded_answer_is_given_again_without_a_key(tmp_path: Path, recording: Path) -> None:
-    ended = greenroom(tmp_path, "ask", "Which colour?", "--replay", str(recording))
-    assert (ended.code, ended.out) == (0, "Blue.\n")
-    assert "openai:gpt-5.5 · at most $5 · from a recording" in ended.err
-    assert "Never asked for" not in ended.err
-
-
 def test_another_question_fails_with_the_difference(tmp_path: Path, recording: Path) -> None:
     ended = greenroom(tmp_path, "ask", "Which size?", "--replay", str(recording))
     assert (ended.code, ended.out) == (1, "")

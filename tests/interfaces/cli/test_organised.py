@@ -70,7 +70,7 @@ async def test_nothing_that_is_typed_is_done_for_who_was_let_go(tmp_path: Path) 
         await ear.caught_up()
         for line in ("/who", "/tell ann: Hi"):
             assert await room.do(line) == Exit.USAGE
-        assert [one.split(".")[0] for one in room.actions.wrong] == ["You have left tea"] * 3
+        assert [one.split(".")[0] for one in room.wrong] == ["You have left tea"] * 3
         await ear.close()
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
 from pathlib import Path
 from typing import Final
 
-import typer
 from rich.text import Text
 
 from greenroom.app.conversation.names import JOB
@@ -18,13 +16,12 @@ from greenroom.core.ports.workspace import WorkspaceFault
 from greenroom.core.state.team import Team
 from greenroom.interfaces.cli.context import Invocation, command, refused
 from greenroom.interfaces.cli.display.output import Column, Fitted, row
+from greenroom.interfaces.cli.display.questions import confirm
 from greenroom.interfaces.cli.exit_codes import Exit
 from greenroom.interfaces.cli.options import DoNotAsk, Id
 from greenroom.testing.demo import folder
 
-NAMED: Final = 5
-"""Files and commits that are named; of more, how many there are."""
-
+NAMED: Final = 5  # files and commits that are named; of more, how many there are
 COLUMNS: Final = (
     Column(name="team"),
     *(Column(name=name, right=True) for name in ("events", "log")),
@@ -35,7 +32,6 @@ COLUMNS: Final = (
 async def du(cli: Invocation) -> Exit:
     """Say how much room each team takes."""
     infos = await cli.runtime.log.streams()
-    cli.out.begin(command="du", home=str(cli.home))
     cli.out.expect("teams")
     rows: list[list[Text]] = []
     for info in reversed(infos):
@@ -65,7 +61,8 @@ async def forget(cli: Invocation, name: Id, *, yes: DoNotAsk = False) -> Exit:
     events = (await cli.runtime.log.head(found.team)).version
     team = (await cli.runtime.world(found.team)).team
     work = await _work_of(cli, team)
-    if not yes and not await _confirmed(f"Delete team {found.team} with its {events} events{_with(work)}?"):
+    question = f"Delete team {found.team} with its {events} events{_with(work)}? [y/N] "
+    if not yes and not (sys.stdin.isatty() and confirm(question)):
         why = f"Team {found.team} was not deleted."
         raise refused("not_confirmed", why, f"`{command(cli, 'forget', name, '--yes')}` does not ask.")
     await cli.runtime.log.forget(found.team)
@@ -88,24 +85,9 @@ async def _work_of(cli: Invocation, team: Team) -> tuple[str, ...] | None:
 
 
 def _with(work: tuple[str, ...] | None) -> str:
-    """The same in words."""
     some = [*(work or ())]
     more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
     return f" and its work ({'; '.join(some[:NAMED])}{more})" if some else ""
-
-
-async def _confirmed(question: str) -> bool:
-    """Whether a person says yes. While they think about it, a signal can still stop us."""
-    if not sys.stdin.isatty():
-        return False
-    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
-    loop, answered = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(sys.stdin.fileno(), answered.set)
-    try:
-        await answered.wait()
-    finally:
-        loop.remove_reader(sys.stdin.fileno())
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def weight(place: Path) -> int:

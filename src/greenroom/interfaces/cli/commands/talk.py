@@ -64,8 +64,6 @@ def talk(
     """Talk to an organisation as one of its people: read, answer, ask for something. Each line of a pipe is one too."""
     if say is not None and not say.strip():
         raise typer.BadParameter("--say has nothing to say.")
-    if say is not None and say in (option for param in context.command.params for option in param.opts):
-        raise typer.BadParameter(f"--say has nothing to say: {say} is an option. To say it, put a space before it.")
     if to and not say:
         raise typer.BadParameter("--to says whom --say is for. Say something, too.")
     if to and not to.strip(", "):
@@ -74,7 +72,7 @@ def talk(
         raise typer.BadParameter("--inbox only looks. Leave out --say and --wait.")
     order = Order(person=person, say=say or "", to=to, wait=wait, inbox=inbox)
     options = RunOptions(record=record, replay=replay)
-    return invoke(context, "make", lambda cli: _talk(cli, name, order, options))
+    return invoke(context, lambda cli: _talk(cli, name, order, options))
 
 
 @as_record
@@ -94,30 +92,27 @@ async def _talk(cli: Invocation, name: str, order: Order, options: RunOptions) -
     one = await meant(cli, name)
     team = await _team(cli, one, order, options)
     human = HumanAgent(cli.runtime, team, person_of(await cli.runtime.world(team), order.person))
-    cli.out.begin(team=team, command="talk", name=one.name, person=human.me, home=str(cli.home))
+    cli.out.begin(team=team, name=one.name, person=human.me)
     ear = Ear(cli, human)
     try:
         await ear.open()
         room = Room(cli, human, ear, Nobody())
         if order.inbox:
-            room.actions.show_inbox()
+            room.show_inbox()
             said = {} if cli.out.text else (await human.pool()).portrait  # all that was ever said: for programs only
             return cli.out.result("ok", Exit.DONE, person=human.me, conversation_pool=said)
         if order.say:
             return await _say(cli, order, room, ear)
-        with typist(cli.out, _aids(ear)) as person:
+        # Here an @ names an agent and not a file, and what was typed in a chat is not offered.
+        aids = Aids(commands=commands(ear.language), words=lambda typed: _agents(ear, typed))
+        with typist(cli.out, aids) as person:
             return await _hold(cli, order, Room(cli, human, ear, person), ear, person)
     finally:
         await ear.close()
 
 
-def _aids(ear: Ear) -> Aids:
-    """What is offered here: an @ names an agent and not a file, and what was typed in a chat is not offered."""
-
-    def agents(beginning: str) -> Iterator[str]:
-        return (name for name in sorted(ear.world.agents) if name.startswith(beginning))
-
-    return Aids(commands=commands(ear.language), words=agents)
+def _agents(ear: Ear, typed: str) -> Iterator[str]:
+    return (name for name in sorted(ear.world.agents) if name.startswith(typed))
 
 
 async def _team(cli: Invocation, one: Meant, order: Order, options: RunOptions) -> TeamId:
@@ -153,7 +148,7 @@ async def _end(cli: Invocation, room: Room, ear: Ear, status: str, code: Exit) -
         cli.progress.note(word("nobody", ear.language, command=start), style="dim")
     if code == Exit.DONE:
         return cli.out.result(status, code, person=ear.me)
-    return cli.out.result("error", code, person=ear.me, error="\n".join(room.actions.wrong))
+    return cli.out.result("error", code, person=ear.me, error="\n".join(room.wrong))
 
 
 async def _wait(cli: Invocation, order: Order, room: Room, ear: Ear, keeper: Keeper) -> Exit:
@@ -205,5 +200,5 @@ def _greet(cli: Invocation, room: Room, ear: Ear, *, here: bool) -> None:
     cli.progress.note(hello, style="dim")
     for task in world.tasks.values():
         if task.paused is not None:
-            room.actions.say(still(task.paused, language, way_on(cli, world)), "yellow")
-    room.actions.show_inbox()
+            room.say(still(task.paused, language, way_on(cli, world)), "yellow")
+    room.show_inbox()

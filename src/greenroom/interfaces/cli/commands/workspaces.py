@@ -16,9 +16,7 @@ from greenroom.core.ports.worktrees import Standing
 from greenroom.interfaces.cli.context import Invocation
 from greenroom.interfaces.cli.exit_codes import Exit
 
-SHOWN = 5
-"""Files and commits that are named; of more, how many there are."""
-
+SHOWN = 5  # files and commits that are named; of more, how many there are
 NO_COPIES = "There are no copies"
 ITS_COMMITS = "--discard drops it; its commits stay in the repository"
 NOT_ALL = "and what can be in none is deleted for good"
@@ -91,7 +89,8 @@ async def _why_not(cli: Invocation, one: Standing, *, discard: bool) -> str:
         return f"its run works, in {holder.owner}"
     done = await copies().clean(one.name, discard=discard)
     if isinstance(done, Clashes):
-        return f"{told(one)}. {_how(one)}"
+        how = ONLY_COPY if one.orphan else f"{ITS_COMMITS}, {NOT_ALL}" if one.left_out else ITS_COMMITS
+        return f"{told(one)}. {how}"
     lost = [*map(one_line, one.dirty if one.orphan else ()), *nowhere(one)]
     if lost:
         cli.out.show(f"{one.name} is gone, and with it the only copy of {_some(lost)}.")
@@ -113,16 +112,13 @@ async def _wiped(
             continue
         if await wipe(one, discard=discard and refs):
             gone.append(run)
-            cli.out.show(f"Deleted in {one.root}: what was kept of {run}{_lost(one)}.")
+            lost = [f"{run} cannot be undone any more"] if one.kept.applied else []
+            lost += [_commits(one)] if one.kept.unapplied else []
+            told = f" ({'; '.join(lost)})" if lost else ""
+            cli.out.show(f"Deleted in {one.root}: what was kept of {run}{told}.")
         else:
             cli.out.show(f"{run} stays in {one.root}: {_commits(one)}. {FOR_GOOD}.")
     return gone
-
-
-def _lost(one: Trace) -> str:
-    parts = [f"{one.kept.run} cannot be undone any more"] if one.kept.applied else []
-    parts += [_commits(one)] if one.kept.unapplied else []
-    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _commits(one: Trace) -> str:
@@ -130,19 +126,11 @@ def _commits(one: Trace) -> str:
 
 
 def told(one: Standing) -> str:
-    """What is in a copy."""
     if one.orphan:
         files = _some([*map(one_line, one.dirty)])
         return one.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
     work = [*(f"not applied: {text}" for text in one.unapplied), *in_no_commit(one)]
     return _some(work) or "nothing that is not applied"
-
-
-def _how(one: Standing) -> str:
-    """How it is taken away all the same, and what of it then is nowhere."""
-    if one.orphan:
-        return ONLY_COPY
-    return f"{ITS_COMMITS}, {NOT_ALL}" if one.left_out else ITS_COMMITS
 
 
 def _some(work: list[str]) -> str:

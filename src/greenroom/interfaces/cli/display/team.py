@@ -52,7 +52,6 @@ class Teller:
     language: str = "en"
 
     def tell(self, told: Told) -> Line:
-        """Take one more event."""
         event = told.event
         line = Line(
             version=told.version,
@@ -103,9 +102,7 @@ COLUMNS: Final = (
 )
 MILLION: Final = 1_000_000
 COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
-MOST: Final = 16
-"""Rows that fit a screen."""
-
+MOST: Final = 16  # rows that fit a screen
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SUBTASKS: Final = {
     "init": ("○", "dim"),

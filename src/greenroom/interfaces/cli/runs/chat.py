@@ -13,7 +13,7 @@ import typer
 
 from greenroom.app.conversation.chat import Chat, Turn, models_of
 from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
-from greenroom.app.conversation.start import model_of, voiced
+from greenroom.app.conversation.start import model_of
 from greenroom.app.conversation.typed import COMMANDS, Attached, Command, Handler, handle, joined, message
 from greenroom.app.host import watch_steps
 from greenroom.app.settings import values
@@ -32,7 +32,7 @@ from greenroom.interfaces.cli.display.team import MILLION, Teller, dollars, seco
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.errors import explain
 from greenroom.interfaces.cli.exit_codes import Exit, of_standings
-from greenroom.interfaces.cli.runs.follow import answered, kept, question, so_far, tell, telling
+from greenroom.interfaces.cli.runs.follow import PROMPT, QUICK, answered, kept, question, so_far, tell, telling
 from greenroom.interfaces.cli.runs.result import cost, fields, trouble
 from greenroom.interfaces.cli.runs.start import Begun, bounds, refuse_unpriced
 
@@ -46,8 +46,7 @@ KEYS: Final = (
     ("Ctrl-D", "leaves; it can be resumed"),
 )
 NOTHING_SAID: Final = "Nothing was said yet."
-SHOWN: Final = 2_000
-"""Characters of an answer in the history."""
+SHOWN: Final = 2_000  # characters of an answer in the history
 
 
 @record
@@ -59,15 +58,13 @@ class Next:
 
 
 class Slash:
-    """Does them. Before something was said there is no team; what is chosen then counts for the one to be made."""
+    """Does them. Before something was said there is no team, and only a few do anything."""
 
-    def __init__(self, cli: Invocation, chat: Chat, progress: Progress, begun: Begun | None) -> None:
+    def __init__(self, cli: Invocation, chat: Chat, progress: Progress) -> None:
         self._cli = cli
         self._chat = chat
         self._progress = progress
-        self.begun = begun
         self._doing: dict[str, Callable[[str], Awaitable[Next]]] = {
-            "help": self._help,
             "clear": self._clear,
             "retry": self._retry,
             "continue": self._continue,
@@ -76,119 +73,82 @@ class Slash:
             "limit": self._limit,
             "history": self._history,
             "done": self._done,
-            "exit": self._exit,
         }
 
     async def do(self, command: Command) -> Next:
         """Do it, and say what comes next."""
+        if command.name == "help":
+            return self._help()
+        if command.name == "exit" or (command.name == "done" and self._chat.team is None):
+            return Next(what="leave")
+        if self._chat.team is None:
+            return self._say(NOTHING_SAID)
         return await self._doing[command.name](command.argument)
 
     def _say(self, text: str) -> Next:
         self._progress.note(text)
         return Next()
 
-    async def _help(self, _: str) -> Next:
+    def _help(self) -> Next:
         known = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
-        rows = [(f"/{name} {takes}".strip(), about) for name, (takes, _, about) in known.items()]
-        wide = max(len(left) for left, _ in (*rows, *KEYS))
-        for left, right in (*rows, *KEYS):
-            self._progress.note(f"  {left.ljust(wide)}  {right}")
-        return Next()
-
-    async def _exit(self, _: str) -> Next:
-        return Next(what="leave")
+        rows = [*((f"/{name} {takes}".strip(), about) for name, (takes, _, about) in known.items()), *KEYS]
+        wide = max(len(left) for left, _ in rows)
+        return self._say("\n".join(f"  {left.ljust(wide)}  {right}" for left, right in rows))
 
     async def _done(self, summary: str) -> Next:
-        if self._chat.team is not None:
-            await self._chat.complete(summary)
-            self._progress.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
+        await self._chat.complete(summary)
+        self._progress.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
         return Next(what="leave")
 
     async def _clear(self, _: str) -> Next:
-        if self._chat.team is not None:
-            await self._chat.clear()
+        await self._chat.clear()
         return self._say("What was said is behind us: the next thing you say begins anew.")
 
     async def _retry(self, _: str) -> Next:
-        said = await self._chat.exchanges() if self._chat.team is not None else []
-        if not said:
-            return self._say(NOTHING_SAID)
-        if said[-1].answer:
+        said = await self._chat.exchanges()
+        if said and said[-1].answer:
             return Next(what="say", text=said[-1].asked)
         return await self._continue("")
 
     async def _continue(self, _: str) -> Next:
-        if self._chat.team is None:
-            return self._say(NOTHING_SAID)
         await self._chat.go_on()
         return Next(what="turn")
 
-    # ---------------------------------------------------------------------------------------------------- looking
-
     async def _history(self, _: str) -> Next:
-        said = await self._chat.exchanges() if self._chat.team is not None else []
-        for one in said:
-            self._progress.note(f"› {shorten(one.asked, SHOWN)}", style="bold")
-            answer = one.answer or f"({one.error or 'not answered'})"
+        for turn in await self._chat.exchanges():
+            self._progress.note(f"› {shorten(turn.asked, SHOWN)}", style="bold")
+            answer = turn.answer or f"({turn.error or 'not answered'})"
             self._progress.note(answer if len(answer) <= SHOWN else f"{answer[:SHOWN]}…")
-        return Next() if said else self._say(NOTHING_SAID)
+        return Next()
 
     async def _cost(self, _: str) -> Next:
-        if self._chat.team is None:
-            return self._say(NOTHING_SAID)
         budget = (await self._chat.world()).budgets[TEAM_BUDGET]
         spent, caps = budget.spent, _caps(budget.limits)
         told = f"{spent.tokens:,} tokens · {dollars(spent.money)} · {seconds(spent.millis)} of work"
         return self._say(f"{told} · {bounds(caps)}")
 
-    # ------------------------------------------------------------------------------------------------- what counts
-
     async def _model(self, name: str) -> Next:
+        world = await self._chat.world()
         if not name:
-            return self._say(f"{await self._present()}. Another one: /model NAME; `greenroom models list` has them.")
-        provisions = self._cli.means.provisions
-        settled = provisions.settled(name)
-        refuse_unpriced(provisions.named(settled), await self._allowed())
-        if self._chat.team is None:
-            self.begun = _with_model(self.begun, settled)
-        else:
-            await self._chat.choose(settled)
+            present = model_of(world.agents[self._chat.agent].spec)
+            return self._say(f"{present}. Another one: /model NAME; `greenroom models list` has them.")
+        settled = self._cli.means.provisions.settled(name)
+        refuse_unpriced(self._cli.means.named(settled), _caps(world.budgets[TEAM_BUDGET].limits))
+        await self._chat.choose(settled)
         return self._say(f"{settled} from now on.")
 
-    async def _present(self) -> str:
-        if self._chat.team is None:
-            return self.begun.cast.models[0] if self.begun is not None else ""
-        return model_of((await self._chat.world()).agents[self._chat.agent].spec)
-
-    async def _allowed(self) -> Caps:
-        if self._chat.team is None:
-            return self.begun.caps if self.begun is not None else Caps()
-        return _caps((await self._chat.world()).budgets[TEAM_BUDGET].limits)
-
     async def _limit(self, words: str) -> Next:
+        old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
         name, _, value = words.partition(" ")
         if name not in READERS or not value.strip():
-            told = f"{bounds(await self._allowed())}. " if not words else ""
+            told = f"{bounds(_caps(old))}. " if not words else ""
             return self._say(f"{told}For instance: /limit cost 10, /limit tokens 200k, /limit time none.")
         try:
-            new = evolve(await self._allowed(), **{name: READERS[name](value.strip())})
+            new = evolve(_caps(old), **{name: READERS[name](value.strip())})
         except values.Unfit as unfit:
             return self._say(f"It must be {unfit}, not {value.strip()!r}.")
-        if self._chat.team is None:
-            self.begun = evolve(self.begun, caps=new) if self.begun is not None else None
-        else:
-            old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
-            field = FIELDS[name]
-            await self._chat.allow(evolve(old, **{field: getattr(new.limits, field)}))
+        await self._chat.allow(evolve(old, **{FIELDS[name]: getattr(new.limits, FIELDS[name])}))
         return self._say(f"{bounds(new)} from now on.")
-
-
-def _with_model(begun: Begun | None, model: str) -> Begun | None:
-    """The same cast, whose first one asks another model."""
-    if begun is None:
-        return None
-    (name, spec), *rest = begun.cast.members
-    return evolve(begun, cast=evolve(begun.cast, members=((name, voiced(spec, model)), *rest)))
 
 
 def _caps(limits: Limits) -> Caps:
@@ -201,14 +161,6 @@ def _caps(limits: Limits) -> Caps:
 
 # --------------------------------------------------------------------------------------------------- the conversation
 
-PROMPT: Final = "› "
-QUICK: Final = 2.0
-"""Seconds in which a second Ctrl-C leaves."""
-
-LARGE: Final = 100_000
-"""Bytes that are not sent without asking."""
-
-BYTES_PER_TOKEN: Final = 4
 FATES: Final = {"answered": Exit.DONE, "interrupted": Exit.INTERRUPTED}
 
 
@@ -224,7 +176,8 @@ class Conversation:
         self._chat = chat
         self._person = person
         self._handlers = handlers
-        self._slash = Slash(self._cli, chat, self._talk, begun)
+        self._slash = Slash(self._cli, chat, self._talk)
+        self._new = begun
         self._teller = Teller()
         self._woken = asyncio.Event()
         self._left = asyncio.Event()
@@ -240,7 +193,6 @@ class Conversation:
         self._answer = ""
 
     def note(self, text: str, *, style: str = "") -> None:
-        """What the command line says itself."""
         self._talk.note(text, style=style)
 
     async def hold(self, first: str = "", context: str = "", *, go_on: bool = False) -> Exit:
@@ -279,7 +231,6 @@ class Conversation:
             await self._turn()
 
     async def _next(self) -> None:
-        """One thing that a person does."""
         read = await self._person.write(PROMPT, self._woken, print_on_empty=self._held_up)
         match read:
             case Written(text=text):
@@ -326,29 +277,24 @@ class Conversation:
             self._complain(done.said)
             self._fate = Exit.USAGE
         elif done.command is not None:
-            after = await self._slash.do(done.command)
-            await self._go(after.what, after.text)
+            await self._go_on(await self._slash.do(done.command))
         else:
             await self._say(done.content.strip(), (*attached, *done.attached))
 
-    async def _go(self, what: str, text: str) -> None:
-        """What comes after a command."""
-        match what:
+    async def _go_on(self, after: Next) -> None:
+        match after.what:
             case "turn":
                 await self._turn()
             case "say":
-                await self._written(text, ())
+                await self._written(after.text, ())
             case "leave":
                 self._code = Exit.DONE
-            case _:
+            case "ask":
                 self._fate = Exit.DONE
 
     async def _say(self, text: str, attached: Sequence[Attached]) -> None:
-        begun = self._slash.begun
+        begun = self._new
         whole = message(text, attached, language=begun.language if begun is not None else "")
-        if not await self._really(len(whole.encode())):
-            self._talk.note("Nothing was sent.")
-            return
         if not self._person.attended:
             self._talk.note(f"{PROMPT}{shorten(text)}", style="dim")
         self._talk.own, self._busy = text, True
@@ -359,12 +305,6 @@ class Conversation:
             await self._open()
         await self._turn()
 
-    async def _really(self, size: int) -> bool:
-        if size <= LARGE or not self._person.attended:
-            return True
-        tip = f"That is {size // 1000:,} KB, about {size // BYTES_PER_TOKEN:,} tokens. Send it?"
-        return await self._person.agrees(tip, default=False)
-
     async def _open(self) -> None:
         """Let the agents work, and show it."""
         host = await self._chat.open()
@@ -374,7 +314,7 @@ class Conversation:
         watch_steps(host, self._began, lambda _: None)
         host.listen(lambda commit: None if commit.world.tasks else self._woken.set())
         model, agent = models_of(host.world)[0], self._chat.agent
-        self._cli.out.begin(team=self._chat.team, command="chat", model=model, agent=agent, home=str(self._cli.home))
+        self._cli.out.begin(team=self._chat.team, model=model, agent=agent)
 
     def _began(self, step: Step) -> None:
         """Something happens while nobody here has said anything."""
@@ -417,8 +357,8 @@ class Conversation:
     async def _decided(self) -> bool:
         """Ask the person what an agent wants to know before it does something; False when there is nothing to say."""
         asked = await self._chat.questions()
-        for one in asked:
-            if not await self._answered(one):
+        for approval in asked:
+            if not await self._answered(approval):
                 self._talk.note("Nothing is decided. Enter asks again; what you write comes first.", style="bold")
                 return False
         return bool(asked)
@@ -427,7 +367,10 @@ class Conversation:
         """Ask until an answer means something; False when somebody does not want to be asked now. What was agreed to
         for another question may answer this one too."""
         while approval.approval_id in {one.approval_id for one in await self._chat.questions()}:
-            reply = await self._reply(approval)
+            if approval.words or self._person.chooses:
+                reply = await self._person.replies(question(approval))
+            else:
+                reply = "yes" if await self._person.agrees(approval.question, default=False) else "no"
             if reply is None:
                 return False
             answer = answered(approval, reply)
@@ -438,11 +381,6 @@ class Conversation:
             await self._chat.answer(answer)
             self._talk.note(note, style="dim")
         return True
-
-    async def _reply(self, approval: Approval) -> str | None:
-        if approval.words or self._person.chooses:
-            return await self._person.replies(question(approval))
-        return "yes" if await self._person.agrees(approval.question, default=False) else "no"
 
     def _interrupted(self) -> None:
         """Ctrl-C: the first one stops the turn, the second one leaves."""
@@ -471,15 +409,13 @@ class Conversation:
         if turn.word == "interrupted":
             self._talk.note("Interrupted. What now? Enter goes on with it.", style="bold")
         elif turn.word not in ("answered", "finished") and not (turn.word == "waiting" and self._person.attended):
-            self._complain(trouble(turn, attended=self._person.attended, answer=self._command_to_answer()))
+            answer = command(self._cli, "answer", self._chat.its_team, "yes")
+            self._complain(trouble(turn, attended=self._person.attended, answer=answer))
         self._talk.note(f"  {cost(turn)}\n" if turn.spent.tokens else "", style="dim")
         self._cli.out.item("turn", {"asked": self._talk.own, **fields(turn, self._answer)})
         if turn.last:
             self._talk.note(f"The chat is over: it is {turn.word}.")
             self._code = self._fate
-
-    def _command_to_answer(self) -> str:
-        return command(self._cli, "answer", self._chat.its_team, "yes")
 
     def _complain(self, text: str) -> None:
         """That is no progress, so it is said even to those who want to hear nothing else."""
