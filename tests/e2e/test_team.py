@@ -167,7 +167,7 @@ STEP = {
     "text_content": "Write it.",
     "instruction_content": None,
 }
-PERSON = {
+PERSON: dict[str, object] = {
     "agent_id": "ann",
     "name": "ann",
     "role": "a person",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Literal, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import typer
 from rich.console import Console as RichConsole
@@ -46,11 +46,6 @@ class Column:
     least: int = 0
     needs: int = 0
 
-    @property
-    def justify(self) -> Literal["left", "right"]:
-        """Figures stand right."""
-        return "right" if self.right else "left"
-
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
@@ -67,7 +62,7 @@ class Fitted:
             table.add_column(
                 Text(column.name, no_wrap=True, overflow="ellipsis"),
                 style=column.style,
-                justify=column.justify,
+                justify="right" if column.right else "left",
                 min_width=column.least or None,
                 no_wrap=not column.gives,
                 ratio=1 if self.spread and column.gives and column.needs == 0 else None,

@@ -7,25 +7,25 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 import typer
 
 from greenroom.app.conversation.chat import Chat, Turn, models_of
 from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
 from greenroom.app.conversation.start import model_of
-from greenroom.app.conversation.typed import COMMANDS, Attached, Command, Handler, handle, joined, message
+from greenroom.app.conversation.typed import COMMANDS, Attached, Handler, handle, joined, message
 from greenroom.app.host import watch_steps
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import Caps
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import evolve
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.context import Invocation, command
-from greenroom.interfaces.cli.display.progress import Held, Progress
+from greenroom.interfaces.cli.display.progress import Held
 from greenroom.interfaces.cli.display.questions import unechoed
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.display.team import MILLION, Teller, dollars, seconds
@@ -45,110 +45,7 @@ KEYS: Final = (
     ("Ctrl-C", "stops the answer; twice leaves"),
     ("Ctrl-D", "leaves; it can be resumed"),
 )
-NOTHING_SAID: Final = "Nothing was said yet."
 SHOWN: Final = 2_000  # characters of an answer in the history
-
-
-@record
-class Next:
-    """What comes after a command: the prompt, a turn that was begun, something to say, or the end."""
-
-    what: Literal["ask", "turn", "say", "leave"] = "ask"
-    text: str = ""
-
-
-class Slash:
-    """Does them. Before something was said there is no team, and only a few do anything."""
-
-    def __init__(self, cli: Invocation, chat: Chat, progress: Progress) -> None:
-        self._cli = cli
-        self._chat = chat
-        self._progress = progress
-        self._doing: dict[str, Callable[[str], Awaitable[Next]]] = {
-            "clear": self._clear,
-            "retry": self._retry,
-            "continue": self._continue,
-            "model": self._model,
-            "cost": self._cost,
-            "limit": self._limit,
-            "history": self._history,
-            "done": self._done,
-        }
-
-    async def do(self, command: Command) -> Next:
-        """Do it, and say what comes next."""
-        if command.name == "help":
-            return self._help()
-        if command.name == "exit" or (command.name == "done" and self._chat.team is None):
-            return Next(what="leave")
-        if self._chat.team is None:
-            return self._say(NOTHING_SAID)
-        return await self._doing[command.name](command.argument)
-
-    def _say(self, text: str) -> Next:
-        self._progress.note(text)
-        return Next()
-
-    def _help(self) -> Next:
-        known = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
-        rows = [*((f"/{name} {takes}".strip(), about) for name, (takes, _, about) in known.items()), *KEYS]
-        wide = max(len(left) for left, _ in rows)
-        return self._say("\n".join(f"  {left.ljust(wide)}  {right}" for left, right in rows))
-
-    async def _done(self, summary: str) -> Next:
-        await self._chat.complete(summary)
-        self._progress.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
-        return Next(what="leave")
-
-    async def _clear(self, _: str) -> Next:
-        await self._chat.clear()
-        return self._say("What was said is behind us: the next thing you say begins anew.")
-
-    async def _retry(self, _: str) -> Next:
-        said = await self._chat.exchanges()
-        if said and said[-1].answer:
-            return Next(what="say", text=said[-1].asked)
-        return await self._continue("")
-
-    async def _continue(self, _: str) -> Next:
-        await self._chat.go_on()
-        return Next(what="turn")
-
-    async def _history(self, _: str) -> Next:
-        for turn in await self._chat.exchanges():
-            self._progress.note(f"› {shorten(turn.asked, SHOWN)}", style="bold")
-            answer = turn.answer or f"({turn.error or 'not answered'})"
-            self._progress.note(answer if len(answer) <= SHOWN else f"{answer[:SHOWN]}…")
-        return Next()
-
-    async def _cost(self, _: str) -> Next:
-        budget = (await self._chat.world()).budgets[TEAM_BUDGET]
-        spent, caps = budget.spent, _caps(budget.limits)
-        told = f"{spent.tokens:,} tokens · {dollars(spent.money)} · {seconds(spent.millis)} of work"
-        return self._say(f"{told} · {bounds(caps)}")
-
-    async def _model(self, name: str) -> Next:
-        world = await self._chat.world()
-        if not name:
-            present = model_of(world.agents[self._chat.agent].spec)
-            return self._say(f"{present}. Another one: /model NAME; `greenroom models list` has them.")
-        settled = self._cli.means.provisions.settled(name)
-        refuse_unpriced(self._cli.means.named(settled), _caps(world.budgets[TEAM_BUDGET].limits))
-        await self._chat.choose(settled)
-        return self._say(f"{settled} from now on.")
-
-    async def _limit(self, words: str) -> Next:
-        old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
-        name, _, value = words.partition(" ")
-        if name not in READERS or not value.strip():
-            told = f"{bounds(_caps(old))}. " if not words else ""
-            return self._say(f"{told}For instance: /limit cost 10, /limit tokens 200k, /limit time none.")
-        try:
-            new = evolve(_caps(old), **{name: READERS[name](value.strip())})
-        except values.Unfit as unfit:
-            return self._say(f"It must be {unfit}, not {value.strip()!r}.")
-        await self._chat.allow(evolve(old, **{FIELDS[name]: getattr(new.limits, FIELDS[name])}))
-        return self._say(f"{bounds(new)} from now on.")
 
 
 def _caps(limits: Limits) -> Caps:
@@ -158,8 +55,6 @@ def _caps(limits: Limits) -> Caps:
         time=None if limits.millis is None else limits.millis / 1000,
     )
 
-
-# --------------------------------------------------------------------------------------------------- the conversation
 
 FATES: Final = {"answered": Exit.DONE, "interrupted": Exit.INTERRUPTED}
 
@@ -176,7 +71,6 @@ class Conversation:
         self._chat = chat
         self._person = person
         self._handlers = handlers
-        self._slash = Slash(self._cli, chat, self._talk)
         self._new = begun
         self._teller = Teller()
         self._woken = asyncio.Event()
@@ -239,18 +133,13 @@ class Conversation:
             case Woken():
                 self._talk.own = ""
                 await self._turn()
+            case Stopped() if self._armed or time.monotonic() - self._pressed < QUICK:
+                self._code = Exit.INTERRUPTED
             case Stopped():
-                self._wants_to_leave()
+                self._armed = True
+                self._talk.note("Ctrl-C once more, or Ctrl-D, leaves.", style="dim")
             case Gone():
                 self._code = Exit.DONE
-
-    def _wants_to_leave(self) -> None:
-        """Ctrl-C at the prompt."""
-        if self._armed or time.monotonic() - self._pressed < QUICK:
-            self._code = Exit.INTERRUPTED
-        else:
-            self._armed = True
-            self._talk.note("Ctrl-C once more, or Ctrl-D, leaves.", style="dim")
 
     # ---------------------------------------------------------------------------------------------------- talking
 
@@ -277,20 +166,9 @@ class Conversation:
             self._complain(done.said)
             self._fate = Exit.USAGE
         elif done.command is not None:
-            await self._go_on(await self._slash.do(done.command))
+            await self._do(done.command.name, done.command.argument)
         else:
             await self._say(done.content.strip(), (*attached, *done.attached))
-
-    async def _go_on(self, after: Next) -> None:
-        match after.what:
-            case "turn":
-                await self._turn()
-            case "say":
-                await self._written(after.text, ())
-            case "leave":
-                self._code = Exit.DONE
-            case "ask":
-                self._fate = Exit.DONE
 
     async def _say(self, text: str, attached: Sequence[Attached]) -> None:
         begun = self._new
@@ -320,6 +198,95 @@ class Conversation:
         """Something happens while nobody here has said anything."""
         if not self._busy and step.thread_id == self._chat.thread:
             self._woken.set()
+
+    # --------------------------------------------------------------------------------------------------- commands
+
+    async def _do(self, name: str, words: str) -> None:
+        """Do a /command. Before something was said there is no team, and only a few do anything."""
+        if name == "exit" or (name == "done" and self._chat.team is None):
+            self._code = Exit.DONE
+            return
+        self._fate = Exit.DONE
+        known: dict[str, Callable[[str], Awaitable[None]]] = {
+            "clear": self._clear,
+            "retry": self._retry,
+            "continue": self._continue,
+            "model": self._model,
+            "cost": self._cost,
+            "limit": self._limit,
+            "history": self._history,
+            "done": self._done,
+        }
+        if name == "help":
+            self._help()
+        elif self._chat.team is None:
+            self.note("Nothing was said yet.")
+        else:
+            await known[name](words)
+
+    def _help(self) -> None:
+        known = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
+        rows = [*((f"/{name} {takes}".strip(), about) for name, (takes, _, about) in known.items()), *KEYS]
+        wide = max(len(left) for left, _ in rows)
+        self.note("\n".join(f"  {left.ljust(wide)}  {right}" for left, right in rows))
+
+    async def _done(self, summary: str) -> None:
+        await self._chat.complete(summary)
+        self.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
+        self._code = Exit.DONE
+
+    async def _clear(self, _: str) -> None:
+        await self._chat.clear()
+        self.note("What was said is behind us: the next thing you say begins anew.")
+
+    async def _retry(self, _: str) -> None:
+        said = await self._chat.exchanges()
+        if said and said[-1].answer:
+            await self._written(said[-1].asked, ())
+        else:
+            await self._continue("")
+
+    async def _continue(self, _: str) -> None:
+        await self._chat.go_on()
+        await self._turn()
+
+    async def _history(self, _: str) -> None:
+        for turn in await self._chat.exchanges():
+            self.note(f"› {shorten(turn.asked, SHOWN)}", style="bold")
+            answer = turn.answer or f"({turn.error or 'not answered'})"
+            self.note(answer if len(answer) <= SHOWN else f"{answer[:SHOWN]}…")
+
+    async def _cost(self, _: str) -> None:
+        budget = (await self._chat.world()).budgets[TEAM_BUDGET]
+        spent, caps = budget.spent, _caps(budget.limits)
+        told = f"{spent.tokens:,} tokens · {dollars(spent.money)} · {seconds(spent.millis)} of work"
+        self.note(f"{told} · {bounds(caps)}")
+
+    async def _model(self, name: str) -> None:
+        world = await self._chat.world()
+        if not name:
+            present = model_of(world.agents[self._chat.agent].spec)
+            self.note(f"{present}. Another one: /model NAME; `greenroom models list` has them.")
+            return
+        settled = self._cli.means.provisions.settled(name)
+        refuse_unpriced(self._cli.means.named(settled), _caps(world.budgets[TEAM_BUDGET].limits))
+        await self._chat.choose(settled)
+        self.note(f"{settled} from now on.")
+
+    async def _limit(self, words: str) -> None:
+        old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
+        name, _, value = words.partition(" ")
+        if name not in READERS or not value.strip():
+            told = f"{bounds(_caps(old))}. " if not words else ""
+            self.note(f"{told}For instance: /limit cost 10, /limit tokens 200k, /limit time none.")
+            return
+        try:
+            new = evolve(_caps(old), **{name: READERS[name](value.strip())})
+        except values.Unfit as unfit:
+            self.note(f"It must be {unfit}, not {value.strip()!r}.")
+            return
+        await self._chat.allow(evolve(old, **{FIELDS[name]: getattr(new.limits, FIELDS[name])}))
+        self.note(f"{bounds(new)} from now on.")
 
     # ------------------------------------------------------------------------------------------------------ turns
 
@@ -433,18 +400,11 @@ class Conversation:
         if leftover:
             self._talk.note(leftover, style="yellow")
         self._say_how_to_resume()
-        total = self._teller.total()
-        return self._cli.out.result(
-            "left" if self._person.attended else self._status or "ok",
-            code,
-            answer=self._answer,
-            version=self._teller.version,
-            tokens=total.tokens,
-            cost=total.money / MILLION,
-        )
+        status, total = "left" if self._person.attended else self._status or "ok", self._teller.total()
+        spent = {"version": self._teller.version, "tokens": total.tokens, "cost": total.money / MILLION}
+        return self._cli.out.result(status, code, answer=self._answer, **spent)
 
     def _say_how_to_resume(self, before: str = "") -> None:
         if self._chat.team is not None and self._teller.world.tasks:
-            self._talk.note(
-                f"{before}Go on with: {command(self._cli, 'chat', '--resume', self._chat.team)}", style="bold"
-            )
+            again = command(self._cli, "chat", "--resume", self._chat.team)
+            self._talk.note(f"{before}Go on with: {again}", style="bold")
