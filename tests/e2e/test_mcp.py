@@ -111,20 +111,6 @@ def test_one_that_does_not_work_is_added_only_by_force(person: Person) -> None:
     assert "mcp check bad" in forced.err
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("add", "x"), 2, "What is 'x'? `greenroom mcp add NAME -- COMMAND ARGS…` is for a program"),
-        (("add", "x y", "--", "npx"), 3, "is no name for an MCP server"),
-        (("remove", "x"), 3, "There is no MCP server 'x' here."),
-    ],
-)
-def test_bad_input_gets_a_sentence(person: Person, words: tuple[str, ...], code: int, said: str) -> None:
-    ended = person.types("mcp", *words)
-    assert (ended.code, said in ended.err) == (code, True), ended.err
-    assert not person.config.exists()
-
-
 @pytest.mark.req("AG-54")
 async def test_an_agent_calls_a_tool_after_a_persons_yes_and_none_that_has_turned(person: Person) -> None:
     person.adds()

@@ -32,15 +32,6 @@ def test_another_question_fails_with_the_difference(tmp_path: Path, recording: P
         assert line in ended.err
 
 
-def test_a_stopped_team_can_go_on_from_a_recording(tmp_path: Path, recording: Path) -> None:
-    stopped = greenroom(
-        tmp_path, "ask", "Which colour?", "--max-tokens", "1", "-m", "openai:gpt-5.5", OPENAI_API_KEY=KEY
-    )
-    assert stopped.code == 5
-    ended = greenroom(tmp_path, "resume", "last", "--max-tokens", "none", "--replay", str(recording))
-    assert (ended.code, ended.out) == (0, "Blue.\n")
-
-
 def test_an_existing_file_is_never_overwritten(tmp_path: Path, recording: Path) -> None:
     before = recording.read_bytes()
     ended = greenroom(tmp_path, "ask", "hi", "--record", str(recording), OPENAI_API_KEY=KEY)

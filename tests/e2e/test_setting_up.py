@@ -35,16 +35,6 @@ def test_a_key_in_the_environment_is_found_and_never_written_down(tmp_path: Path
     assert not (tmp_path / "config").exists()
 
 
-def test_what_is_there_is_kept(tmp_path: Path, project: Path) -> None:
-    own = project / ".greenroom" / "config.toml"
-    own.parent.mkdir()
-    own.write_text('model = "ollama:mine"\n')
-    ended = greenroom(tmp_path, "init", "--yes", cwd=str(project), OPENAI_API_KEY=KEY)
-    assert ended.code == 0
-    assert "is there already and stays as it is" in ended.err
-    assert own.read_text() == 'model = "ollama:mine"\n'
-
-
 def test_a_script_pipes_its_key_in(tmp_path: Path, project: Path) -> None:
     words = ("init", "--provider", "deepseek", "--key-stdin", "--user", "--output-format", "json")
     told = greenroom(tmp_path, *words, stdin=f"{KEY}\n", cwd=str(project)).json

@@ -35,7 +35,7 @@ from greenroom.interfaces.cli.display.words import Way
 from greenroom.interfaces.cli.exit_codes import Exit
 from greenroom.interfaces.cli.resources import Resources
 from greenroom.interfaces.cli.runs import organisation as listener
-from greenroom.interfaces.cli.runs.organisation import Ear, Keeper, fate_of
+from greenroom.interfaces.cli.runs.organisation import Ear, fate_of, running
 from greenroom.interfaces.cli.runs.room import Room
 from greenroom.interfaces.cli.setup import Setup
 from tests.app.organisation.office import ANN, BEN, MANAGER, WU, founders, office
@@ -113,12 +113,10 @@ async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, m
         cli = door_of(here, tmp_path)
         ear = Ear(cli, HumanAgent(here, team, ANN))
         await ear.open()
-        keeper = Keeper(cli, ear)
         monkeypatch.setattr(Runtime, "world", counted)
-        await keeper.open()
-        for _ in range(5):
-            await asyncio.wait_for(log.looks.get(), 10)
-        await keeper.close()
+        async with running(cli, ear):
+            for _ in range(5):
+                await asyncio.wait_for(log.looks.get(), 10)
         await ear.close()
         assert replayed == []
     finally:

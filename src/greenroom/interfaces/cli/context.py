@@ -112,7 +112,7 @@ def run(setup: Setup, access: Access, work: Work) -> int:
             means, home = Resources(), home_folder(setup.home)
             out.known = {"command": setup.command, "home": str(home)}
             cli = Invocation(setup=setup, home=home, out=out, progress=progress, means=means, stop=stop)
-            return asyncio.run(_watched(cli, access, work))
+            return asyncio.run(_opened(cli, access, work))
         except BrokenPipeError:
             # The reader of our output has gone: say nothing more, not even while ending.
             hush(stream)
@@ -124,14 +124,10 @@ def run(setup: Setup, access: Access, work: Work) -> int:
             return out.result("error", report(error, verbose=setup.verbose), **fields(error))
 
 
-async def _watched(cli: Invocation, access: Access, work: Work) -> Exit:
-    task = asyncio.create_task(_opened(cli, access, work))
-    cli.stop.watch(task)
-    return await task
-
-
 async def _opened(cli: Invocation, access: Access, work: Work) -> Exit:
     runtime: Runtime | None = None
+    if (me := asyncio.current_task()) is not None:
+        cli.stop.watch(me)
     try:
         if access != "none":
             runtime = cli.means.runtime = await Runtime.open(cli.home, kits=_kits(cli, access), access=access)

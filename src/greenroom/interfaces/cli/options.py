@@ -19,8 +19,6 @@ from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import WorldFault
 from greenroom.interfaces.cli.setup import setup_of
 
-# ------------------------------------------------------------------------------------------------------------- teams
-
 
 def complete_id(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """The ids that may be meant, newest first. A shell never sees an error."""
@@ -42,9 +40,6 @@ Id: TypeAlias = Annotated[
 
 def by_id(name: Id) -> None:
     """A command of which only the ID is known, for a shell that completes it."""
-
-
-# -------------------------------------------------------------------------------------- who works, and how it may end
 
 
 def _checked(read: Reader) -> Callable[[str | None], str | None]:
@@ -93,8 +88,6 @@ def take(branch: str | None, *, apply: bool, in_copy: bool = True) -> Take:
     return branch.strip() if branch else "" if apply else None
 
 
-# ------------------------------------------------------------------------------------------- limits and recordings
-
 MaxCost: TypeAlias = Annotated[
     str | None,
     typer.Option("--max-cost", metavar="USD", callback=_checked(values.cost), help="Dollars it may cost, or none."),
@@ -141,8 +134,6 @@ class RunOptions:
 
 DEFAULTS: Final = RunOptions()
 
-
-# ------------------------------------------------------------------------------------------------ the text of a request
 
 ToDo: TypeAlias = Annotated[
     list[str] | None,

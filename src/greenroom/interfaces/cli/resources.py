@@ -80,8 +80,6 @@ class Resources:
 
         return agreed(find_agents(self.folder), self.root, own_ledger().trusted(self.root))
 
-    # ------------------------------------------------------------------------------------------------ what was typed
-
     def use(self, options: RunOptions) -> None:
         """Take limits and recordings as they were typed."""
         self.cap(options)
@@ -114,8 +112,6 @@ class Resources:
         """Milliseconds that a question waits for its answer; None is for ever."""
         return self.provisions.loaded.settings.patience
 
-    # -------------------------------------------------------------------------------------------------------- models
-
     def named(self, name: str) -> Model:
         return self.provisions.named(name)
 
@@ -130,8 +126,6 @@ class Resources:
             return ""
         some = "1 answer" if unused.count == 1 else f"{unused.count} answers"
         return f"Never asked for: {some} in {unused.file} ({', '.join(unused.models)})."
-
-    # ----------------------------------------------------------------------------------------------------------- steps
 
     async def ended(self, team: TeamId, name: StepId) -> Step | None:
         """A step that has ended, for an agent that reads on in its result."""

@@ -38,16 +38,19 @@ APART: Final = ("name", "prompt", "version")
 """What is not shown among the other fields: it stands above or below them."""
 
 
-# ------------------------------------------------------------------------------------------------------------ list
-
-
 async def agents_list(cli: Invocation) -> None:
     """List the agents that can be used in this folder: of the project, your own, and Claude Code's."""
     agents, agreed = _looked_at()
     cli.out.listing("agent", ({**_summary(one), "agreed": agreed(one)} for one in agents.found.values()))
     cli.out.listing("trouble", ({"agent": each.name, "error": each.text} for each in agents.troubles))
     if agents.found:
-        cli.out.show(Fitted(AGENTS, [_row(one, agreed=agreed(one)) for one in agents.found.values()]))
+        cells = list[list[Text]]()
+        for one in agents.found.values():
+            spec, place = one.spec, str(one.place) if agreed(one) else f"{one.place} (not agreed to)"
+            model = str((spec.llm_config or {}).get("model", "")) or Text("normal", style="dim")
+            what = shorten(harmless(spec.description or spec.role or spec.prompt), LINE)
+            cells.append(row(spec.name, what, model, place))
+        cli.out.show(Fitted(AGENTS, cells))
     _note_others(cli, agents)
     if not all(map(agreed, agents.found.values())):
         cli.progress.note(f"Of these some are used only when you have agreed to them: {command(cli, 'trust')}")
@@ -59,14 +62,6 @@ def _looked_at() -> tuple[Agents, Callable[[Found], bool]]:
     root = workspace_root(folder)
     trusted = own_ledger().trusted(root)
     return find_agents(folder), lambda one: may_be_used(one, root, trusted)
-
-
-def _row(one: Found, *, agreed: bool) -> list[Text]:
-    spec = one.spec
-    place = str(one.place) if agreed else f"{one.place} (not agreed to)"
-    model = str((spec.llm_config or {}).get("model", ""))
-    what = shorten(harmless(spec.description or spec.role or spec.prompt), LINE)
-    return row(spec.name, what, model or Text("normal", style="dim"), place)
 
 
 def _note_others(cli: Invocation, agents: Agents) -> None:
@@ -94,9 +89,6 @@ def _summary(one: Found) -> dict[str, object]:
         "file": str(one.path),
         "version": spec.version,
     }
-
-
-# ------------------------------------------------------------------------------------------------------------ show
 
 
 async def agents_show(cli: Invocation, name: AgentName) -> Exit:
@@ -136,9 +128,6 @@ def _shown(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
 
 
-# ------------------------------------------------------------------------------------------------------------- new
-
-
 async def agents_new(
     cli: Invocation,
     name: Annotated[str, typer.Argument(metavar="AGENT", help="What it is to be called, like code-reviewer.")],
@@ -168,8 +157,6 @@ async def agents_new(
     cli.progress.note(f"Then see what a model gets: {command(cli, 'prompt', 'show', name)}")
     return cli.out.result("written", Exit.DONE, name=name, file=str(path))
 
-
-# -------------------------------------------------------------------------------------------------------------- prompt
 
 OPTIONS: Final = ("tool_choice", "schema", "max_output", "temperature", "effort", "streaming")
 

@@ -137,8 +137,6 @@ async def fork(
     return cli.out.result("forked", Exit.DONE, team=new, origin=found.team, at=begun)
 
 
-# ------------------------------------------------------------------------------------------------------------ approvals
-
 COLUMNS: Final = (
     Column(name="id"),
     Column(name="what is asked", gives=True),

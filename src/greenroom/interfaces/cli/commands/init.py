@@ -180,8 +180,6 @@ def _write(plan: Plan, progress: Progress, out: Output, *, user: bool) -> int:
     return out.result("kept" if plan.keep else "written", Exit.DONE, **told)
 
 
-# --------------------------------------------------------------------------------------------------------------- config
-
 SETTINGS: Final = (
     Column(name="setting"),
     Column(name="value", gives=True),

@@ -197,7 +197,11 @@ async def hand_over(
     if report.diff.changes and (taken is None or not taken.done):
         await _offer(cli, team, name or team)
     more = {**report_fields(report), **({"taken": taken.fields} if taken is not None else {})}
-    judged = _judged(ending, report, taken.fault if taken is not None else "")
+    # Good only if it is verified, and was applied if that was ordered. A run that failed by itself says why.
+    reasons, fault = report.verdict.reasons, taken.fault if taken is not None else ""
+    code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
+    by_itself = code and any(standing.word == "failed" for _, standing in ending.standings)
+    judged = evolve(ending, fault=fault, unverified=code, why="" if by_itself else "; ".join(report.reasons))
     return close(cli, team, judged, name=name, spoken=spoken, more=more, headed=True)
 
 
@@ -220,14 +224,6 @@ def report_fields(report: JobReport) -> Data:
         "diff_cut": report.diff.cut,
         "report": list(report.lines),
     }
-
-
-def _judged(ending: Ending, report: JobReport, fault: str) -> Ending:
-    """Good only if it is verified, and was applied if that was ordered. A run that failed by itself says why."""
-    reasons = report.verdict.reasons
-    code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
-    by_itself = code and any(standing.word == "failed" for _, standing in ending.standings)
-    return evolve(ending, fault=fault, unverified=code, why="" if by_itself else "; ".join(report.reasons))
 
 
 # ------------------------------------------------------------------------------------------------ what becomes of it

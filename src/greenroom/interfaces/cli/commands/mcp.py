@@ -74,9 +74,6 @@ def _here(cli: Invocation) -> Workspace:
     return Workspace(cli.means.root, cli.means.provisions.loaded.settings, own_listings())
 
 
-# -------------------------------------------------------------------------------------------------------------- list
-
-
 async def mcp_list(cli: Invocation) -> Exit:
     """List the MCP servers here: your own, and those that the project brings in .mcp.json. None is started."""
     here = _here(cli)
@@ -118,9 +115,6 @@ def _note_none(cli: Invocation) -> None:
 def _note_faults(cli: Invocation, faults: Sequence[str]) -> None:
     for fault in faults:
         cli.progress.note(harmless(fault), style="yellow")
-
-
-# ------------------------------------------------------------------------------------------------------------- check
 
 
 async def mcp_check(
@@ -221,9 +215,6 @@ def _note_left_out(cli: Invocation, seen: Seen) -> None:
 
 def _counted(tools: int) -> str:
     return "1 tool" if tools == 1 else f"{tools} tools"
-
-
-# ------------------------------------------------------------------------------------------------------- add, remove
 
 
 async def mcp_add(

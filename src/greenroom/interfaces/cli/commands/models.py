@@ -36,9 +36,6 @@ TRIALS: Final = (
 WAYS: Final = {"streamed": "streamed", "whole": "in one piece", "tool": "with a tool"}
 
 
-# ------------------------------------------------------------------------------------------------------------ list
-
-
 async def models_list(
     cli: Invocation,
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Only this one's, like openai.")] = "",
@@ -89,9 +86,6 @@ def _fields(one: Offer) -> dict[str, object]:
         "output_price": None if one.output is None else one.output / MILLION,
         "key": one.key,
     }
-
-
-# ----------------------------------------------------------------------------------------------------------- check
 
 
 async def models_check(
@@ -153,8 +147,6 @@ def _result(one: Trial) -> dict[str, object]:
         "cost": None if used is None or used.money is None else used.money / MILLION,
     }
 
-
-# ----------------------------------------------------------------------------------------------------------------- eval
 
 TWO_DOLLARS: Final = RunOptions(cost="2")
 

@@ -141,8 +141,6 @@ async def _over(cli: Invocation, found: Found) -> Exit:
     return cli.out.result(tasks[-1].state if tasks else "finished", code, team=found.team)
 
 
-# -------------------------------------------------------------------------------------------------------------- rewind
-
 SHOWN: Final = 40  # steps that are listed, the newest; of more, how many there are
 WIDE: Final = 70
 IN_PLACE: Final = "The files stay as they are: it works in them itself, and nobody keeps what they were."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -24,11 +23,11 @@ from greenroom.interfaces.cli.options import Record, Replay, RunOptions
 from greenroom.interfaces.cli.runs.organisation import (
     Ear,
     Fate,
-    Keeper,
     Meant,
     brought_up,
     fate_of,
     meant,
+    running,
     there,
     way_on,
 )
@@ -104,15 +103,14 @@ async def _talk(cli: Invocation, name: str, order: Order, options: RunOptions) -
         if order.say:
             return await _say(cli, order, room, ear)
         # Here an @ names an agent and not a file, and what was typed in a chat is not offered.
-        aids = Aids(commands=commands(ear.language), words=lambda typed: _agents(ear, typed))
+        aids = Aids(
+            commands=commands(ear.language),
+            words=lambda typed: (name for name in sorted(ear.world.agents) if name.startswith(typed)),
+        )
         with typist(cli.out, aids) as person:
             return await _hold(cli, order, Room(cli, human, ear, person), ear, person)
     finally:
         await ear.close()
-
-
-def _agents(ear: Ear, typed: str) -> Iterator[str]:
-    return (name for name in sorted(ear.world.agents) if name.startswith(typed))
 
 
 async def _team(cli: Invocation, one: Meant, order: Order, options: RunOptions) -> TeamId:
@@ -137,7 +135,7 @@ async def _say(cli: Invocation, order: Order, room: Room, ear: Ear) -> Exit:
         line = Address(names=names, text=order.say.strip(), how="to")
     code = await room.do(line)
     if code == Exit.DONE and order.wait:
-        return await _wait(cli, order, room, ear, Keeper(cli, ear))
+        return await _wait(cli, order, room, ear)
     return await _end(cli, room, ear, "ok" if room.looked else "sent", code)
 
 
@@ -151,17 +149,15 @@ async def _end(cli: Invocation, room: Room, ear: Ear, status: str, code: Exit) -
     return cli.out.result("error", code, person=ear.me, error="\n".join(room.wrong))
 
 
-async def _wait(cli: Invocation, order: Order, room: Room, ear: Ear, keeper: Keeper) -> Exit:
+async def _wait(cli: Invocation, order: Order, room: Room, ear: Ear) -> Exit:
     """Stay until it rests. What keeps it from being done is said, and is the code; also that the manager was asked for
     something and has not answered."""
     try:
-        await keeper.open()
-        stands = await room.settled()
+        async with running(cli, ear):
+            stands = await room.settled()
     except asyncio.CancelledError:
         cli.progress.note(word("stopped_waiting", ear.language, command=_again(cli, order, ear)), style="bold")
         raise
-    finally:
-        await keeper.close()
     fate = fate_of(ear.world, stands, ear.failures(), ear.language, way_on(cli, ear.world))
     if room.asked and fate.code == Exit.DONE and not room.heard:
         why = word("unanswered", ear.language, manager=ear.world.tasks[BASE].manager)
@@ -171,18 +167,14 @@ async def _wait(cli: Invocation, order: Order, room: Room, ear: Ear, keeper: Kee
 
 
 async def _hold(cli: Invocation, order: Order, room: Room, ear: Ear, person: Person) -> Exit:
-    keeper = Keeper(cli, ear)
-    try:
-        if person.attended:
-            await keeper.open()
-            _greet(cli, room, ear, here=keeper.here)
-        code = await room.hold()
-        if not person.attended and order.wait and code == Exit.DONE:
-            return await _wait(cli, order, room, ear, keeper)
-    finally:
-        await keeper.close()
     if not person.attended:
-        return await _end(cli, room, ear, "ok", code)
+        code = await room.hold()
+        return await (
+            _wait(cli, order, room, ear) if order.wait and code == Exit.DONE else _end(cli, room, ear, "ok", code)
+        )
+    async with running(cli, ear) as here:
+        _greet(cli, room, ear, here=here)
+        await room.hold()
     if not ear.gone:
         cli.progress.note(word("left", ear.language, command=_again(cli, order, ear)), style="dim")
     return cli.out.result("left", Exit.DONE)

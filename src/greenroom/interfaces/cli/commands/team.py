@@ -95,9 +95,6 @@ def _people(world: World) -> tuple[str, ...]:
     return tuple(name for name, agent in sorted(world.agents.items()) if agent.spec.kind == "human")
 
 
-# ----------------------------------------------------------------------------------------------------------- start
-
-
 async def team_start(cli: Invocation, name: OrganisationName = "", *, options: RunOptions = DEFAULTS) -> Exit:
     """Let an organisation work, here and until Ctrl-C. Whatever ended it, it goes on where it was."""
     one = await meant(cli, name)
@@ -163,9 +160,6 @@ def _over(cli: Invocation, world: World) -> Exit:
         why, code = still(paused, language, way_on(cli, world)), of_standings([stands])
     cli.progress.note(why, style="bold")
     return cli.out.result("stopped", code, team=world.team.team_id, why=why)
-
-
-# ------------------------------------------------------------------------------------------------- looking, stopping
 
 
 async def team_status(

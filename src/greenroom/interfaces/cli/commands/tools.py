@@ -74,9 +74,6 @@ async def tools_show(cli: Invocation, name: ToolName) -> Exit:
     return cli.out.result("ok", Exit.DONE, tool={**_summary(card), "parameters": dict(card.spec.parameters)})
 
 
-# --------------------------------------------------------------------------------------------------------------- run
-
-
 def tools_run(
     context: typer.Context,
     name: ToolName,

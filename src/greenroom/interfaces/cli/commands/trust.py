@@ -75,8 +75,6 @@ def _revoke(cli: Invocation, root: Path) -> Exit:
     return cli.out.result("revoked", Exit.DONE, count=count, checks=chosen is not None)
 
 
-# ---------------------------------------------------------------------------------------------------------- permissions
-
 RULES: Final = (Column(name="rule", gives=True), Column(name="where", style="dim"))
 Rule: TypeAlias = Annotated[
     list[str],

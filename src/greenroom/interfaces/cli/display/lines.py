@@ -128,9 +128,6 @@ class PlainLines:
         return text
 
 
-# ------------------------------------------------------------------------------------------------------------ who types
-
-
 @dataclass(frozen=True, kw_only=True)
 class Aids:
     """What a person who types is offered: commands behind a slash, words behind an @, and what they typed before."""

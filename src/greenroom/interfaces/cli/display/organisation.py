@@ -296,6 +296,7 @@ def call_fields(call: Step, stage: str | None) -> Json:
 
 
 def commands_fields(language: str) -> Iterator[Json]:
+    """What can be typed."""
     for name, told in commands(language).items():
         takes, _, about = told.rpartition("  ")
         yield {"command": name, "takes": takes, "about": about}

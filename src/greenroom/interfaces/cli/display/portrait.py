@@ -46,7 +46,8 @@ class Portrait:
     def all_tasks(self, only: TaskId | None = None) -> list[Task]:
         """Ended and open tasks in the order they were made."""
         every = [*self.tasks, *self.teller.world.tasks.values()]
-        return sorted((task for task in every if only in (None, task.task_id)), key=lambda task: _place(task.task_id))
+        wanted = (task for task in every if only in (None, task.task_id))
+        return sorted(wanted, key=lambda task: (len(task.task_id), task.task_id))
 
     def stages_of(self, task: Task) -> list[Stage]:
         """The task's stages, ended ones first."""
@@ -60,10 +61,6 @@ class Portrait:
     def board_of(self, task: Task) -> dict[str, str]:
         """What the task's board holds by key, or held when it ended."""
         return {key: value.content for (of, key), value in sorted(self.values.items()) if of == task.task_id}
-
-
-def _place(name: str) -> tuple[int, str]:
-    return len(name), name
 
 
 async def portray(runtime: Runtime, team: TeamId, at: int | None = None) -> Portrait:
@@ -93,9 +90,6 @@ async def portray(runtime: Runtime, team: TeamId, at: int | None = None) -> Port
             found.values[value.task_id, value.key] = value
         found.teller.tell(told)
     return found
-
-
-# --------------------------------------------------------------------------------------------------- text
 
 
 def rendered(portrait: Portrait, how: str, only: TaskId | None = None) -> list[RenderableType]:
@@ -185,9 +179,6 @@ def _talk(portrait: Portrait) -> list[RenderableType]:
             line = Text(f"  {note.agent_id}", style=colour(world, note.agent_id))
             parts.append(line.append(f": {shorten(note.content)}", style="default"))
     return parts
-
-
-# --------------------------------------------------------------------------------------------------- JSON
 
 
 def fields(portrait: Portrait, owner: str | None, only: TaskId | None = None) -> dict[str, object]:

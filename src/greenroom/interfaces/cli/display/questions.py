@@ -36,9 +36,6 @@ QUOTED: Final = "  | "  # how lines begin that an agent has written
 MOMENT: Final = 0.5  # seconds after which a wait for a line looks whether a signal has come
 
 
-# --------------------------------------------------------------------------------------------------- keys of a terminal
-
-
 def forget_typed() -> None:
     """Before a question: what was typed when it was not asked yet is no answer to it."""
     with suppress(termios.error, OSError, ValueError):  # stdin is no terminal
@@ -98,9 +95,6 @@ class TypedLine:
             elif sign.isprintable():
                 self.text = f"{self.text}{sign}"[:LONGEST]
         return [line for line in done if line]
-
-
-# ------------------------------------------------------------------------------------------------------------ questions
 
 
 class Gone(Exception):

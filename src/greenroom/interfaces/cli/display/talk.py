@@ -140,7 +140,10 @@ class Talk(Lines):
     def ended(self, step: Step) -> None:
         """A call, with the first line of what came of it; which of many tools an agent has for its task."""
         if step.work.executor == FILTER and step.result is not None:
-            self.note(f"· {_chosen(step.result)}", style="dim")
+            chosen, total = step.result.get("chosen"), step.result.get("total")
+            count = len(chosen) if isinstance(chosen, list | tuple) else 0
+            told = f"{count} relevant {'tool' if count == 1 else 'tools'} selected, of {total}."
+            self.note(f"· {told if count else f'No tools were selected: all {total} stay.'}", style="dim")
         if step.work.type == "tool" and step.error != "not run":
             output = step.error or str((step.result or {}).get("output", ""))
             first = next((line for line in output.splitlines() if line.strip()), "done")
@@ -253,14 +256,6 @@ class Talk(Lines):
 def _speaks(step: Step) -> bool:
     """Whether its words are for the person: not what one agent tells another, nor what is summed up for itself."""
     return step.work.executor in SPEAKS and step.answers is None
-
-
-def _chosen(result: Data) -> str:
-    """Of a choice among many tools, how many were chosen."""
-    chosen, total = result.get("chosen"), result.get("total")
-    if not isinstance(chosen, list | tuple) or not chosen:
-        return f"No tools were selected: all {total} stay."
-    return f"{len(chosen)} relevant {'tool' if len(chosen) == 1 else 'tools'} selected, of {total}."
 
 
 HINT: Final = "type to tell it something · Ctrl-C pauses"

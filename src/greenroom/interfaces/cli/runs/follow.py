@@ -114,8 +114,6 @@ def kept(world: World, approval: Approval, answer: AnswerApproval) -> str:
     return "Kept: `greenroom permissions` lists what you have agreed to."
 
 
-# ----------------------------------------------------------------------------------------------------------- following
-
 LONG: Final = 50_000  # events. A longer log is not read again only to say what each agent spent before
 MAY_CHANGE: Final = frozenset({"patch", "rewrite", "execute_script"})  # tools that may change files
 PROMPT: Final = "› "

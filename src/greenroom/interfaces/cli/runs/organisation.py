@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -292,9 +292,6 @@ def _still(world: World, stands: Standing, language: str, way: Way) -> str:
     return word("waits_for", language, people=people) if people else stands.why
 
 
-# ----------------------------------------------------------------------------------------------------------- listening
-
-
 class Ear:
     """Follows the log. What came for the person is kept until it is taken; `woken` says that there is some, or that
     they were dismissed. `language` is theirs."""
@@ -407,49 +404,42 @@ class Ear:
                 return stands
 
 
-class Keeper:
-    """Runs the organisation here while it runs nowhere else, as long as a person is here. One that is stopped rests."""
+@asynccontextmanager
+async def running(cli: Invocation, ear: Ear) -> AsyncIterator[bool]:
+    """Run the organisation here while it runs nowhere else; whether it does so now. One that is stopped rests."""
+    first = await _look(cli, ear, None)
 
-    def __init__(self, cli: Invocation, ear: Ear) -> None:
-        self._cli = cli
-        self._ear = ear
-        self._task: asyncio.Task[None] | None = None
-        self._host: Host | None = None
-
-    @property
-    def here(self) -> bool:
-        return self._host is not None
-
-    async def open(self) -> None:
-        await self._look()
-        self._task = asyncio.create_task(self._keep())
-
-    async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._cli.runtime.stop(self._ear.team)
-
-    async def _keep(self) -> None:
+    async def keep(host: Host | None) -> None:
         while True:
             await asyncio.sleep(LOOK)
             try:
-                await self._look()
+                host = await _look(cli, ear, host)
             except WorldFault as fault:
-                self._cli.progress.trouble(str(fault))
+                cli.progress.trouble(str(fault))
 
-    async def _look(self) -> None:
-        await self._ear.caught_up()
-        world, runtime, team = self._ear.world, self._cli.runtime, self._ear.team
-        rests = world.team.paused is not None or BASE not in world.tasks
-        if self._host is not None and (rests or self._host.sync.stopped is not None):
-            self._host = None
-            await runtime.stop(team)
-        elif self._host is None and not rests and await runtime.log.holder(team) is None:
-            try:
-                self._host = await runtime.start(team)
-            except WorldFault:
-                if await runtime.log.holder(team) is None:
-                    raise
-                return  # another process was quicker
-            self._host.listen_trouble(self._cli.progress.trouble)
+    keeping = asyncio.create_task(keep(first))
+    try:
+        yield first is not None
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        await cli.runtime.stop(ear.team)
+
+
+async def _look(cli: Invocation, ear: Ear, host: Host | None) -> Host | None:
+    """Start it where nobody runs it, and stop it where it rests; returns who runs it here."""
+    await ear.caught_up()
+    world, runtime, team = ear.world, cli.runtime, ear.team
+    rests = world.team.paused is not None or BASE not in world.tasks
+    if host is not None and (rests or host.sync.stopped is not None):
+        await runtime.stop(team)
+        return None
+    if host is None and not rests and await runtime.log.holder(team) is None:
+        try:
+            host = await runtime.start(team)
+        except WorldFault:
+            if await runtime.log.holder(team) is None:
+                raise
+            return None  # another process was quicker
+        host.listen_trouble(cli.progress.trouble)
+    return host

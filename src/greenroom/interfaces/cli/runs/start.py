@@ -69,7 +69,9 @@ async def begin(
     cast = cast_of(spec, others, provisions.settled, model=model, tools=tools, language=settings.language)
     box = await _toolbox(cli, cast) if tools else None
     if box is not None:
-        cast = _equipped(cast, box, cli.means.root)
+        defaults = {ASSISTANT.name: box.usual}  # the built-in assistant names no tools
+        members = tuple((name, box.equipped(spec, default=defaults.get(name, ()))) for name, spec in cast.members)
+        cast = evolve(cast, members=members, workspace=str(cli.means.root))
     writing = {tool.name for tool in box or () if tool.card.group in WRITING}
     for name in cast.models:
         refuse_unpriced(provisions.named(name), settings.limits)
@@ -117,13 +119,6 @@ async def _toolbox(cli: Invocation, cast: Cast) -> Toolbox | None:
 
     await meet_servers(cli, cast)
     return toolbox_of(cli.means.root)
-
-
-def _equipped(cast: Cast, tools: Toolbox, root: Path) -> Cast:
-    """The cast with its tools. The built-in assistant names none, and has the usual ones."""
-    usual = {ASSISTANT.name: tools.usual}
-    members = tuple((name, tools.equipped(spec, default=usual.get(name, ()))) for name, spec in cast.members)
-    return evolve(cast, members=members, workspace=str(root))
 
 
 def _outside(cast: Cast, tools: Toolbox) -> str:
