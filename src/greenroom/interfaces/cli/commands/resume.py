@@ -23,7 +23,7 @@ from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.team import Team
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.commands.chat import reopen
-from greenroom.interfaces.cli.context import Invocation, command, invoke, refused
+from greenroom.interfaces.cli.context import Invocation, command, refused
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.display.words import shorten, step_words
@@ -35,8 +35,8 @@ from greenroom.interfaces.cli.runs.start import new_limits, see_what_is_brought
 from greenroom.testing.demo import ASKING_KIT, KIT
 
 
-def resume(
-    context: typer.Context,
+async def resume(
+    cli: Invocation,
     name: Id,
     *,
     yes: Yes = False,
@@ -44,16 +44,12 @@ def resume(
     branch: OnBranch = None,
     non_interactive: NonInteractive = False,
     options: RunOptions = DEFAULTS,
-) -> int:
+) -> Exit:
     """Let a team go on; if nobody runs it, run it here to its end. A new limit replaces the team's old one; what a job
     was told with --yes, --non-interactive, --apply or --branch is said again."""
     taken = take(branch, apply=apply)
-
-    async def work(cli: Invocation) -> Exit:
-        cli.means.set_attendance(yes=yes, non_interactive=non_interactive)
-        return await go_on(cli, name, options, taken)
-
-    return invoke(context, work)
+    cli.means.set_attendance(yes=yes, non_interactive=non_interactive)
+    return await go_on(cli, name, options, taken)
 
 
 async def go_on(cli: Invocation, name: str, options: RunOptions, taken: Take = None) -> Exit:

@@ -427,7 +427,7 @@ async def running(cli: Invocation, ear: Ear) -> AsyncIterator[bool]:
 
 
 async def _look(cli: Invocation, ear: Ear, host: Host | None) -> Host | None:
-    """Start it where nobody runs it, and stop it where it rests; returns who runs it here."""
+    """Start it where no process runs it, and stop it where it rests; returns its host here."""
     await ear.caught_up()
     world, runtime, team = ear.world, cli.runtime, ear.team
     rests = world.team.paused is not None or BASE not in world.tasks
