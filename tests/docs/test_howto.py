@@ -81,6 +81,7 @@ def plain(text: str, teams: set[str]) -> str:
         (r"on \S+ takes the team", "on HERE takes the team"),
         (r"version \d+", "version N"),
         (r'"head":\d+', '"head":N'),
+        (r'"home":"[^"]*"', '"home":"HOME"'),
         (r"[ \t]+", " "),
     ):
         text = re.sub(pattern, word, text)

@@ -4,7 +4,6 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.abilities.skills.planned.skills import TWELVE
@@ -17,14 +16,6 @@ SKILL = re.compile(r"^(?:You run a step of the skill|你正在执行技能) ?`(\
 
 Line = object | Callable[[str], object]
 """An answer, or what makes one of all that was asked."""
-
-
-@dataclass(frozen=True)
-class Keeps:
-    """An answer, and what is to be remembered with it."""
-
-    value: object
-    memory: str
 
 
 def step(executor: str, text: str = "Do it.") -> dict[str, str]:
@@ -66,12 +57,10 @@ class Company:
                 self._known[text] = lines.pop(0) if len(lines) > 1 else lines[0]
             line = self._known[text]
         value = line(text) if callable(line) else line
-        value, memory = (value.value, value.memory) if isinstance(value, Keeps) else (value, "")
         if "response_format" in body:
-            return Answer(text=json.dumps({"answer": value, "persistent_memory": memory}, ensure_ascii=False))
+            return Answer(text=json.dumps({"answer": value, "persistent_memory": ""}, ensure_ascii=False))
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        kept = f"<persistent_memory>{memory}</persistent_memory>" if memory else ""
-        return Answer(text=f"<{TAGS[key[1]]}>{said}</{TAGS[key[1]]}>{kept}")
+        return Answer(text=f"<{TAGS[key[1]]}>{said}</{TAGS[key[1]]}>")
 
 
 GUIDE = "Green tea: 80 degrees, two minutes."

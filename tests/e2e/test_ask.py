@@ -79,27 +79,6 @@ def test_a_wrong_key_is_said_in_the_providers_words_and_mended_by_resuming(tmp_p
     assert [seen.body["model"] for seen in fake.requests] == ["fake", "fake"], "resumed with the same model"
 
 
-def test_a_role_and_a_group_can_be_asked(tmp_path: Path) -> None:
-    settings(tmp_path, '[groups.pair]\nmodels = ["openai:broken", "openai:sound"]\n')
-    with provider({"gpt-5.4-mini": "hello", "sound": Answer(text="I stand in.")}) as fake:
-        assert "openai:gpt-5.4-mini" in greenroom(tmp_path, "ask", "-m", "fast", "Who?", **reached(fake)).err
-        ended = greenroom(tmp_path, "ask", "-m", "pair", "--max-cost", "none", "Who?", **reached(fake))
-    assert (ended.code, ended.out) == (0, "I stand in.\n")
-    assert "openai:broken does not know this model" in ended.err
-    assert "openai:sound" in greenroom(tmp_path, "cost", "last", "--by", "model").out
-
-
-def test_a_limit_has_its_own_code_and_more_can_be_allowed(tmp_path: Path) -> None:
-    with provider(Answer(text="At last.")) as fake:
-        little = greenroom(tmp_path, "ask", "Who?", "--max-tokens", "10", **reached(fake))
-        assert little.code == 5
-        assert "more tokens than the limit of 'team' leaves" in little.err
-        assert little.err.splitlines()[-1] == "Allow more: greenroom resume last --max-tokens N"
-        assert fake.asked == 0, "nothing was sent"
-        again = greenroom(tmp_path, "resume", "last", "--max-tokens", "100k", **reached(fake))
-    assert (again.code, again.out) == (0, "At last.\n")
-
-
 def test_a_model_without_a_price_is_refused_under_a_cap_with_what_to_do(tmp_path: Path) -> None:
     words = ("ask", "-m", "mine:thing", "Who?")
     settings(tmp_path, '[providers.mine]\nbase_url = "https://models.invalid/v1"\nkey_env = "MINE"\n')

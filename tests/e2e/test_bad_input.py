@@ -145,23 +145,6 @@ def test_a_version_that_never_was_is_refused(home: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("tasks", "--output-format", "xml"),
-        ("demo", "--team", "--pace", "fast"),
-        ("show",),
-        ("dance",),
-    ],
-    ids=" ".join,
-)
-def test_wrong_words_are_a_matter_of_usage(home: Path, words: tuple[str, ...]) -> None:
-    ended = greenroom(home, *words)
-    assert ended.code == 2
-    assert "Error: " in ended.err
-    assert ended.out == ""
-
-
-@pytest.mark.parametrize(
     ("words", "error"),
     [
         (("tasks", "--nonsense", "--output-format", "json"), "No such option: --nonsense"),

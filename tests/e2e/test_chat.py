@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.provider import PRICED, QUICK, provider, reached, settings
+from tests.e2e.provider import PRICED, provider, reached, settings
 from tests.e2e.terminal import greenroom
-from tests.e2e.typing import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, UP, Typing
-from tests.fake_openai import Answer, FakeOpenAI, fault
+from tests.e2e.typing import CTRL_C, CTRL_D, ENTER, TAB, UP, Typing
+from tests.fake_openai import Answer, FakeOpenAI
 from tests.fake_openai.scripts import Reply
 
 USED = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
@@ -43,17 +43,6 @@ def test_a_person_talks_sees_the_cost_and_leaves_with_how_to_go_on(tmp_path: Pat
         assert chat.ends() == 0
         assert "Go on with: greenroom chat --resume " in chat.seen
         assert chat.seen.count("<Again.> #3") == 1
-
-
-def test_several_lines_are_one_message(tmp_path: Path) -> None:
-    with provider(echo) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
-        chat.says(f"one{ALT_ENTER}two")
-        chat.until("#1")
-        chat.says(f"three \\{ENTER}four")
-        chat.until("#3")
-        chat.says(f'"""{ENTER}five{ENTER}{ENTER}six{ENTER}"""')
-        chat.until("#5")
-        assert said(fake)[::2] == ["one\ntwo", "three \nfour", "five\n\nsix"]
 
 
 def test_commands_and_files_are_completed_and_what_was_typed_comes_back(tmp_path: Path) -> None:
@@ -157,16 +146,6 @@ def test_what_is_told_from_another_terminal_is_answered_here(tmp_path: Path) -> 
         chat.until("<half a thought> #5")
 
 
-def test_a_provider_that_does_not_answer_leaves_the_chat_open(tmp_path: Path) -> None:
-    settings(tmp_path, QUICK + PRICED)
-    with provider([fault("wrong_key"), echo]) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
-        chat.says("Hello.")
-        chat.until("provider: openai:gpt-5.5 does not let us in")
-        chat.until("Enter tries again; /model NAME asks another model.")
-        chat.says("")
-        chat.until("<Hello.> #1")
-
-
 def test_a_limit_is_said_and_raised_in_the_chat(tmp_path: Path) -> None:
     settings(tmp_path, PRICED)
     with provider(echo) as fake, Typing(tmp_path, "chat", "--max-cost", "0.0001", **reached(fake)) as chat:
@@ -202,15 +181,6 @@ def test_the_other_commands_do_what_they_say(tmp_path: Path) -> None:
         assert chat.ends() == 0
         assert "Go on with" not in chat.seen, "it is over for good"
     assert "finished" in greenroom(tmp_path, "tasks").out
-
-
-def test_a_narrow_terminal_without_colours_will_do(tmp_path: Path) -> None:
-    with provider(echo) as fake, Typing(tmp_path, "chat", columns="20", NO_COLOR="1", **reached(fake)) as chat:
-        chat.says("Hello.")
-        chat.until("<Hello.> #1")
-        chat.until("›")
-        chat.press(CTRL_D)
-        assert chat.ends() == 0
 
 
 def test_what_is_piped_in_is_context_and_the_person_types_at_the_terminal_behind_it(tmp_path: Path) -> None:

@@ -22,23 +22,6 @@ def test_the_demo_gives_its_answer_on_stdout_and_its_story_on_stderr(ran_once: t
     assert "Green tea: 80 degrees" not in ended.err
 
 
-def test_the_demo_really_writes_its_files_once(home: Path) -> None:
-    (folder,) = (home / "demo").iterdir()
-    assert sorted(file.name for file in folder.iterdir()) == [
-        "cover.md",
-        "draft.md",
-        "glossary.md",
-        "guide.md",
-        "ledger.txt",
-    ]
-    ledger = [line.partition(" ")[2] for line in (folder / "ledger.txt").read_text().splitlines()]
-    assert ledger == [
-        "reviewed draft.md, one change: green tea",
-        "revised guide.md, green tea is in",
-        "published guide.md, 51 words",
-    ]
-
-
 def test_a_stream_begins_with_init_ends_with_result_and_holds_every_event_between(tmp_path: Path) -> None:
     ended = greenroom(tmp_path, "demo", "--team", "--pace", "0", "--output-format", "stream-json")
     first, *events, last = ended.lines

@@ -114,15 +114,3 @@ def test_nothing_that_is_looked_at_later_is_obeyed_either(tmp_path: Path, projec
         assert look.out or look.err
         assert steers(look.out + look.err) == ""
         assert "\r" not in look.out + look.err
-
-
-def test_agents_of_a_stranger_are_shown_as_they_are_called_and_no_more(tmp_path: Path) -> None:
-    folder = tmp_path / "clone"
-    agents = folder / ".greenroom" / "agents"
-    agents.mkdir(parents=True)
-    said = "".join(escape for escape in ESCAPES.values() if "\0" not in escape and "\n" not in escape)
-    (agents / "nice.md").write_text(f"---\ndescription: '{said} \\r over'\n---\nDo {said}.\n", encoding="utf-8")
-    (agents / f"na{ESCAPES['a colour that nobody here uses']}sty.md").write_text(CODER, encoding="utf-8")
-    for words in (("agents", "list"), ("trust", "--list"), ("agents", "show", "nice"), ("agents", "check")):
-        look = greenroom(tmp_path, *words, cwd=str(folder))
-        assert steers(look.out + look.err) == ""

@@ -24,18 +24,8 @@ def test_a_good_model_passes_all_and_what_it_said_can_be_played_again(tmp_path: 
 
 def test_a_bad_model_fails_and_it_is_said_why(tmp_path: Path) -> None:
     with provider(bad) as address:
-        ended = greenroom(
-            tmp_path,
-            "eval",
-            "live",
-            *MODEL,
-            "--only",
-            "injection",
-            "--output-format",
-            "json",
-            OPENAI_BASE_URL=address,
-            **KEY,
-        )
+        words = ("eval", "live", *MODEL, "--only", "injection", "--output-format", "json")
+        ended = greenroom(tmp_path, *words, OPENAI_BASE_URL=address, **KEY)
     assert ended.code == 1
     told = json.loads(ended.out)
     assert told["passed"] == 0

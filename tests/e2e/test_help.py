@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -41,37 +42,36 @@ def within(limit: float, home: Path, *words: str, **more: str) -> bool:
     return False
 
 
+LOADED = """
+import sys
+from greenroom.interfaces.cli.app import run
+try:
+    run({words!r})
+finally:
+    print(sorted({heavy!r} & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def loaded(home: Path, words: Sequence[str], *heavy: str, **more: str) -> tuple[str, str]:
+    """What a command prints, and which of these modules it has loaded."""
+    program = LOADED.format(words=list(words), heavy=set(heavy))
+    clean = {name: value for name, value in environment(home, **more).items() if not name.startswith("COV")}
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, env=clean, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return done.stdout, done.stderr.splitlines()[-1]
+
+
+BASIC = ("asyncio", "pydantic", "rich", "greenroom.app.runtime", "greenroom.core.state")
+
+
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
-    program = (
-        "import sys\n"
-        "from greenroom.interfaces.cli.app import run\n"
-        "code = run(['--help'])\n"
-        "heavy = {'asyncio', 'pydantic', 'rich', 'sqlite3', 'greenroom.app', 'greenroom.core.state'}\n"
-        "print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)\n"
-    )
-    clean = {name: value for name, value in environment(tmp_path).items() if not name.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=clean, capture_output=True, text=True, timeout=PATIENCE, check=True
-    )
-    assert done.stderr == "[] 0\n"
+    assert loaded(tmp_path, ["--help"], *BASIC, "sqlite3", "greenroom.app")[1] == "[]"
 
 
-@pytest.mark.parametrize(
-    "words", [("show", "last"), ("diff", "last"), ("undo", "last"), ("tasks", "last")], ids=" ".join
-)
+@pytest.mark.parametrize("words", [("show", "last"), ("diff", "last"), ("undo", "last"), ("tasks",)], ids=" ".join)
 def test_who_only_looks_does_not_wait_for_what_works(home: Path, words: tuple[str, ...]) -> None:
-    program = (
-        "import sys\n"
-        "from greenroom.interfaces.cli.app import run\n"
-        f"run({list(words)!r})\n"
-        "heavy = {'pydantic', 'aiohttp', 'greenroom.app.toolset.toolset', 'greenroom.app.jobs.delivery'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
-    )
-    clean = {name: value for name, value in environment(home).items() if not name.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=clean, capture_output=True, text=True, timeout=PATIENCE, check=True
-    )
-    assert done.stderr.splitlines()[-1] == "[]"
+    heavy = ("pydantic", "aiohttp", "greenroom.app.toolset.toolset", "greenroom.app.jobs.delivery")
+    assert loaded(home, words, *heavy)[1] == "[]"
 
 
 def complete(home: Path, line: str) -> list[str]:
@@ -96,22 +96,9 @@ def test_a_shell_completes_commands_options_and_ids(home: Path) -> None:
 
 
 def test_a_shell_does_not_wait_for_what_it_does_not_need(home: Path) -> None:
-    program = (
-        "import sys\n"
-        "from greenroom.interfaces.cli.app import run\n"
-        "try:\n"
-        "    run([])\n"
-        "finally:\n"
-        "    heavy = {'asyncio', 'pydantic', 'rich', 'greenroom.app.runtime', 'greenroom.core.state'}\n"
-        "    print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
-    )
     line = {"_GREENROOM_COMPLETE": "complete_bash", "COMP_WORDS": "greenroom show ", "COMP_CWORD": "2"}
-    clean = {name: value for name, value in environment(home, **line).items() if not name.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=clean, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert done.stdout.split()[0] == "last"
-    assert done.stderr == "[]\n"
+    offered, heavy = loaded(home, [], *BASIC, **line)
+    assert (offered.split()[0], heavy) == ("last", "[]")
 
 
 def test_a_shell_never_sees_an_error(home: Path) -> None:

@@ -55,18 +55,6 @@ def test_an_agent_that_writes_works_in_a_copy_is_judged_and_its_work_is_taken_ov
     assert shop.reads() == "good\n"
 
 
-def test_who_only_reads_or_talks_stays_a_simple_run(tmp_path: Path) -> None:
-    shop = staffed(tmp_path, critic="groups: [read, human, memory]")
-    told = shop.runs([Answer(text="Fine.")], "Look.", "--agent", "critic")
-    assert (told.code, told.out) == (0, "Fine.\n")
-    assert "untouched" not in told.err
-    assert shop.types("workspaces", "list").out.startswith("There are no copies")
-    for wish in (("--apply",), ("--branch", "x")):
-        refused = shop.runs([Answer(text="Fine.")], "Look.", "--agent", "critic", *wish)
-        assert refused.code == 2
-        assert "'critic' has no tools that change files" in refused.err
-
-
 def test_those_whom_it_calls_work_in_the_same_copy_also_at_once_and_are_judged_with_it(tmp_path: Path) -> None:
     shop = staffed(
         tmp_path, lead="calls: [ann, bob]", ann="groups: [edit]\nmodel: fast", bob="groups: [edit]\nmodel: fast"

@@ -24,18 +24,6 @@ def _shop(tmp_path: Path) -> Workshop:
     return Workshop(tmp_path)
 
 
-def test_an_answer_to_a_question_ends_well_and_no_check_is_said_to_have_run(shop: Workshop) -> None:
-    ended = shop.runs([done("It is green.")], "Which colour?", "--question", *ALONE, stdin="the log\n")
-    told = ended.json
-    assert (ended.code, told["verified"], told["answered"], told["answer"]) == (0, False, True, "It is green.")
-    assert "'state': 'answered'" in str(told["verdict"]), "and no other word beside these"
-    ended = shop.runs([done("It is green.")], "Which colour?", "--yes", "--question")
-    assert ended.code == 0, ended.err
-    assert "No file was changed, so nothing was checked." in ended.err
-    assert "✓ Answered:" in ended.err
-    assert "✓ Verified" not in ended.err
-
-
 def test_what_needs_a_yes_is_not_done_and_a_question_is_decided_by_itself(shop: Workshop) -> None:
     wants = call("web_fetch", 1, url="http://127.0.0.1:9/x")
     asks = call("ask_user", 2, question="Which colour?")
@@ -54,20 +42,6 @@ def test_a_check_that_nobody_confirmed_proves_behind_walls_and_without_them_noth
     bare = shop.runs([*GOOD], "Paint it.", *ALONE, GREENROOM_SANDBOX="off")
     assert (bare.code, bare.json["verified"], bare.json["tokens"]) == (7, False, 0)
     assert "no_checks" in str(bare.json["verdict"])
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("--apply", "--branch", "x"), "Either --apply or --branch"),
-        (("--apply", "--in-place"), "There is no copy"),
-        (("--branch", "x", "--no-tools"), "There is no copy"),
-    ],
-)
-def test_wishes_that_do_not_go_together_are_refused_at_once(shop: Workshop, words: tuple[str, ...], why: str) -> None:
-    refused = shop.types("run", "Paint it.", *words)
-    assert refused.code == 2
-    assert why in refused.err
 
 
 def test_the_plan_stays_on_the_board_and_what_is_told_meanwhile_is_read_in_the_next_turn(shop: Workshop) -> None:

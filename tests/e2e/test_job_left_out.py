@@ -4,34 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.jobs import Desk, call, done, founded, git
-from tests.e2e.typing import ENTER, Typing
+from tests.e2e.jobs import call, done, git
 from tests.e2e.workshop import Workshop, turns
 from tests.tiers import has_bubblewrap
 
 pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
-
-SUB = "sub (another repository)"
-
-
-@pytest.fixture(name="desk")
-def _desk(tmp_path: Path) -> Desk:
-    """A job was applied, and a repository that it has made lies in its copy."""
-    desk = Desk(tmp_path / "home", founded(tmp_path / "repo"))
-    made = call("execute_script", 2, script="git init -q sub; echo precious > sub/x.py")
-    desk.asks(call("rewrite", 1, file="a.py", content="A = 1\n"), made, done("It is there."))
-    assert desk.types("apply", "last").code == 0
-    return desk
-
-
-@pytest.mark.prove
-def test_who_drops_a_copy_hears_what_goes_for_good(desk: Desk) -> None:
-    with Typing(desk.home, "discard", "last", cwd=str(desk.repo), columns="200", **desk.own) as person:
-        person.until(f"This would go for good, for no commit can have it: {SUB}. Drop it?")
-        person.press("n", ENTER)
-        assert person.ends() == 2
-    dropped = desk.types("discard", "last", "--yes")
-    assert f"Gone for good, for no commit can have it: {SUB}." in dropped.out
 
 
 @pytest.mark.req("G-1")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.internet import Internet
 from tests.e2e.jobs import ASKED, Desk, Turns, call, done, founded
-from tests.e2e.provider import provider, reached, settings
+from tests.e2e.provider import provider
 from tests.e2e.typing import ENTER
 from tests.fake_openai import Answer
 from tests.tiers import has_bubblewrap
@@ -49,14 +49,3 @@ def test_a_no_at_a_narrow_terminal_opens_nothing_and_always_is_kept_for_that_hos
     assert there.asked == ["/schema.json"]
     kept = desk.types("permissions", "list").out
     assert f"allow host {there.host}" in kept
-
-
-def test_where_nobody_is_asked_it_is_not_done_and_the_agent_is_told(desk: Desk) -> None:
-    there = Internet()
-    turns = Turns((wants(there, 1, "python3 get.py"), done("I could not.")))
-    settings(desk.home, there.settings)
-    with there, provider(turns) as fake:
-        desk.types("run", ASKED, "--non-interactive", **reached(fake))
-    assert there.asked == []
-    told = f"It would reach `{there.host}`, which no rule allows, and nobody is there to agree to it (non-interactive)"
-    assert told in turns.asked[1]

@@ -45,15 +45,3 @@ def test_a_copy_is_prepared_once_behind_walls_before_the_checks_and_that_is_in_t
     steps = [str(one) for one in shop.types("events", "last", "--output-format", "stream-json").lines]
     assert sum("Prepared with `" in one for one in steps) == 1
     assert "1 file changed" in ended.err, "what git ignores is no part of the work"
-
-
-def test_a_line_of_the_project_is_run_behind_walls_only_and_one_of_the_person_always(tmp_path: Path) -> None:
-    mark = tmp_path / "mark"
-    config = {".greenroom/config.toml": f"[workspace]\nsetup = 'touch made && touch {mark}'\n"}
-    shop = Workshop(tmp_path, **config)
-    bare = shop.runs([*DONE], *ALONE, GREENROOM_SANDBOX="off")
-    assert not mark.exists()
-    assert bare.json["changes"] == [{"path": "app.txt", "kind": "changed", "added": 1, "removed": 1}]
-    told = shop.types("events", "last", "--output-format", "stream-json").out
-    assert "was not run" in told
-    assert "this machine has no sandbox" in told

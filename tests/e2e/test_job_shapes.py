@@ -4,13 +4,11 @@ Repositories of every shape are tried in `tests/adapters/git/test_shapes.py`.
 """
 
 import os
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.jobs import Desk, call, committed, done, exactly, git
+from tests.e2e.jobs import Desk, call, done, exactly
 from tests.tiers import has_bubblewrap
 
 pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
@@ -28,24 +26,6 @@ def content(root: Path) -> None:
     (root / "run.sh").write_text("#!/bin/sh\n")
 
 
-def dirty(root: Path) -> Path:
-    """Something staged, something not, something that is both, a file that is deleted, one that nobody knows."""
-    content(root)
-    committed(root)
-    for name in ("staged", "both", "deleted", "b.txt"):
-        (root / name).write_text("was\n")
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--message=second")
-    (root / "staged").write_text("staged\n")
-    (root / "both").write_text("staged\n")
-    git(root, "add", "staged", "both")
-    (root / "both").write_text("and changed\n")
-    (root / "deleted").unlink()
-    (root / "b.txt").write_text("changed\n")
-    (root / "unknown.txt").write_text("mine\n")
-    return root
-
-
 def no_git(root: Path) -> Path:
     content(root)
     (root / "photo.bin").write_bytes(bytes(range(256)))
@@ -61,9 +41,8 @@ WORK = (
 )
 
 
-@pytest.mark.parametrize("shape", [dirty, no_git])
-def test_after_a_job_was_applied_and_undone_all_is_as_before(tmp_path: Path, shape: Callable[[Path], Path]) -> None:
-    root = shape(tmp_path / "repo")
+def test_after_a_job_without_git_was_applied_and_undone_all_is_as_before(tmp_path: Path) -> None:
+    root = no_git(tmp_path / "repo")
     desk, before = Desk(tmp_path / "home", root), exactly(root)
     ended = desk.asks(*WORK)
     assert ended.code == 0, ended.err
@@ -80,7 +59,6 @@ def test_after_a_job_was_applied_and_undone_all_is_as_before(tmp_path: Path, sha
     undone = desk.types("undo", "last")
     assert undone.code == 0, undone.err
     assert exactly(root) == before
-    _git_still_works(root)
 
 
 def _kept_what_was_not_the_jobs(root: Path, before: dict[str, str]) -> None:
@@ -89,11 +67,3 @@ def _kept_what_was_not_the_jobs(root: Path, before: dict[str, str]) -> None:
     mine = ("a.txt", "gone.txt", "run.sh", "new folder", "git ", "HEAD")
     others = {name: told for name, told in before.items() if not any(one in name for one in mine)}
     assert {name: now.get(name) for name in others} == others
-
-
-def _git_still_works(root: Path) -> None:
-    if not (root / ".git").exists():
-        return
-    assert not list((root / ".git").rglob("*.lock")), "a lock was left"
-    done = subprocess.run(["git", "fsck", "--no-progress"], cwd=root, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 import pytest
 
 from tests.e2e.internet import Internet
-from tests.e2e.jobs import ASKED, TEST, WRONG, Desk, Turns, call, done, exactly, founded, git, honest, hook
+from tests.e2e.jobs import ASKED, TEST, WRONG, Desk, Turns, call, done, exactly, founded, git, hook
 from tests.e2e.provider import provider
 from tests.e2e.typing import CTRL_C, ENTER, Typing
 from tests.fake_openai import Answer
@@ -186,46 +186,3 @@ def _applied_in_their_name(desk: Desk) -> None:
     assert re.search(r"step coder#\d+ of coder: patch export.py", told)
     assert "why: A letter is missing." in told
     assert "✓ pytest: " in told
-
-
-@pytest.mark.prove
-def test_no_to_the_plan_ends_it_and_nothing_is_lost(desk: Desk) -> None:
-    before = exactly(desk.repo)
-    with provider(Turns(honest())) as fake, desk.sits(fake, "run", ASKED) as screen:
-        confirms_short(screen)
-        screen.press(f"n{ENTER}")
-        screen.until("The person did not want this plan.")
-        screen.until("No file was changed.")
-        assert screen.ends() == 1
-    assert exactly(desk.repo) == before
-
-
-def confirms_short(screen: Typing) -> None:
-    """Up to the question about the plan."""
-    screen.until("or type a command line: ")
-    screen.press(f"y{ENTER}")
-    screen.until("[n] no, end it here: ")
-
-
-@pytest.mark.prove
-def test_an_edited_plan_goes_back_to_the_agent(desk: Desk) -> None:
-    turns = Turns(honest())
-    with provider(turns) as fake, desk.sits(fake, "run", ASKED, columns="80") as screen:
-        confirms_short(screen)
-        screen.press(f"e{ENTER}")
-        screen.until("That is none of the answers.")
-        screen.until("[n] no, end it here: ")
-        screen.press(f"e call the switch as_json{ENTER}")
-        screen.until("The person says: call the switch as_json")
-        screen.until("[Enter] later: ")
-        screen.press(f"q{ENTER}")
-        screen.until("Unknown choice.")
-        screen.until("[Enter] later: ")  # what is typed before a question does not answer it
-        screen.press(f"d{ENTER}")
-        screen.until("+        json.dump(rows, out)")
-        screen.until("[Enter] later: ")
-        screen.press(f"b json{ENTER}")
-        screen.until("json is at ")
-        screen.ends()
-    assert any("The person says: call the switch as_json" in one for one in turns.asked)
-    assert git(desk.repo, "log", "-1", "--format=%an %s", "json").strip() == f"Pia {ASKED}"

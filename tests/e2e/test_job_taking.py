@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.jobs import call, done, git
+from tests.e2e.jobs import call, done
 from tests.e2e.workshop import Workshop, turns
 from tests.tiers import has_bubblewrap
 
@@ -18,54 +18,6 @@ ALONE = ("--non-interactive", "--output-format", "json")
 @pytest.fixture(name="shop")
 def _shop(tmp_path: Path) -> Workshop:
     return Workshop(tmp_path)
-
-
-@pytest.mark.prove
-def test_a_commit_that_a_hook_takes_away_is_not_applied_and_what_is_undone_elsewhere_can_be_undone_here(
-    shop: Workshop,
-) -> None:
-    assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
-    hook = shop.repo / ".git/hooks/post-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\ngit reset --quiet --hard HEAD^\n")
-    hook.chmod(0o755)
-    said = shop.types("apply", "last")
-    assert (said.code, "Nothing is applied: the commit was made" in said.err, shop.reads()) == (3, True, "good\n"), (
-        said.err
-    )
-    assert "is applied." in shop.types("undo", "last").err
-    hook.unlink()
-    git(shop.repo, "branch", "other")
-    assert "Applied: 1 file, commit " in shop.types("apply", "last").out
-    git(shop.repo, "checkout", "--quiet", "other")
-    git(shop.repo, "commit", "--quiet", "--allow-empty", "--message", "another")
-    git(shop.repo, "cherry-pick", "main")
-    assert shop.types("undo", "last", "--revert").code == 0
-    assert "it is undone already" in shop.types("undo", "last", "--revert").err
-    git(shop.repo, "checkout", "--quiet", "main")
-    undone = shop.types("undo", "last")
-    assert (undone.code, undone.out, shop.reads()) == (0, "Undone: app.txt.\n", "good\n")
-
-
-@pytest.mark.prove
-def test_it_is_applied_once_and_again_only_where_it_is_gone(shop: Workshop) -> None:
-    assert shop.runs([*GOOD], "Paint it.", *ALONE).code == 0
-    shop.puts("app.txt", "good, red\n")
-    git(shop.repo, "commit", "--quiet", "--all", "--message=mine")
-    already = shop.types("apply", "last")
-    assert (already.code, already.out) == (0, "Your files have this already.\n")
-    git(shop.repo, "reset", "--quiet", "--hard", "HEAD~1")
-    assert "Applied: 1 file, commit " in shop.types("apply", "last").out
-    assert "Applied already: 1 file, commit " in shop.types("apply", "last").out
-    git(shop.repo, "reset", "--quiet", "--hard", "HEAD~1")
-    assert "Applied: 1 file, commit " in shop.types("apply", "last").out
-    assert shop.reads() == "good, red\n"
-    git(shop.repo, "checkout", "--quiet", "-b", "other", "HEAD~1")
-    for words in (("apply", "last"), ("undo", "last"), ("undo", "last", "--revert")):
-        said = shop.types(*words)
-        assert said.code != 0
-        assert "on 'main', which is not checked out here" in said.err
-    assert shop.reads() == "good\n"
 
 
 DYING = """

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.provider import provider, reached
-from tests.e2e.terminal import Running, greenroom
+from tests.e2e.terminal import greenroom
 from tests.fake_openai import Answer, Call
 
 HANGS = '''
@@ -51,19 +50,3 @@ def test_a_tool_that_never_returns_is_left_behind_and_the_process_ends(tmp_path:
     assert "hangs did not come to an end within 1 seconds and cannot be stopped: it may go on" in told
     assert "was stopped" not in told
     assert time.monotonic() - began < 20
-
-
-def test_a_signal_in_the_middle_of_it_ends_the_process(tmp_path: Path, marker: Path) -> None:
-    write(tmp_path, marker, seconds=0)
-    with (
-        provider([CALL]) as fake,
-        Running(
-            tmp_path, "run", "Wait.", "--agent", "ann", through=("env", "-C", str(tmp_path)), **reached(fake)
-        ) as run,
-    ):
-        deadline = time.monotonic() + 30
-        while not marker.exists():
-            assert time.monotonic() < deadline, "it was not called"
-            time.sleep(0.02)
-        run.send(signal.SIGTERM)
-        assert run.end(20).code == 143

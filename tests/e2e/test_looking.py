@@ -55,15 +55,6 @@ def test_a_read_only_home_is_not_changed_and_that_is_said(read_only: Path) -> No
     assert contents(read_only) == before
 
 
-@pytest.mark.parametrize("word", ["", " "])
-def test_a_home_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    ended = greenroom(tmp_path / "home", "--home", word, "tasks")
-    assert ended.code == 2
-    assert "Invalid value for '--home': it is empty. Name a folder, or leave the option out." in ended.err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from tests.adapters.mcp.running import ORDINARY, RAW, TOKEN, calls, marked, until, write_tools
-from tests.adapters.mcp.servers.web import Odd, served
 from tests.e2e.provider import KEY, provider, reached, settings
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import ENTER, Typing
@@ -110,32 +109,6 @@ def test_one_that_does_not_work_is_added_only_by_force(person: Person) -> None:
     forced = person.types(*words[:3], "--force", *words[3:])
     assert (forced.code, "[mcp.bad]" in person.config.read_text()) == (0, True)
     assert "mcp check bad" in forced.err
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("add", "x"), 2, "What is 'x'? `greenroom mcp add NAME -- COMMAND ARGS…` is for a program"),
-        (("add", "x y", "--", "npx"), 3, "is no name for an MCP server"),
-        (("remove", "x"), 3, "There is no MCP server 'x' here."),
-    ],
-)
-def test_bad_input_gets_a_sentence(person: Person, words: tuple[str, ...], code: int, said: str) -> None:
-    ended = person.types("mcp", *words)
-    assert (ended.code, said in ended.err) == (code, True), ended.err
-    assert not person.config.exists()
-
-
-async def test_a_server_over_http_is_looked_at(person: Person) -> None:
-    app = Odd()
-    async with served(app) as url:
-        words = ("mcp", "add", "far", f"{url}/mcp", "--header", "X-Token: ${FAR_TOKEN}")
-        refused = await asyncio.to_thread(person.types, *words)
-        assert "needs the variable FAR_TOKEN" in refused.err
-        added = await asyncio.to_thread(person.types, *words, FAR_TOKEN="token-of-mine")
-    assert (added.code, "mcp__far__works" in added.out) == (0, True), added.err
-    assert app.seen[0]["x-token"] == "token-of-mine"
-    assert "token-of-mine" not in person.config.read_text()
 
 
 @pytest.mark.req("AG-54")

@@ -25,27 +25,11 @@ def test_a_recording_is_for_its_owner_only_and_holds_no_key(recording: Path) -> 
     assert KEY not in recording.read_text()
 
 
-def test_a_recorded_answer_is_given_again_without_a_key(tmp_path: Path, recording: Path) -> None:
-    ended = greenroom(tmp_path, "ask", "Which colour?", "--replay", str(recording))
-    assert (ended.code, ended.out) == (0, "Blue.\n")
-    assert "openai:gpt-5.5 · at most $5 · from a recording" in ended.err
-    assert "Never asked for" not in ended.err
-
-
 def test_another_question_fails_with_the_difference(tmp_path: Path, recording: Path) -> None:
     ended = greenroom(tmp_path, "ask", "Which size?", "--replay", str(recording))
     assert (ended.code, ended.out) == (1, "")
     for line in ("-  Which colour?", "+  Which size?", "has no answer to this request", "Never asked for: 1 answer in"):
         assert line in ended.err
-
-
-def test_a_stopped_team_can_go_on_from_a_recording(tmp_path: Path, recording: Path) -> None:
-    stopped = greenroom(
-        tmp_path, "ask", "Which colour?", "--max-tokens", "1", "-m", "openai:gpt-5.5", OPENAI_API_KEY=KEY
-    )
-    assert stopped.code == 5
-    ended = greenroom(tmp_path, "resume", "last", "--max-tokens", "none", "--replay", str(recording))
-    assert (ended.code, ended.out) == (0, "Blue.\n")
 
 
 def test_an_existing_file_is_never_overwritten(tmp_path: Path, recording: Path) -> None:

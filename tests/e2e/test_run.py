@@ -48,17 +48,6 @@ def test_an_agent_answers_as_it_is_told_to_with_its_own_model(tmp_path: Path, wo
     assert "reviewer" in greenroom(tmp_path, "show", "last").out
 
 
-@pytest.mark.parametrize(("words", "told"), [((), True), (("--no-tools",), False)])
-def test_that_there_are_no_tools_is_said_once_unless_it_is_meant(
-    tmp_path: Path, work: str, words: tuple[str, ...], told: bool
-) -> None:
-    with provider(echo) as fake:
-        ended = greenroom(tmp_path, "run", "Look.", "-a", "reviewer", *words, cwd=work, **reached(fake))
-    assert ended.code == 0
-    assert ("It has no tools" in ended.err) is told
-    assert "✓ finished: 1 step, " in ended.err
-
-
 @pytest.mark.req("AG-164")
 @pytest.mark.parametrize(
     ("words", "has"), [(("run", "Look.", "--question"), True), (("run", "Look.", "--no-tools"), False)]

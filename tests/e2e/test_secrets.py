@@ -98,17 +98,6 @@ def test_no_key_reaches_a_command_a_prompt_the_log_a_recording_or_the_screen(tmp
     assert (home / "a.jsonl").exists()
 
 
-@pytest.mark.parametrize("call", [("read_code", {"file": "./x/../.env"}), script("cat .env")])
-def test_a_file_that_is_made_to_hold_keys_is_not_read_without_asking(
-    tmp_path: Path, project: Path, call: tuple[str, Mapping[str, object]]
-) -> None:
-    with provider(acts(call)) as fake:
-        ended = run(tmp_path / "home", project, fake)
-        assert ended.code == 6
-        assert "secret" in ended.err
-        nowhere(IN_A_FILE, fake, tmp_path / "home", ended)
-
-
 def test_who_looks_through_many_files_passes_over_those_that_hold_keys(tmp_path: Path, project: Path) -> None:
     looks = acts(("search_files", {"pattern": "planted|TOKEN"}), ("list_files", {"glob": "*"}))
     with provider([*looks[:-1], Answer(text="Nothing is there.")]) as fake:

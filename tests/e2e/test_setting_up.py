@@ -1,19 +1,13 @@
 """From nothing to a model that answers: `init`, `models`, `config`, through the real door."""
 
-import os
-import pty
-import select
-import signal
 import stat
-import subprocess
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.provider import KEY, PRICED, provider, reached, settings
-from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
+from tests.e2e.terminal import greenroom
+from tests.e2e.typing import CTRL_C, CTRL_D, Typing
 from tests.fake_openai import Answer, Call
 from tests.sampling import first
 
@@ -25,48 +19,6 @@ def project(tmp_path: Path) -> Path:
     """A folder of one's own, under version control."""
     (tmp_path / "project" / ".git").mkdir(parents=True)
     return tmp_path / "project"
-
-
-def typed(project: Path, home: Path, answers: Sequence[tuple[str, str]], **more: str) -> tuple[int, str]:
-    """What `greenroom init` shows on a terminal, and its code. Each answer waits for its question."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*GREENROOM, "init"],
-        env=environment(home, TERM="xterm-256color", NO_COLOR="1", **more),
-        cwd=project,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-    )
-    os.close(slave)
-    left, seen, asked, deadline = list(answers), "", 0, time.monotonic() + PATIENCE
-    try:
-        while time.monotonic() < deadline and (more_seen := read(master)) is not None:
-            seen += more_seen
-            if left and left[0][0] in seen[asked:]:
-                asked = len(seen)
-                answer(process, master, left.pop(0)[1])
-        return process.wait(PATIENCE), seen
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
-
-
-def read(terminal: int) -> str | None:
-    """What has come, if anything has; None when the last one who held the terminal has gone."""
-    try:
-        return os.read(terminal, 65536).decode() if select.select([terminal], [], [], 0.1)[0] else ""
-    except OSError:
-        return None
-
-
-def answer(process: subprocess.Popen[bytes], terminal: int, text: str) -> None:
-    """Type it. Ctrl-C is a signal: a shell would have made this the terminal of the process."""
-    if text == "\x03":
-        process.send_signal(signal.SIGINT)
-    else:
-        os.write(terminal, text.encode())
 
 
 # ------------------------------------------------------------------------------------------------------------ init
@@ -83,16 +35,6 @@ def test_a_key_in_the_environment_is_found_and_never_written_down(tmp_path: Path
     assert not (tmp_path / "config").exists()
 
 
-def test_what_is_there_is_kept(tmp_path: Path, project: Path) -> None:
-    own = project / ".greenroom" / "config.toml"
-    own.parent.mkdir()
-    own.write_text('model = "ollama:mine"\n')
-    ended = greenroom(tmp_path, "init", "--yes", cwd=str(project), OPENAI_API_KEY=KEY)
-    assert ended.code == 0
-    assert "is there already and stays as it is" in ended.err
-    assert own.read_text() == 'model = "ollama:mine"\n'
-
-
 def test_a_script_pipes_its_key_in(tmp_path: Path, project: Path) -> None:
     words = ("init", "--provider", "deepseek", "--key-stdin", "--user", "--output-format", "json")
     told = greenroom(tmp_path, *words, stdin=f"{KEY}\n", cwd=str(project)).json
@@ -104,24 +46,32 @@ def test_a_script_pipes_its_key_in(tmp_path: Path, project: Path) -> None:
     assert not (project / ".greenroom").exists()
 
 
+ASKED = (("Number [1]:", "1\r"), ("not shown", f"{KEY}\r"), ("Strong model", "\r"), ("Fast model", "gpt-mini\r"))
+
+
 def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path, project: Path) -> None:
-    answers = [("Number [1]:", "1\r"), ("not shown", f"{KEY}\r"), ("Strong model", "\r"), ("Fast model", "gpt-mini\r")]
-    code, seen = typed(project, tmp_path, answers)
-    assert code == 0, seen
-    assert KEY not in seen
+    with Typing(tmp_path, "init", cwd=str(project)) as person:
+        for question, answer in ASKED:
+            person.until(question)
+            person.press(answer)
+        assert person.ends() == 0
+        assert KEY not in person.seen
+        assert person.seen.rstrip().endswith("Next: greenroom models check")
     assert KEY in (tmp_path / "config" / "greenroom" / "keys.toml").read_text()
     assert 'fast = "openai:gpt-mini"' in (project / ".greenroom" / "config.toml").read_text()
-    assert seen.rstrip().endswith("Next: greenroom models check")
 
 
-@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
-@pytest.mark.parametrize("place", first("Strong model", "Number [1]:", "not shown"))
-def test_who_leaves_half_way_leaves_nothing_behind(tmp_path: Path, project: Path, key: str, place: str) -> None:
-    answers = [("Number [1]:", "1\r"), ("not shown", f"{KEY}\r"), ("Strong model", "\r")]
-    until = [place == question for question, _ in answers].index(True)
-    code, seen = typed(project, tmp_path, [*answers[:until], (place, key)])
-    assert code == 130, seen
-    assert "Nothing was written." in seen
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["Ctrl-C", "Ctrl-D"])
+@pytest.mark.parametrize("place", first(2, 0, 1))
+def test_who_leaves_half_way_leaves_nothing_behind(tmp_path: Path, project: Path, key: str, place: int) -> None:
+    with Typing(tmp_path, "init", cwd=str(project)) as person:
+        for question, answer in ASKED[:place]:
+            person.until(question)
+            person.press(answer)
+        person.until(ASKED[place][0])
+        person.press(key)
+        assert person.ends() == 130
+        assert "Nothing was written." in person.seen
     assert not (project / ".greenroom").exists()
     assert not (tmp_path / "config").exists()
 

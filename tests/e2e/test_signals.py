@@ -1,16 +1,14 @@
 """A signal at any moment: the code that shells know, and not a word too many."""
 
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.terminal import PATIENCE, environment, greenroom
+from tests.e2e.typing import CTRL_C, ENTER, Typing
 from tests.sampling import first
 
 MOMENTS = ("greenroom.app.runtime", "typer.core", "msgspec", "greenroom.core.state.world", "rich.console")
@@ -57,36 +55,24 @@ def test_every_signal_has_its_code_from_the_beginning(home: Path, number: signal
     assert interrupted(home, "typer.core", number, "tasks") == (CODES[number], "", "")
 
 
-@contextmanager
-def asked(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A command that asks a person whether to go on: its process, and the person's end of its terminal."""
-    master, slave = os.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "greenroom.interfaces.cli", "forget", "last"],
-        env=environment(home),
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with process:
-        assert process.stderr is not None
-        assert b"Delete team" in process.stderr.read(len("Delete team"))
-        yield process, master
-    os.close(slave)
-    os.close(master)
+def asked(home: Path) -> Typing:
+    """A command that asks a person whether to go on."""
+    terminal = Typing(home, "forget", "last")
+    terminal.until("[y/N] ")
+    return terminal
 
 
 def test_a_person_who_is_asked_can_leave(home: Path) -> None:
     """Ctrl-C at a question is an answer: on a terminal, where it is asked at all."""
-    with asked(home) as (process, _):
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 130
+    with asked(home) as person:
+        person.press(CTRL_C)
+        assert person.ends() == 130
     assert greenroom(home, "show", "last").code == 0
 
 
 @pytest.mark.parametrize(("word", "code"), [("y", 0), ("", 2)])
 def test_a_person_who_is_asked_decides(home: Path, word: str, code: int) -> None:
-    with asked(home) as (process, person):
-        os.write(person, f"{word}\n".encode())
-        assert process.wait(PATIENCE) == code
+    with asked(home) as person:
+        person.press(word, ENTER)
+        assert person.ends() == code
     assert greenroom(home, "show", "last").code == (2 if code == 0 else 0)

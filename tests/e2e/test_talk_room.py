@@ -5,43 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step, writes
+from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import CTRL_D, Typing
 
-ASKING: dict[tuple[str, str], list[Line]] = {
-    ("manager", "planning"): [[step("send_message", "Ask ann.")], [step("send_message", "Tell ann.")]],
-    ("manager", "send_message"): [writes("ann", "Green or black?", waiting=True)],
-    ("manager", "process_message"): ["She likes green."],
-    ("manager", "reflection"): [[]],
-}
-"""The manager asks back, and waits."""
-
 
 def talk(home: Path, folder: Path, *words: str, stdin: str | None = None, **more: str) -> Ended:
     return greenroom(home, "talk", *words, stdin=stdin, cwd=str(folder), **more)
-
-
-@pytest.mark.req("MAS-245", "MAS-252", "MAS-253")
-def test_somebody_who_waits_is_answered_from_a_pipe_and_goes_on(tmp_path: Path) -> None:
-    home, script = tmp_path / "home", Company(ASKING)
-    with provider(script) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        asked = talk(home, tmp_path, "--say", "Tea, please.", "--wait", **more)
-        assert asked.code == 6
-        assert "1  manager · asks, waits for you" in asked.out
-        assert "/answer 1 …" in asked.out
-        inbox = talk(home, tmp_path, "--inbox", "--output-format", "json", **more).json
-        letters = inbox["letters"]
-        assert isinstance(letters, list)
-        (letter,) = letters
-        assert (letter["number"], letter["message"], letter["waiting_id"]) == (1, "Green or black?", "manager>1:ann")
-        answered = talk(home, tmp_path, "--wait", stdin="/answer 1 Green.\n", **more)
-        assert answered.code == 0, answered.err
-        assert "→ manager (letter 1 is answered)" in answered.err
-    assert script.asked[-2:] == [("manager", "process_message"), ("manager", "reflection")]
 
 
 @pytest.mark.req("MAS-38", "MAS-252")
@@ -157,25 +128,6 @@ def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> 
         assert agreed.code == 0, agreed.err
         assert "Task t2 is over: finished. It is there." in agreed.out
     assert (tmp_path / "made.txt").read_text() == "tea\n"
-
-
-@pytest.mark.req("MAS-237", "MAS-243", "MAS-254")
-@pytest.mark.prove
-def test_people_talk_in_groups_and_to_several_one_by_one(tmp_path: Path) -> None:
-    home, script = tmp_path / "home", Company({("manager", "process_message"): ["Noted."]})
-    with provider(script) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        lines = "/form us ben\n/group us: Between us.\n/group us: And you, @manager?\n/tell ben,manager: Tea!\n"
-        said = talk(home, tmp_path, "--as", "ann", "--wait", stdin=lines, **more)
-        assert said.code == 0, said.err
-        pool = talk(home, tmp_path, "--as", "ben", "--inbox", "--output-format", "json", **more).json
-    found = pool["conversation_pool"]
-    assert isinstance(found, dict)
-    (group,) = found["conversation_groups"]
-    assert [one["content"] for one in group["messages"]] == ["Between us.", "And you, @manager?"]
-    assert [one["content"] for one in found["conversation_privates"]["ann"]] == ["Tea!"]
-    assert script.asked == [("manager", "process_message")] * 2, "what does not name it, it does not hear"
 
 
 @pytest.mark.parametrize(

@@ -103,54 +103,23 @@ def _all(found: dict[str, object], name: str) -> list[dict[str, object]]:
     return told
 
 
-@pytest.mark.prove
-def test_what_is_said_means_what_it_means_when_it_is_typed(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company(ASKING)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-
-        def say(*words: str) -> Ended:
-            return talk(home, tmp_path, "--as", "ann", *words, **more)
-
-        assert say("--say", "Tea, please.", "--wait").code == 6
-        assert "1  manager · asks" in say("--say", "/inbox").out
-        assert "tell NAME: TEXT" in say("--say", "/help").out
-        assert say("--say", "/who", "--output-format", "json").json["status"] == "ok"
-        literal = say("--say", "/answer 1 Green", "--to", "ben")
-        assert (literal.code, literal.err.splitlines()[0]) == (0, "→ ben")
-        owed = talk(home, tmp_path, "--as", "ben", "--inbox", **more).out
-        assert "2  ann · asks\n    /answer 1 Green\n    /answer 2 …" in owed, "whom one writes to is to answer"
-        assert talk(home, tmp_path, "--as", "ben", "--say", "/answer 2 What?", **more).code == 0
-        assert say("--say", "/tell ben: Hi", "--output-format", "json").json["status"] == "sent"
-        answered = say("--say", "/answer 1 yes, it is", "--wait")
-        assert answered.code == 0, answered.err
-        assert "→ manager (letter 1 is answered)" in answered.err
-        for line in (" /answer 2 Green", "//etc/hosts is broken"):
-            assert say("--say", line).code == 0
-        to_ben = say("--say", "/history ben").out
-        heard = say("--say", "/history manager").out
-    assert [line.partition(": ")[2] for line in to_ben.splitlines()] == ["/answer 1 Green", "What?", "Hi"]
-    said = [line.partition("ann: ")[2] for line in heard.splitlines() if "  ann: " in line]
-    assert said == ["Tea, please.", "yes, it is", "/answer 2 Green", "/etc/hosts is broken"]
-
-
-def test_a_line_that_cannot_be_read_is_named_and_those_behind_it_are_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (b"x" * 1_100_000, "Line 2 of stdin has more than 1 MB. Split it."),
+        (b'"""\nDo not delete this:\n\xff\n/tell ben: No.\n"""', "Line 4 of stdin is no text. Write it in UTF-8."),
+    ],
+    ids=["long", "no text"],
+)
+def test_at_a_line_that_cannot_be_read_it_ends_and_those_before_it_are_done(
+    tmp_path: Path, bad: bytes, said: str
+) -> None:
     home, file = tmp_path / "home", tmp_path / "lines"
-    bad = (b"x" * 1_100_000, b"Gr\xfcn", b'"""', b"Do not delete this:", b"\xff", b"/tell ben: No.", b'"""')
-    file.write_bytes(b"\n".join((b"/tell ben: One.", *bad, b"/tell ben: Two.", b"y" * 2_000_000)))
+    file.write_bytes(b"\n".join((b"/tell ben: One.", bad, b"/tell ben: Two.")))
     with provider(Company({})) as server:
         more = reached(server)
         new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
         ended = from_shell(home, tmp_path, f"--as ann < {file}", **more)
         heard = talk(home, tmp_path, "--as", "ben", "--say", "/history ann", **more).out
-        manager = talk(home, tmp_path, "--as", "ann", "--say", "/history manager", **more).err
-    assert ended.code == 2
-    assert [one for one in ended.err.splitlines() if one.startswith("Line")] == [
-        "Line 2 has more than 1 MB, and was not sent. Split it.",
-        "Line 3 is no text, and was not sent. Write it in UTF-8.",
-        "Line 6 is no text, and was not sent. Write it in UTF-8.",
-        "Line 10 has more than 1 MB, and was not sent. Split it.",
-    ]
-    assert [line.partition("ann: ")[2] for line in heard.splitlines()] == ["One.", "Two."]
-    assert "Nothing was said between you and manager yet." in manager
+    assert (ended.code, said in ended.err) == (2, True), ended.err
+    assert [line.partition("ann: ")[2] for line in heard.splitlines()] == ["One."]

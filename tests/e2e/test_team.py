@@ -3,6 +3,7 @@
 import json
 import signal
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -10,50 +11,6 @@ from tests.e2e.organised import GUIDE, TEA, Company, new
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import greenroom
 from tests.e2e.typing import CTRL_C, Typing
-
-ZH = {
-    **TEA,
-    ("manager", "task_manager"): [
-        TEA["manager", "task_manager"][0],
-        {"action": "finish_task", "task_id": "t2", "state": "finished", "summary": "绿茶：80度，两分钟。"},
-    ],
-}
-
-
-@pytest.mark.req("MAS-3", "MAS-8", "MAS-9", "MAS-12", "MAS-233", "MAS-250", "MAS-252")
-@pytest.mark.parametrize(
-    ("language", "lines", "base", "told"),
-    [
-        ("en", TEA, "MAS base task", f"◆ Task t2 is over: finished. {GUIDE}"),
-        ("zh", ZH, "MAS基础任务进程", "◆ 任务t2已结束：已完成。绿茶：80度，两分钟。"),
-    ],
-)
-def test_a_person_asks_the_manager_and_gets_the_result(
-    tmp_path: Path, language: str, lines: dict[tuple[str, str], list[object]], base: str, told: str
-) -> None:
-    script = Company(lines)
-    with provider(script) as server:
-        more = reached(server)
-        new(tmp_path / "home", tmp_path, "--person", "ann", "--language", language, **more)
-        ended = greenroom(
-            tmp_path / "home", "talk", "--say", "A tea guide, please.", "--wait", cwd=str(tmp_path), **more
-        )
-    assert (ended.code, ended.out.splitlines()) == (0, [told])
-    assert [one for one in script.asked if one[0] == "wu"] == [
-        ("wu", "planning"),
-        ("wu", "think"),
-        ("wu", "reflection"),
-        ("wu", "summary"),
-    ]
-    shown = greenroom(
-        tmp_path / "home", "team", "status", "--type", "task", "--output-format", "json", cwd=str(tmp_path)
-    )
-    states = shown.json["states"]
-    assert isinstance(states, dict)
-    assert [(one["task_name"], one["execution_state"]) for one in states.values()] == [
-        (base, "running"),
-        ("Tea guide", "finished"),
-    ]
 
 
 @pytest.mark.req("MAS-38")
@@ -97,32 +54,6 @@ def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path) -> None
     found = pool.json["conversation_pool"]
     assert isinstance(found, dict)
     assert [one for one in found["global_messages"] if GUIDE in one] == [f"Task t2 is over: finished. {GUIDE}"]
-
-
-def test_stop_ends_the_one_that_runs_it_and_start_goes_on(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        with Typing(home, "team", "start", cwd=here, **more) as first:
-            first.until("Ctrl-C stops it")
-            first.until("manager")
-            stopped = greenroom(home, "team", "stop", cwd=here)
-            assert (stopped.code, stopped.out) == (0, "tea is stopped.\n")
-            first.until("Stopped: stopped by a person.")
-            assert first.ends() == 0
-        assert "stopped" in greenroom(home, "team", "list", cwd=here).out
-        with Typing(home, "team", "start", cwd=here, **more) as second:
-            second.until("Ctrl-C stops it")
-            second.until("manager")
-            second.press(CTRL_C)
-            assert second.ends() == 130
-        status = greenroom(home, "team", "status", "--output-format", "json", cwd=here).json
-        assert (status["stands"], status["owner"], status["agents"]) == (
-            "idle",
-            None,
-            {"ann": "idle", "manager": "idle"},
-        )
 
 
 @pytest.mark.req("MAS-264", "MAS-260")
@@ -204,27 +135,88 @@ def test_a_file_with_mistakes_is_listed_with_what_is_wrong(tmp_path: Path) -> No
     assert "is not TOML" in {one["name"]: one["fault"] for one in found}["coffee"]
 
 
-@pytest.mark.parametrize(
-    ("written", "said"),
-    [
-        ('managers = ["nobody"]', "nobody is called 'nobody', so it cannot manage. Who can manage here: manager."),
-        ('managers = ["writer"]', "the agent 'writer' is no manager. Write `manager: true` into its file."),
-        ('blueprints = ["writr"]', "`blueprints` names 'writr', and nobody is called so. There are: analyst, "),
-        ('blueprints = ["manager"]', "`blueprints` names 'manager', who manages: managers make no managers."),
-        (
-            '[person.ann]\ntools = ["read_cod"]',
-            "`tools` of [person.ann] names 'read_cod'. There is no tool 'read_cod'. Did you mean 'read_code'?",
-        ),
-    ],
-)
-def test_a_name_that_means_nobody_here_is_a_mistake_in_the_file(tmp_path: Path, written: str, said: str) -> None:
-    home, here, teams = tmp_path / "home", str(tmp_path), tmp_path / ".greenroom" / "teams"
-    teams.mkdir(parents=True)
-    (teams / "tea.toml").write_text(f'people = ["ann"]\n{written}\n')
-    listed = greenroom(home, "team", "list", cwd=here)
-    assert (listed.code, "its file has mistakes" in listed.out) == (0, True)
-    assert said in " ".join(listed.err.split())
+STAGE = {
+    "task_id": "t2",
+    "stage_id": "t2.s1",
+    "stage_intention": "Write it",
+    "agent_allocation": {"wu": "Write the guide"},
+    "execution_state": "finished",
+    "every_agent_state": {"wu": "finished"},
+    "completion_summary": {"wu": GUIDE},
+}
+TASK = {
+    "task_id": "t2",
+    "task_name": "Tea guide",
+    "task_intention": "A guide to green tea",
+    "task_manager": "manager",
+    "task_group": ["manager", "wu"],
+    "communication_queue": [],
+    "stage_list": [STAGE],
+    "execution_state": "finished",
+    "task_summary": GUIDE,
+}
+STEP = {
+    "task_id": "t2",
+    "stage_id": "t2.s1",
+    "agent_id": "wu",
+    "step_id": "wu#2",
+    "step_intention": "to think",
+    "type": "skill",
+    "executor": "think",
+    "execution_state": "finished",
+    "text_content": "Write it.",
+    "instruction_content": None,
+}
+PERSON: dict[str, object] = {
+    "agent_id": "ann",
+    "name": "ann",
+    "role": "a person",
+    "profile": "",
+    "working_state": "idle",
+    "llm_config": None,
+    "human_config": None,
+    "working_memory": {"t1": {}},
+    "persistent_memory": "",
+    "step_lock": [],
+    "skills": [],
+}
+NOTES = [f"{name} step: finished." for name in ("Planning", "think", "Reflection", "summary")]
+
+
+def without(state: dict[str, object], *names: str) -> dict[str, object]:
+    return {name: value for name, value in state.items() if name not in names}
+
+
+@pytest.mark.req("MAS-39", "MAS-40", "MAS-42", "MAS-43", "MAS-44", "MAS-45", "MAS-46", "MAS-47", "MAS-48", "MAS-50")
+@pytest.mark.req("MAS-51", "MAS-52", "MAS-53", "MAS-54", "MAS-55", "MAS-56", "MAS-57", "MAS-58", "MAS-60", "MAS-61")
+@pytest.mark.req("MAS-62", "MAS-72", "MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-234", "MAS-236", "MAS-264")
+def test_every_state_is_shown_field_by_field_when_its_work_is_over(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
     with provider(Company(TEA)) as server:
-        talked = greenroom(home, "talk", "--say", "Tea.", cwd=here, **reached(server))
-    assert said in " ".join(talked.err.split())
-    assert talked.code == (3 if written.startswith("managers") else 0)
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert greenroom(home, "talk", "--say", "A tea guide.", "--wait", cwd=here, **more).code == 0
+        words, states = ("team", "status", "--output-format", "json", "--type"), {}
+        for kind in ("task", "stage", "agent", "step"):
+            states[kind] = greenroom(home, *words, kind, cwd=here, **more).json["states"]
+    tasks, stages, agents, steps = (cast("dict[str, dict[str, object]]", found) for found in states.values())
+    assert without(tasks["t2"], "shared_message_pool") == TASK
+    noted = cast("list[dict[str, object]]", tasks["t2"]["shared_message_pool"])
+    assert [note["content"] for note in noted if note["agent_id"] == "wu"] == NOTES
+    assert stages == {"t2.s1": STAGE}
+    assert without(steps["wu#2"], "execute_result") == STEP
+    assert cast("dict[str, object]", steps["wu#2"]["execute_result"])["think"] == GUIDE
+    assert without(agents["ann"], "agent_step", "tools", "conversation_pool") == PERSON
+    kept, pool = (cast("dict[str, object]", agents["ann"][name]) for name in ("agent_step", "conversation_pool"))
+    assert kept == {"agent_id": "ann", "todo_list": [], "step_list": [steps["ann#1"]]}
+    assert (steps["ann#1"]["executor"], steps["manager#1"]["text_content"]) == (
+        "send_message",
+        "from: ann\nA tea guide.",
+    )
+    assert set(pool) == {"conversation_groups", "conversation_privates", "global_messages"}
+    said = cast("dict[str, list[dict[str, object]]]", pool["conversation_privates"])["manager"]
+    fields = {"stage_relative": "no_relative", "waiting": None, "return_waiting_id": None}
+    assert [without(line, "timestamp") for line in said] == [
+        {"sender_id": "ann", "content": "A tea guide.", "need_reply": True, **fields},
+        {"sender_id": "manager", "content": GUIDE, "need_reply": False, **fields},
+    ]

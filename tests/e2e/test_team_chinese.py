@@ -89,31 +89,3 @@ def test_every_line_that_its_people_read_is_chinese(tmp_path: Path) -> None:
             told.append(first.seen)
         assert does("team", "list") == 0
     assert {name for one in told for name in foreign(one)} == set()
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        'people = ["ann"]\ncolour = "green"',
-        "people = []\nmanagers = []",
-        'people = ["manager", "writer", "ann", "ANN"]\n[person.ben]\nrole = "x"',
-        'people = ["ann"]\nmanagers = ["nobody", "writer"]\nblueprints = ["x", "manager"]\n[person.ann]\ntools = ["y"]',
-        "people = 5",
-        'people = ["a b"]\n[limits]\ncost = "x"',
-        "people = ann",
-        'people = ["ann"]\nmodel = 3\nmanagers = 1\nblueprints = 2\nperson = 3',
-        'people = ["ann"]\n\n[person.ann]\ntools = "z"',
-    ],
-)
-def test_a_mistake_in_its_file_is_said_in_its_language(tmp_path: Path, written: str) -> None:
-    settings(tmp_path / "home", 'language = "zh"\n')
-    teams = tmp_path / ".greenroom" / "teams"
-    teams.mkdir(parents=True)
-    (teams / "tea.toml").write_text(f'language = "zh"\n{written}\n')
-    listed = greenroom(tmp_path / "home", "team", "list", cwd=str(tmp_path))
-    keys = {"colour", "language", "people", "person", "managers", "blueprints", "model", "limits", "tools", "list"}
-    keys |= {"cost", "tokens", "time", "role", "profile", "UTF", "TOML"}
-    roles = {"analyst", "engineer", "researcher", "reviewer", "writer", "true"}
-    assert "文件有错误" in listed.out
-    assert foreign(listed.out + listed.err) - keys - roles == set()
-    assert re.search(r"tea\.toml(: |无法读取（第2行第10列）)", listed.err), listed.err

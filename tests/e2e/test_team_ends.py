@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.organised import TEA, Company, Line, new, step, writes
+from tests.e2e.organised import TEA, Company, Line, new, step
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import Typing
@@ -59,50 +59,6 @@ def test_what_was_asked_for_and_not_done_is_no_success(
     ended = asked(tmp_path, script, language=language)
     assert ended.code == 1, ended.err
     assert reason in ended.err
-
-
-def test_a_program_reads_the_reason_too(tmp_path: Path) -> None:
-    found = asked(tmp_path, FAILED, "--output-format", "json").json
-    assert (found["status"], found["exit_code"]) == ("failed", 1)
-    assert found["why"] == "Task t2 (Tea guide) is over: failed."
-
-
-def test_what_a_person_says_next_asks_a_provider_again_that_was_in_the_way(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    obliging: Script = {
-        ("manager", "planning"): [[step("send_message", "Tell ann.")]],
-        ("manager", "send_message"): [writes("ann", "I will.")],
-        ("manager", "reflection"): [[]],
-    }
-    with provider(Company(obliging)) as server:
-        new(home, tmp_path, "--person", "ann", **reached(server))
-        wrong = reached(server, "sk-wrong-0123456789")
-        assert greenroom(home, "talk", "--say", "A tea guide.", "--wait", cwd=here, **wrong).code == 4
-        asked = len(server.requests)
-        assert greenroom(home, "talk", "--say", "And soon.", "--wait", cwd=here, **wrong).code == 4
-        assert len(server.requests) > asked, "a fault that nobody has looked for again may be gone"
-        right = greenroom(home, "talk", "--say", "Please.", "--wait", cwd=here, **reached(server))
-    assert right.code == 0, right.err
-    assert "It stands still" not in right.err
-    assert right.out.count("I will.") == 3, "nothing that was asked for meanwhile is lost"
-
-
-def test_whoever_asked_hears_why_it_could_not_be_done_and_nobody_else(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    fails: Script = {
-        ("manager", "planning"): [[step("task_manager")]],
-        ("manager", "task_manager"): [{"action": "finish_task", "task_id": "t9"}],
-        ("manager", "reflection"): [[]],
-    }
-    with provider(Company(fails)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        ended = greenroom(home, "talk", "--as", "ben", "--say", "Ben alone.", "--wait", cwd=here, **more)
-        hers = greenroom(home, "talk", "--as", "ann", "--inbox", "--output-format", "json", cwd=here, **more).json
-    assert ended.code == 1
-    assert "I could not do this: Ben alone." in ended.out
-    assert "The model's answer could not be used, 3 times. It was told:" in " ".join(ended.out.split())
-    assert "Ben alone." not in str(hers)
 
 
 def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: Path) -> None:

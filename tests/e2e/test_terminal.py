@@ -1,14 +1,12 @@
 """On a real terminal (a pty): rows that live, colours that can be refused, pipes that may break."""
 
-import os
-import pty
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
+from tests.e2e.typing import Typing
 
 HIDE_CURSOR = "\x1b[?25l"
 SHOW_CURSOR = "\x1b[?25h"
@@ -16,32 +14,9 @@ SHOW_CURSOR = "\x1b[?25h"
 
 def on_a_terminal(home: Path, *words: str, **more: str) -> str:
     """What a terminal of 120 columns got to see."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*GREENROOM, *words],
-        env=environment(home, **{"TERM": "xterm-256color", "LINES": "40", **more}),
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-    )
-    os.close(slave)
-    seen = b""
-    deadline = time.monotonic() + PATIENCE
-    try:
-        while time.monotonic() < deadline:
-            try:
-                data = os.read(master, 65536)
-            except OSError:
-                break  # the last one who held the terminal has gone
-            if not data:
-                break
-            seen += data
-        assert process.wait(PATIENCE) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
-    return seen.decode()
+    with Typing(home, *words, columns="120", **more) as terminal:
+        assert terminal.ends() == 0
+        return terminal.raw.decode()
 
 
 def test_a_terminal_sees_live_rows_that_go_when_the_run_ends(tmp_path: Path) -> None:

@@ -75,44 +75,6 @@ def a_clone(tmp_path: Path) -> Clone:
     return Clone(tmp_path)
 
 
-@pytest.mark.req("AG-188", "AG-138", "AG-190")
-def test_nothing_of_a_clone_acts_before_a_person_agrees_and_all_of_it_after(clone: Clone) -> None:
-    refused, _ = clone.asks()
-    assert refused.code == 3
-    assert "Error: The agent 'bob' is from " in refused.err
-    assert "nobody has agreed to it yet: `greenroom trust` shows what this workspace brings, and asks." in refused.err
-    for words in (("trust", "--list"), ("agents", "show", "bob"), ("tools", "list")):
-        clone.types(*words)
-    assert not clone.marker.exists(), "the file was looked at, and not run"
-    assert clone.types("trust", "--yes").code == 0
-    ended, told = clone.asks()
-    assert (ended.code, ended.out) == (0, "Rain.\n")
-    assert "rain in Paris" in told
-    assert clone.marker.read_text() == "run\n"
-    assert clone.heard.read_text() == "forecast\n"
-
-
-def test_what_changes_is_not_used_again_and_the_rest_is(clone: Clone) -> None:
-    clone.agrees()
-    tool = clone.root / ".greenroom" / "tools" / "weather.py"
-    tool.write_text(tool.read_text().replace("rain", "sun"))
-    ended, told = clone.asks()
-    assert "1 thing that this workspace brings is left out, since nobody has agreed to it: greenroom trust" in ended.err
-    assert "sun in Paris" not in told
-    assert not clone.marker.exists()
-    assert not clone.heard.exists(), "there was no call to hear of"
-    clone.agrees()
-    assert "sun in Paris" in clone.asks()[1]
-
-
-def test_a_sibling_that_changes_voids_the_whole_folder(clone: Clone) -> None:
-    clone.agrees()
-    (clone.root / ".greenroom" / "tools" / "_shared.py").write_text("X = 1\n")
-    ended, told = clone.asks()
-    assert "1 thing" in ended.err
-    assert "rain in Paris" not in told
-
-
 def test_an_agent_that_is_changed_by_an_agent_loses_its_trust(clone: Clone) -> None:
     clone.agrees()
     file = clone.root / ".greenroom" / "agents" / "eve.md"

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.rules.intents import PauseTeam
@@ -127,16 +125,6 @@ def test_the_second_interrupt_ends_at_once(tmp_path: Path) -> None:
         assert process.stderr.readline() == "not now\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
-
-
-@pytest.mark.parametrize("command", ["pause", "cancel"])
-def test_a_team_that_nobody_runs_is_steered_too(tmp_path: Path, command: str) -> None:
-    with Running(tmp_path, *SLOW) as first:
-        first.until("takes 'draft'")
-    assert greenroom(tmp_path, command, "last").code == 0
-    state = greenroom(tmp_path, "tasks", "--output-format", "json").json["tasks"]
-    assert isinstance(state, list)
-    assert state[0]["state"] == {"pause": "paused", "cancel": "cancelled"}[command]
 
 
 def test_a_running_team_is_not_forgotten(tmp_path: Path) -> None:

@@ -186,13 +186,8 @@ def folder(home: Path, team: str) -> Path:
     return home / "demo" / team
 
 
-def unchanged(script: ScriptedModel) -> Models:
-    """The script itself."""
-    return script
-
-
 def demo_kits(
-    home: Path, *, pace: float = 0.0, around: Callable[[ScriptedModel], Models] = unchanged
+    home: Path, *, pace: float = 0.0, around: Callable[[ScriptedModel], Models] = lambda script: script
 ) -> Mapping[str, KitMaker]:
     """The demo's kits by name. `pace` is how many seconds a reply or a tool takes.
 

@@ -14,7 +14,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -59,27 +58,12 @@ class Csv(unittest.TestCase):
 """
 README: Final = "# The shop\n\n`export.py` writes what was sold as CSV.\n"
 NOTES: Final = "Ask Lin about the prices.\n"
-IGNORED: Final = "__pycache__/\n.pytest_cache/\n"
-PYTEST: Final = "[tool.pytest.ini_options]\n{options}"
+IGNORED: Final = "__pycache__/\n"
 UNCOMMITTED: Final = "notes.txt"
 PASSING: Final = 2
 """Tests of the repository that pass before the job; one more fails."""
 
-PLUGINS_CAN_BE_OFF: Final = (8, 4)
-"""The first version of pytest that can leave the plugins of this machine alone."""
-
-
-def repository_files(pytest: tuple[int, ...]) -> Mapping[str, str]:
-    """What is committed, by path. `pytest` is its version; without one Python's own `unittest` runs the same tests."""
-    files = {"export.py": CODE, "tests/test_export.py": TESTS, "README.md": README, ".gitignore": IGNORED}
-    if not pytest:
-        return files
-    options = 'pythonpath = ["."]\n' + (
-        'addopts = "--disable-plugin-autoload"\n' if pytest >= PLUGINS_CAN_BE_OFF else ""
-    )
-    return {**files, "pyproject.toml": PYTEST.format(options=options)}
-
-
+FILES: Final = {"export.py": CODE, "tests/test_export.py": TESTS, "README.md": README, ".gitignore": IGNORED}
 GIT_KEPT: Final = ("GIT_CONFIG", "GIT_SSL", "GIT_TRACE")
 """Prefixes of git's variables that do not lead it to another repository."""
 
@@ -115,19 +99,11 @@ def git(root: Path, *words: str) -> str:
     return done.stdout
 
 
-def find_pytest() -> tuple[int, ...]:
-    """The version of the pytest that Greenroom's own Python has; empty if it has none."""
-    try:
-        return tuple(int(part) for part in metadata.version("pytest").split(".")[:2] if part.isdigit())
-    except metadata.PackageNotFoundError:
-        return ()
-
-
-def make_repository(root: Path, pytest: tuple[int, ...]) -> None:
+def make_repository(root: Path) -> None:
     """The repository there; one that is there already is taken as it stands."""
     if (root / ".git").exists():
         return
-    for name, text in repository_files(pytest).items():
+    for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     git(root, "init", "--quiet", "--template=", "--initial-branch=main")

@@ -11,7 +11,7 @@ from greenroom.core.state.step import Step, StepEnded, StepQueued, Work
 from greenroom.core.state.task import EndWord, Task, TaskEnded
 from greenroom.core.state.thread import Thread
 from greenroom.core.state.world import NOWHERE, World
-from greenroom.interfaces.cli.runs.organisation import Failures, GaveUp, Lost
+from greenroom.interfaces.cli.runs.organisation import Failures
 
 BOSS, WU = AgentId("boss"), AgentId("wu")
 T2, T3 = TaskId("t2"), TaskId("t3")
@@ -23,7 +23,7 @@ FAILED = StepEnded(at=0, step_id=STEP, thread_id=HERE, attempt=1, state="failed"
 AGAIN = StepQueued(
     at=0, step_id=StepId("boss#5"), agent_id=BOSS, thread_id=HERE, task_id=T2, work=PLANS, place=0, cause=STEP
 )
-GIVEN_UP = GaveUp(who=BOSS, why="no luck")
+GIVEN_UP = "boss could not do it: no luck"
 
 
 def world(*, work: Work = PLANS, thread: Thread = THREAD, task: Task = TASK) -> World:
@@ -41,8 +41,8 @@ def world(*, work: Work = PLANS, thread: Thread = THREAD, task: Task = TASK) -> 
     return evolve(NOWHERE, steps=Map({STEP: step}), threads=Map({HERE: thread}), tasks=Map({T2: task}))
 
 
-def heard(*events: Event, on: World) -> tuple[GaveUp | Lost, ...]:
-    failures = Failures()
+def heard(*events: Event, on: World) -> tuple[str, ...]:
+    failures = Failures("en")
     for one in events:
         failures.hear(on, one)
     return failures.all()
@@ -93,7 +93,7 @@ def test_other_work_takes_no_failure_back(queued: StepQueued) -> None:
 @pytest.mark.parametrize("state", ["failed", "cancelled"])
 def test_a_task_of_the_organisation_that_ends_without_success_is_lost(parent: TaskId | None, state: EndWord) -> None:
     ended = TaskEnded(at=0, task_id=T2, state=state, summary="")
-    assert heard(ended, on=world(task=evolve(TASK, parent=parent))) == (Lost(task=T2, name="Tea", state=state),)
+    assert heard(ended, on=world(task=evolve(TASK, parent=parent))) == (f"Task t2 (Tea) is over: {state}.",)
 
 
 def test_a_part_of_another_task_is_for_the_manager_of_that_and_a_finished_one_is_not_lost() -> None:

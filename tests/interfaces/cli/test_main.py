@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.interfaces.cli import app
-from greenroom.interfaces.cli.app import ENTRIES, SECTIONS, LazyCommand, load_command
+from greenroom.interfaces.cli.app import ENTRIES, LazyCommand, load_command
 from tests.interfaces.cli.conftest import Type
 
 
@@ -13,12 +13,6 @@ def test_every_entry_of_the_table_has_its_command() -> None:
     for entry in ENTRIES:
         assert load_command(entry).__doc__
         assert LazyCommand(entry).real().name == entry.name.split()[-1]
-
-
-def test_no_command_is_listed_twice() -> None:
-    names = [entry.name for entry in ENTRIES]
-    assert len(names) == len(set(names))
-    assert {entry.section for entry in ENTRIES} == set(SECTIONS)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

@@ -35,7 +35,7 @@ from greenroom.interfaces.cli.display.words import Way
 from greenroom.interfaces.cli.exit_codes import Exit
 from greenroom.interfaces.cli.resources import Resources
 from greenroom.interfaces.cli.runs import organisation as listener
-from greenroom.interfaces.cli.runs.organisation import Ear, Keeper, fate_of
+from greenroom.interfaces.cli.runs.organisation import Ear, fate_of, running
 from greenroom.interfaces.cli.runs.room import Room
 from greenroom.interfaces.cli.setup import Setup
 from tests.app.organisation.office import ANN, BEN, MANAGER, WU, founders, office
@@ -70,7 +70,7 @@ async def test_nothing_that_is_typed_is_done_for_who_was_let_go(tmp_path: Path) 
         await ear.caught_up()
         for line in ("/who", "/tell ann: Hi"):
             assert await room.do(line) == Exit.USAGE
-        assert [one.split(".")[0] for one in room.actions.wrong] == ["You have left tea"] * 3
+        assert [one.split(".")[0] for one in room.wrong] == ["You have left tea"] * 3
         await ear.close()
 
 
@@ -113,12 +113,10 @@ async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, m
         cli = door_of(here, tmp_path)
         ear = Ear(cli, HumanAgent(here, team, ANN))
         await ear.open()
-        keeper = Keeper(cli, ear)
         monkeypatch.setattr(Runtime, "world", counted)
-        await keeper.open()
-        for _ in range(5):
-            await asyncio.wait_for(log.looks.get(), 10)
-        await keeper.close()
+        async with running(cli, ear):
+            for _ in range(5):
+                await asyncio.wait_for(log.looks.get(), 10)
         await ear.close()
         assert replayed == []
     finally:

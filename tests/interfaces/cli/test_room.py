@@ -8,14 +8,13 @@ from rich.console import Console
 from rich.text import Text
 
 from greenroom.app.organisation.inbox import Letter
-from greenroom.app.organisation.words import commands
 from greenroom.core.base.ids import AgentId, ApprovalId, MessageId, StageId, StepId, SubtaskId, TaskId, WaitingId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.message import Message
 from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.world import NOWHERE
-from greenroom.interfaces.cli.display.organisation import Hanging, help_lines, letter_text, said_text
+from greenroom.interfaces.cli.display.organisation import Hanging, letter_text, said_text
 
 ANN, EVA = AgentId("ann"), AgentId("eva")
 ASKED = Approval(
@@ -113,40 +112,3 @@ def test_what_a_long_line_is_broken_into_never_begins_like_one_of_the_house() ->
     Console(file=out, width=30).print(Hanging(Text("◆ Task t2 is over: finished.  4  ben · wants a yes\n" + "x" * 30)))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert lines == ["◆ Task t2 is over:", "    finished.  4  ben · wants", "    a yes", "x" * 30]
-
-
-def test_every_command_is_explained_in_both_languages() -> None:
-    assert all(len(line.plain) <= 100 for line, _ in help_lines("en", "manager"))
-    assert len(list(help_lines("zh", "manager"))) == len(commands("zh")) + 2
-
-
-@pytest.mark.parametrize(
-    ("language", "wide", "name", "lines"),
-    [
-        (
-            "en",
-            60,
-            "yes",
-            ["  /yes N                let the step of letter N run; `/yes", f"{' ' * 24}N run`, `/yes N always`"],
-        ),
-        (
-            "en",
-            40,
-            "yes",
-            ["  /yes N", "        let the step of letter N run;", "        `/yes N run`, `/yes N always`"],
-        ),
-        (
-            "zh",
-            60,
-            "yes",
-            ["  /yes N               批准第N条消息中的步骤；/yes N run 或", f"{' ' * 23}/yes N always 表示长期批准"],
-        ),
-    ],
-)
-def test_what_a_command_does_stands_in_a_column_of_its_own_or_below_it(
-    language: str, wide: int, name: str, lines: list[str]
-) -> None:
-    out = io.StringIO()
-    text, column = next(pair for pair in help_lines(language, "manager") if pair[0].plain.startswith(f"  /{name} "))
-    Console(file=out, width=wide).print(Hanging(text, column))
-    assert [line.rstrip() for line in out.getvalue().splitlines()] == lines

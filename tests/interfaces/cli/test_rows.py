@@ -10,7 +10,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import EffectPrepared
-from greenroom.interfaces.cli.display.team import MOST, Teller, agents_table, doing, picture, seconds
+from greenroom.interfaces.cli.display.team import MOST, Teller, agents_table, doing, picture
 
 
 def drawn(what: RenderableType, width: int = 120) -> str:
@@ -40,13 +40,6 @@ def test_the_rows_can_be_drawn_at_any_version(story: list[Told]) -> None:
         "✓ glossary",
     ):
         assert words in seen, words
-
-
-def test_trouble_is_shown_with_the_rows(story: list[Told]) -> None:
-    teller = Teller()
-    for one in story[:40]:
-        teller.tell(one)
-    assert "The disk is full." in drawn(picture(teller, "The disk is full."))
 
 
 def test_what_runs_counts_as_working_time_only_until_then(story: list[Told]) -> None:
@@ -90,10 +83,6 @@ def test_a_crowd_is_cut_to_those_who_work(story: list[Told]) -> None:
     seen = drawn(agents_table(teller))
     assert "ben" in seen
     assert f"and {104 - MOST} more" in seen
-
-
-def test_a_length_of_time_is_said_shortly() -> None:
-    assert [seconds(one) for one in (0, 950, 59_900, 61_000, 3_725_000)] == ["0.0s", "0.9s", "59.9s", "1m01s", "1h02m"]
 
 
 def test_a_narrow_terminal_sees_who_does_what(story: list[Told]) -> None:

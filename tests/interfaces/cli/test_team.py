@@ -9,15 +9,11 @@ import pytest
 from greenroom.app.host import Host
 from greenroom.app.organisation import people
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import RunsElsewhere
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.log import Held
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.commands import team as commands
 from greenroom.interfaces.cli.context import Invocation
-from greenroom.interfaces.cli.options import RunOptions
-from greenroom.interfaces.cli.runs.organisation import Meant, brought_up
 from tests.e2e.organised import TEA, Company, Line, step, writes
 from tests.e2e.provider import provider, reached
 from tests.interfaces.cli.conftest import Type
@@ -62,47 +58,11 @@ def _tea(tmp_path: Path, home: Path, greenroom: Type, monkeypatch: pytest.Monkey
         yield greenroom
 
 
-@pytest.mark.parametrize("stopped_before", [True, False])
-def test_a_stop_while_a_start_is_under_way_holds(
-    tea: Type, monkeypatch: pytest.MonkeyPatch, stopped_before: bool
-) -> None:
-    async def stopped_meanwhile(cli: Invocation, one: Meant, options: RunOptions) -> TeamId:
-        team = await brought_up(cli, one, options)
-        await commands.team_stop(cli, "tea")
-        return team
-
-    assert tea("talk", "--say", "Tea, please.").code == 0
-    if stopped_before:
-        assert tea("team", "stop").code == 0
-    monkeypatch.setattr(commands, "brought_up", stopped_meanwhile)
-    started = tea("team", "start")
-    assert started.code == 0, started.err
-    assert "Stopped: stopped by a person." in started.err
-    assert "Ctrl-C stops it" not in started.err
-    assert "stopped" in tea("team", "list").out
-
-
 def test_what_was_stopped_before_a_start_goes_on_with_it(tea: Type) -> None:
     assert tea("talk", "--say", "Tea, please.").code == 0
     assert tea("team", "stop").code == 0
     with pytest.raises(AssertionError, match="works"):
         tea("team", "start")
-
-
-def test_of_two_starts_at_once_the_later_one_says_nothing_but_who_was_first_and_how_to_stop_it(
-    tea: Type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def somebody_was_quicker(runtime: Runtime, team: TeamId, *, take_over: bool = False) -> Host:
-        del take_over
-        assert not isinstance(await runtime.log.acquire(team, "elsewhere"), Held)
-        raise RunsElsewhere(f"{team} runs elsewhere.")
-
-    assert tea("talk", "--say", "Tea, please.").code == 0
-    monkeypatch.setattr(Runtime, "start", somebody_was_quicker)
-    started = tea("team", "start")
-    assert started.code == 3
-    assert "Ctrl-C stops it" not in started.err
-    assert "greenroom team stop tea" in started.err
 
 
 def test_a_limit_that_is_reached_while_a_step_still_works_ends_with_the_code_of_a_limit(

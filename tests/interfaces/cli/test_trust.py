@@ -34,12 +34,6 @@ def a_clone(project: Path) -> Path:
     return project
 
 
-def test_a_folder_that_brings_nothing_says_so(greenroom: Type, project: Path) -> None:
-    told = greenroom("trust")
-    assert (told.code, told.out) == (0, "")
-    assert told.err == "This workspace brings nothing that you would have to agree to.\n"
-
-
 def test_without_a_terminal_it_lists_and_waits_and_with_a_word_it_takes_it_back(greenroom: Type, clone: Path) -> None:
     waiting = greenroom("trust")
     assert waiting.code == 6
@@ -59,19 +53,6 @@ def test_without_a_terminal_it_lists_and_waits_and_with_a_word_it_takes_it_back(
     assert greenroom("trust", "--list").code == 0
     assert greenroom("trust").code == 6
     assert greenroom("trust", "--yes", "--revoke").code == 2
-
-
-def test_what_has_changed_is_marked(greenroom: Type, clone: Path) -> None:
-    greenroom("trust", "--yes")
-    (clone / ".greenroom" / "tools" / "weather.py").write_text("X = 2\n")
-    listed = greenroom("trust", "--list", "--output-format", "json").json["items"]
-    assert isinstance(listed, list)
-    assert {one["name"]: one["standing"] for one in listed} == {
-        "bob": "agreed",
-        "weather.py": "changed",
-        "audit.py": "agreed",
-        "files": "agreed",
-    }
 
 
 def test_notes_are_data_until_somebody_agrees_to_them_as_they_are(greenroom: Type, project: Path) -> None:

@@ -20,7 +20,7 @@ from greenroom.core.state.timer import TimerFired
 from greenroom.core.state.world import NOWHERE
 from greenroom.interfaces.cli.display.output import event_fields
 from greenroom.interfaces.cli.display.team import Teller
-from greenroom.interfaces.cli.display.words import say, shorten
+from greenroom.interfaces.cli.display.words import say
 from greenroom.interfaces.cli.errors import line
 
 
@@ -129,11 +129,6 @@ def test_memories_and_artifacts_are_told_beside_the_calls_that_made_them() -> No
     }
     assert [say(NOWHERE, event).text for event in told.values()] == list(told)
     assert not any(say(NOWHERE, event).story for event in told.values())
-
-
-def test_a_long_text_is_one_short_line() -> None:
-    assert shorten("one\n  two") == "one two"
-    assert shorten("word " * 50, 20) == "word word word word…"
 
 
 def test_no_event_has_a_field_that_the_schema_uses_itself() -> None:

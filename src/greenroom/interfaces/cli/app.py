@@ -11,8 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
-from importlib import metadata
+from dataclasses import dataclass, is_dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Final, cast, get_type_hints
 
@@ -23,7 +22,7 @@ from typer.main import get_command
 from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.interfaces.cli.errors import Unheard, fields, format_of, report, told, usage
 from greenroom.interfaces.cli.exit_codes import Exit
-from greenroom.interfaces.cli.parsing import WIDEST, FittingContext, LenientCommand, VerbatimCommand, lenient
+from greenroom.interfaces.cli.parsing import WIDEST, FittingContext, LenientCommand, lenient
 from greenroom.interfaces.cli.process import hush
 from greenroom.interfaces.cli.setup import Access, Setup, setup_of, shared
 
@@ -66,15 +65,14 @@ GROUPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: the function of its name in `commands.MODULE`. Words of a `verbatim` one may begin with a dash; the
-    first argument of one that is `by_id` is an ID, which a shell completes without loading the command."""
+    """A command: the function of its name in `commands.MODULE`. The first argument of one that is `by_id` is an ID,
+    which a shell completes without loading the command."""
 
     section: str
     name: str
     module: str
     access: Access
     help: str
-    verbatim: bool = False
     by_id: bool = False
 
 
@@ -96,37 +94,30 @@ ENTRIES: Final = (
     Entry("take over", "branch", "change", "look", "Put what a job changed on a new branch.", by_id=True),
     Entry("take over", "discard", "change", "look", "Drop the copy in which a job was done.", by_id=True),
     Entry("take over", "undo", "change", "look", "Take back what was applied, byte for byte.", by_id=True),
-    Entry(
-        "take over",
-        "rewind",
-        "resume",
-        "change",
-        "Go back to a step, with files and talk, and on from there.",
-        by_id=True,
-    ),
+    Entry("take over", "rewind", "resume", "change", "Go back to a step with files and talk, and go on.", by_id=True),
     Entry("take over", "blame", "change", "look", "Which step wrote a line, why, and what proves it."),
-    Entry("take over", "workspaces list", "workspaces", "none", "The copies in which jobs are done."),
-    Entry("take over", "workspaces clean", "workspaces", "look", "Take copies away that hold no work."),
+    Entry("take over", "workspaces list", "storage", "none", "The copies in which jobs are done."),
+    Entry("take over", "workspaces clean", "storage", "look", "Take copies away that hold no work."),
     Entry("look", "tasks", "tasks", "look", "List what was and is being worked on."),
     Entry("look", "show", "tasks", "look", "Show a team: tasks, agents, messages, costs.", by_id=True),
-    Entry("look", "events", "events", "look", "Print what happened; --follow to watch it happen.", by_id=True),
-    Entry("look", "replay", "events", "look", "Tell the story again, or what was true at any version.", by_id=True),
+    Entry("look", "events", "tasks", "look", "Print what happened; --follow to watch it happen.", by_id=True),
+    Entry("look", "replay", "tasks", "look", "Tell the story again, or what was true at any version.", by_id=True),
     Entry("look", "cost", "tasks", "look", "What runs, agents or models have cost.", by_id=True),
     Entry("steer", "pause", "control", "change", "Start nothing new.", by_id=True),
     Entry("steer", "resume", "resume", "change", "Go on; a team that nobody runs is run here.", by_id=True),
     Entry("steer", "tell", "control", "change", "Say something to whoever works on it.", by_id=True),
     Entry("steer", "cancel", "control", "change", "End the work; what runs is stopped.", by_id=True),
-    Entry("steer", "answer", "approvals", "change", "Say yes or no to a step that waits for you.", by_id=True),
-    Entry("steer", "approvals list", "approvals", "look", "All questions that wait for you."),
-    Entry("steer", "approvals answer", "approvals", "change", "The same as `answer`.", by_id=True),
+    Entry("steer", "answer", "control", "change", "Say yes or no to a step that waits for you.", by_id=True),
+    Entry("steer", "approvals list", "control", "look", "All questions that wait for you."),
+    Entry("steer", "approvals answer", "control", "change", "The same as `answer`.", by_id=True),
     Entry("steer", "fork", "control", "change", "Begin a new team from any moment of an old one.", by_id=True),
     Entry("allow", "tools list", "tools", "none", "The tools that agents can have here."),
     Entry("allow", "tools show", "tools", "none", "What models are told of a tool."),
     Entry("allow", "tools run", "tools", "make", "Call a tool yourself."),
     Entry("allow", "trust", "trust", "none", "See what this workspace brings, and agree to it."),
-    Entry("allow", "permissions list", "permissions", "none", "The rules that you have agreed to."),
-    Entry("allow", "permissions add", "permissions", "none", "Agree to a rule for good.", verbatim=True),
-    Entry("allow", "permissions remove", "permissions", "none", "Remove a rule.", verbatim=True),
+    Entry("allow", "permissions list", "trust", "none", "The rules that you have agreed to."),
+    Entry("allow", "permissions add", "trust", "none", "Agree to a rule for good."),
+    Entry("allow", "permissions remove", "trust", "none", "Remove a rule."),
     Entry("allow", "mcp add", "mcp", "none", "Look at an MCP server and add it to yours."),
     Entry("allow", "mcp list", "mcp", "none", "The MCP servers here, and whose each is."),
     Entry("allow", "mcp remove", "mcp", "none", "Remove one of your MCP servers."),
@@ -134,9 +125,9 @@ ENTRIES: Final = (
     Entry("set up", "init", "init", "none", "Find or store a key, choose models, write the settings."),
     Entry("set up", "models list", "models", "none", "The models at hand: window, tools, price."),
     Entry("set up", "models check", "models", "none", "Try a model with three tiny calls."),
-    Entry("set up", "eval live", "evals", "none", "Play fifteen small tasks with a model; say how it did."),
-    Entry("set up", "config show", "config", "none", "Every setting, and where it comes from."),
-    Entry("set up", "config path", "config", "none", "The files that are looked at."),
+    Entry("set up", "eval live", "models", "none", "Play fifteen small tasks with a model; say how it did."),
+    Entry("set up", "config show", "init", "none", "Every setting, and where it comes from."),
+    Entry("set up", "config path", "init", "none", "The files that are looked at."),
     Entry("set up", "agents list", "agents", "none", "The agents at hand, and where each is from."),
     Entry("set up", "agents show", "agents", "none", "All that is known of an agent."),
     Entry("set up", "agents new", "agents", "none", "Write a file for a new agent."),
@@ -163,17 +154,18 @@ def load(module: str, name: str) -> object:
 
 
 def load_command(entry: Entry) -> Callable[..., int]:
-    """The function that typer calls. One that is async gets what its entry may do to the home as its first argument."""
+    """The function that typer calls. One that is async gets the opened invocation as its first argument."""
     function = cast("Callable[..., int]", load(f"commands.{entry.module}", entry.name.replace(" ", "_")))
-    run = cast("Callable[..., int]", load("context", "run"))
     signature = inspect.signature(function, eval_str=True)
     first, *options = signature.parameters.values()
 
     def invoke(context: typer.Context, **given: object) -> int:
         gathered = {option.name: _gather(option, given) for option in options}
+        context.find_root().obj = replace(setup_of(context), command=entry.name, access=entry.access)
         if not inspect.iscoroutinefunction(function):
             return function(context, **gathered)
-        return run(setup_of(context), entry.access, lambda cli: function(cli, **gathered))
+        run = cast("Callable[..., int]", load("context", "invoke"))
+        return run(context, lambda cli: function(cli, **gathered))
 
     context = first.replace(name="context", annotation=typer.Context)
     spelt = (each for option in options for each in _spell_out(option))
@@ -194,7 +186,6 @@ def _spell_out(option: inspect.Parameter) -> Iterator[inspect.Parameter]:
 
 
 def _gather(option: inspect.Parameter, given: Mapping[str, object]) -> object:
-    """What was typed for it."""
     if not is_dataclass(option.annotation):
         return given[option.name]
     make = cast("Callable[..., object]", option.annotation)
@@ -221,8 +212,7 @@ class LazyCommand(LenientCommand):
 
     def real(self) -> Command:
         """The real command, with its own options and the shared ones."""
-        kind = VerbatimCommand if self._entry.verbatim else LenientCommand
-        command = _made(load_command(self._entry), self.name, kind)
+        command = _made(load_command(self._entry), self.name, LenientCommand)
         command.params.extend(_made(shared).params)
         return command
 
@@ -233,7 +223,6 @@ class LazyCommand(LenientCommand):
         parent: Context | None = None,
         **extra: object,
     ) -> Context:
-        """Hand over."""
         if on_windows():
             raise WorldFault(WINDOWS)
         if self._entry.by_id and not args and extra.get("resilient_parsing"):
@@ -273,7 +262,6 @@ class Sections(TyperGroup):
     context_class = FittingContext
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """All of them, lenient."""
         return lenient(super().get_params(ctx))
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
@@ -302,6 +290,8 @@ def _bold(text: str) -> str:
 
 def _say_version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata
+
         typer.echo(f"greenroom {metadata.version('greenroom')}")
         raise typer.Exit
 
@@ -335,22 +325,17 @@ def command() -> TyperGroup:
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments say; returns the exit code."""
     try:
-        return _run(arguments)
+        code = command().main(list(arguments), prog_name="greenroom", standalone_mode=False, obj=Setup())
+    except typer.TyperException as error:
+        return told(format_of(arguments), Exit.USAGE, usage(error))
+    except (typer.Abort, KeyboardInterrupt):
+        return Exit.INTERRUPTED
     except GreenroomError as error:
         return told(format_of(arguments), report(error, verbose=_verbose(arguments)), fields(error))
     except OSError as error:
         # Only what is written to stdout gets here: everything else is called by its name before.
         hush(sys.stdout)
         return Exit.BROKEN_PIPE if isinstance(error, BrokenPipeError) else report(Unheard(error))
-
-
-def _run(arguments: Sequence[str]) -> int:
-    try:
-        code = command().main(list(arguments), prog_name="greenroom", standalone_mode=False, obj=Setup())
-    except typer.TyperException as error:
-        return told(format_of(arguments), Exit.USAGE, usage(error))
-    except (typer.Abort, KeyboardInterrupt):
-        return Exit.INTERRUPTED
     return code if isinstance(code, int) else Exit.DONE
 
 

@@ -55,7 +55,6 @@ class Stop:
             loop.add_signal_handler(number, self.hear, number)
 
     def hear(self, number: signal.Signals) -> None:
-        """A signal has come."""
         if number == signal.SIGINT and self._taker is not None:
             self._taker()
             return
@@ -94,12 +93,14 @@ class Invocation:
         return at_terminal and self.means.attended
 
 
-Work: TypeAlias = Callable[[Invocation], Awaitable[Exit]]
+Work: TypeAlias = Callable[[Invocation], Awaitable[Exit | None]]
+"""What a command does. One that returns nothing has ended well, and says no more."""
 
 
-def invoke(context: typer.Context, access: Access, work: Work) -> int:
+def invoke(context: typer.Context, work: Work, access: Access | None = None) -> int:
     """Run what a command does after it has checked its options."""
-    return run(setup_of(context), access, work)
+    setup = setup_of(context)
+    return run(setup, access or setup.access, work)
 
 
 def run(setup: Setup, access: Access, work: Work) -> int:
@@ -109,8 +110,9 @@ def run(setup: Setup, access: Access, work: Work) -> int:
         try:
             tune_process()
             means, home = Resources(), home_folder(setup.home)
+            out.known = {"command": setup.command, "home": str(home)}
             cli = Invocation(setup=setup, home=home, out=out, progress=progress, means=means, stop=stop)
-            return asyncio.run(_watched(cli, access, work))
+            return asyncio.run(_opened(cli, access, work))
         except BrokenPipeError:
             # The reader of our output has gone: say nothing more, not even while ending.
             hush(stream)
@@ -122,30 +124,25 @@ def run(setup: Setup, access: Access, work: Work) -> int:
             return out.result("error", report(error, verbose=setup.verbose), **fields(error))
 
 
-async def _watched(cli: Invocation, access: Access, work: Work) -> Exit:
-    task = asyncio.create_task(_opened(cli, access, work))
-    cli.stop.watch(task)
-    return await task
-
-
 async def _opened(cli: Invocation, access: Access, work: Work) -> Exit:
+    runtime: Runtime | None = None
+    if (me := asyncio.current_task()) is not None:
+        cli.stop.watch(me)
     try:
-        if access == "none":
-            return await work(cli)
-        kits = {} if access == "look" else _kits(cli)
-        runtime = cli.means.runtime = await Runtime.open(cli.home, kits=kits, access=access)
-        try:
-            return await work(replace(cli, opened=runtime))
-        finally:
-            cli.progress.end()
-            await runtime.close()
+        if access != "none":
+            runtime = cli.means.runtime = await Runtime.open(cli.home, kits=_kits(cli, access), access=access)
+        return await work(replace(cli, opened=runtime)) or cli.out.result("ok", Exit.DONE)
     finally:
         cli.progress.end()
+        if runtime is not None:
+            await runtime.close()
         await cli.means.close()
 
 
-def _kits(cli: Invocation) -> Mapping[str, KitMaker]:
+def _kits(cli: Invocation, access: Access) -> Mapping[str, KitMaker]:
     """What teams run with. It takes half a second to load, and a command that only looks runs none."""
+    if access == "look":
+        return {}
     from greenroom.interfaces.cli.kits import kits
 
     return kits(cli.home, cli.means)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -24,11 +23,8 @@ Json = Mapping[str, object]
 
 def line(fields: Json) -> str:
     """One line of JSON; text stays readable. What a terminal obeys is spelt out: the same to a program."""
-    return UNSEEN.sub(_spelt, json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
-
-
-def _spelt(sign: re.Match[str]) -> str:
-    return json.dumps(sign[0])[1:-1]
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return UNSEEN.sub(lambda sign: json.dumps(sign[0])[1:-1], text)
 
 
 def init(**fields: object) -> Json:
@@ -42,7 +38,6 @@ def result(status: str, code: int, /, **fields: object) -> Json:
 
 
 def write(stream: TextIO, fields: Json) -> None:
-    """Print it."""
     stream.write(line(fields) + "\n")
     stream.flush()
 

@@ -8,7 +8,6 @@ from greenroom.interfaces.cli.process import end_quietly, make_firm
 
 
 def main() -> None:
-    """The console script."""
     end_quietly()
     make_firm()
     from greenroom.interfaces.cli.app import start

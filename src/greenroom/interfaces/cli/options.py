@@ -19,8 +19,6 @@ from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import WorldFault
 from greenroom.interfaces.cli.setup import setup_of
 
-# ------------------------------------------------------------------------------------------------------------- teams
-
 
 def complete_id(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """The ids that may be meant, newest first. A shell never sees an error."""
@@ -42,9 +40,6 @@ Id: TypeAlias = Annotated[
 
 def by_id(name: Id) -> None:
     """A command of which only the ID is known, for a shell that completes it."""
-
-
-# -------------------------------------------------------------------------------------- who works, and how it may end
 
 
 def _checked(read: Reader) -> Callable[[str | None], str | None]:
@@ -78,26 +73,20 @@ OnBranch: TypeAlias = Annotated[
 DoNotAsk: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-class Take(NamedTuple):
-    """How a verified change is taken over when its job ends: applied, or put on a new `branch`."""
-
-    branch: str = ""
+Take: TypeAlias = str | None
+"""How a verified change is taken over when its job ends: applied (""), on a new branch of this name, or not (None)."""
 
 
-def take(branch: str | None, *, apply: bool, in_copy: bool = True) -> Take | None:
+def take(branch: str | None, *, apply: bool, in_copy: bool = True) -> Take:
     """How it is taken over, if that is wanted; `in_copy` says that there is something to be taken over from."""
-    if not apply and branch is None:
-        return None
     if branch is not None and not branch.strip():
         raise typer.BadParameter("--branch wants a name.")
     if apply and branch:
         raise typer.BadParameter("Either --apply or --branch: it is taken over once.")
-    if not in_copy:
+    if not in_copy and (apply or branch):
         raise typer.BadParameter("There is no copy to be taken over from. Leave --in-place and --no-tools out.")
-    return Take((branch or "").strip())
+    return branch.strip() if branch else "" if apply else None
 
-
-# ------------------------------------------------------------------------------------------- limits and recordings
 
 MaxCost: TypeAlias = Annotated[
     str | None,
@@ -146,18 +135,13 @@ class RunOptions:
 DEFAULTS: Final = RunOptions()
 
 
-# ------------------------------------------------------------------------------------------------ the text of a request
-
 ToDo: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, behind a pipe) reads it from stdin."),
 ]
 STDIN: Final = "-"
-MAX_BYTES: Final = 1_000_000
-"""Of stdin."""
-
-PATIENCE_S: Final = 2.0
-"""Without a byte from stdin, after which it is said that we wait for it."""
+MAX_BYTES: Final = 1_000_000  # of stdin
+PATIENCE_S: Final = 2.0  # without a byte from stdin, after which it is said that we wait for it
 
 
 class Request(NamedTuple):
@@ -192,7 +176,6 @@ def typed(words: Sequence[str], what: str = "question") -> str:
 
 
 def from_stdin(what: str = "question") -> str:
-    """All of stdin."""
     if sys.stdin.isatty():
         typer.echo(f"Type your {what}; Ctrl-D on a line of its own ends it.", err=True)
     return _decoded(sys.stdin.buffer.read(MAX_BYTES + 1))

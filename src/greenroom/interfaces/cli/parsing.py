@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from typer._click import Context, HelpFormatter
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from typer._click import Context, Parameter
 
 WIDEST: Final = 100
-NARROWEST: Final = 24
-"""Columns below which nothing can be laid out."""
-
 
 EXITS: Final = "Exit codes:"
 """How a line begins that lists codes and what they mean, with semicolons between them, to the end of a help text."""
@@ -26,16 +22,12 @@ TYPED: Final = re.compile(r" <(?:str|list\[str\])>$")
 
 
 class FittingFormatter(HelpFormatter):
-    """One that breaks lines where the terminal ends."""
-
-    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
-        there = min(shutil.get_terminal_size().columns, max_width or WIDEST) - 2
-        super().__init__(indent_increment, width or max(there, NARROWEST), max_width)
+    """Names without types of Python, and exit codes as a list."""
 
     def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Names beside what they mean; a name that leaves no room for that has a line of its own."""
         named = [(TYPED.sub(" TEXT" if name.startswith("-") else "", name), told) for name, told in rows]
-        super().write_dl(named, min(col_max, self.width // 2), col_spacing)
+        super().write_dl(named, col_max, col_spacing)
 
     def write_text(self, text: str) -> None:
         """Paragraphs, and exit codes as a list."""
@@ -59,7 +51,6 @@ class LenientOption(TyperOption):
     """An option; what it calls is called."""
 
     def process_value(self, ctx: Context, value: object) -> object:
-        """Check it, where there is something to check."""
         if not ctx.resilient_parsing and not _is_fine(self, value):
             return super().process_value(ctx, value)
         return self.callback(ctx, self, value) if self.callback is not None else value
@@ -69,7 +60,6 @@ class LenientArgument(TyperArgument):
     """An argument."""
 
     def process_value(self, ctx: Context, value: object) -> object:
-        """Check it, where there is something to check."""
         return value if ctx.resilient_parsing or _is_fine(self, value) else super().process_value(ctx, value)
 
 
@@ -88,7 +78,6 @@ class LenientCommand(TyperCommand):
     context_class = FittingContext
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """All of them, `--help` too."""
         return lenient(super().get_params(ctx))
 
 
@@ -100,43 +89,3 @@ def lenient(params: list[Parameter]) -> list[Parameter]:
         elif isinstance(param, TyperArgument):
             param.__class__ = LenientArgument
     return params
-
-
-SAID: Final = frozenset({"--quiet", "--verbose", "--help", "--version"})
-"""Behind the first word these are words: many programs have them, and a rule without one would allow more."""
-
-
-class VerbatimCommand(LenientCommand):
-    """`permissions add allow command rm -rf x` means what it says. Behind `--` everything is a word in any case."""
-
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """The same, with the words behind `--`."""
-        if "--" in args or ctx.resilient_parsing:
-            return super().parse_args(ctx, args)
-        found = [param for param in self.get_params(ctx) if isinstance(param, TyperOption)]
-        takes = {name: not param.is_flag for param in found for name in (*param.opts, *param.secondary_opts)}
-        return super().parse_args(ctx, sorted_out(args, takes))
-
-
-def sorted_out(args: Sequence[str], takes: Mapping[str, bool]) -> list[str]:
-    """The options, `--`, the words. `takes` says of each option whether it takes a value."""
-    options, words = list[str](), list[str]()
-    rest = iter(args)
-    for one in rest:
-        if _is_option(one, takes, begun=bool(words)):
-            options += _with_value(one, rest, takes)
-        else:
-            words.append(one)
-    return [*options, "--", *words] if words else options
-
-
-def _is_option(one: str, takes: Mapping[str, bool], *, begun: bool) -> bool:
-    if not begun:
-        return one.startswith("-") and one != "-"
-    name = one.partition("=")[0]
-    return name.startswith("--") and name in takes and name not in SAID
-
-
-def _with_value(one: str, rest: Iterator[str], takes: Mapping[str, bool]) -> list[str]:
-    value = next(rest, None) if "=" not in one and takes.get(one) else None
-    return [one] if value is None else [one, value]

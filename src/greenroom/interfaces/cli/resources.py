@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -39,35 +38,11 @@ def demo_pace() -> float:
         return WATCHABLE
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The folder in which a command was typed, with its workspace, agents and notes."""
-
-    folder: Path
-
-    @property
-    def root(self) -> Path:
-        """Where its workspace begins."""
-        return workspace_root(self.folder)
-
-    def notes(self) -> str:
-        """What its people wrote for agents that work there; labelled where the person has not agreed to it."""
-        return agreed_notes(self.folder, own_ledger().trusted(self.root))
-
-    def agents(self) -> Agents:
-        """The agents that may be used there: not those that it brings and the person has not agreed to."""
-        from greenroom.app.agents import find_agents
-        from greenroom.app.trust import agreed
-
-        return agreed(find_agents(self.folder), self.root, own_ledger().trusted(self.root))
-
-
 class Resources:
     """One per invocation. It is also the models that a team of this process asks."""
 
     def __init__(self) -> None:
         self._made: Provisions | None = None
-        self._around: Surroundings | None = None
         self._flags: dict[str, object] = {}
         self.runtime: Runtime | None = None
         self.says_yes = False
@@ -83,25 +58,27 @@ class Resources:
 
     @property
     def language(self) -> str:
-        """The language of the settings."""
         return self.provisions.loaded.settings.language
 
     @property
-    def surroundings(self) -> Surroundings:
-        """The folder of this process."""
-        self._around = self._around or Surroundings(current_folder())
-        return self._around
+    def folder(self) -> Path:
+        """The folder in which this was typed."""
+        return current_folder()
 
     @property
     def root(self) -> Path:
-        """Where the workspace begins in which this was typed."""
-        return workspace_root(current_folder())
+        return workspace_root(self.folder)
 
     def notes(self) -> str:
-        """What the workspace says to agents that work there."""
-        return self.surroundings.notes()
+        """What its people wrote for agents that work there; labelled where the person has not agreed to it."""
+        return agreed_notes(self.folder, own_ledger().trusted(self.root))
 
-    # ------------------------------------------------------------------------------------------------ what was typed
+    def agents(self) -> Agents:
+        """The agents that may be used there: not those that it brings and the person has not agreed to."""
+        from greenroom.app.agents import find_agents
+        from greenroom.app.trust import agreed
+
+        return agreed(find_agents(self.folder), self.root, own_ledger().trusted(self.root))
 
     def use(self, options: RunOptions) -> None:
         """Take limits and recordings as they were typed."""
@@ -135,10 +112,7 @@ class Resources:
         """Milliseconds that a question waits for its answer; None is for ever."""
         return self.provisions.loaded.settings.patience
 
-    # -------------------------------------------------------------------------------------------------------- models
-
     def named(self, name: str) -> Model:
-        """The model of this name."""
         return self.provisions.named(name)
 
     def around(self, script: ScriptedModel) -> Models:
@@ -153,8 +127,6 @@ class Resources:
         some = "1 answer" if unused.count == 1 else f"{unused.count} answers"
         return f"Never asked for: {some} in {unused.file} ({', '.join(unused.models)})."
 
-    # ----------------------------------------------------------------------------------------------------------- steps
-
     async def ended(self, team: TeamId, name: StepId) -> Step | None:
         """A step that has ended, for an agent that reads on in its result."""
         return None if self.runtime is None else await ended_step(self.runtime, team, name)
@@ -166,6 +138,5 @@ class Resources:
         return [row async for row in self.runtime.archive(team, "step") if isinstance(row, Step)]
 
     async def close(self) -> None:
-        """Let go of what was made."""
         if self._made is not None:
             await self._made.close()

@@ -16,16 +16,17 @@ Access = Literal["make", "change", "look", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The shared options; `home` is None when none was named."""
+    """The shared options, and which command was typed with which access; `home` is None when none was named."""
 
     home: Path | None = None
     output_format: Format = "text"
     quiet: bool = False
     verbose: bool = False
+    command: str = ""
+    access: Access = "none"
 
 
 def setup_of(context: typer.Context) -> Setup:
-    """The setup of this invocation."""
     found = context.find_root().obj
     return found if isinstance(found, Setup) else Setup()
 
@@ -35,17 +36,16 @@ def _remember(context: typer.Context, param: typer.CallbackParam, value: object)
     if value is None or value is False:
         return
     setup = setup_of(context)
-    match param.name:
-        case "home":
-            if not str(value).strip():
-                raise typer.BadParameter("it is empty. Name a folder, or leave the option out.")
-            setup = replace(setup, home=Path(str(value)))
-        case "output_format":
-            setup = replace(setup, output_format=cast("Format", value))
-        case "quiet":
-            setup = replace(setup, quiet=True)
-        case _:
-            setup = replace(setup, verbose=True)
+    if param.name == "home":
+        if not str(value).strip():
+            raise typer.BadParameter("it is empty. Name a folder, or leave the option out.")
+        setup = replace(setup, home=Path(str(value)))
+    elif param.name == "output_format":
+        setup = replace(setup, output_format=cast("Format", value))
+    else:
+        setup = replace(
+            setup, quiet=setup.quiet or param.name == "quiet", verbose=setup.verbose or param.name == "verbose"
+        )
     context.find_root().obj = setup
 
 

@@ -33,11 +33,8 @@ from greenroom.core.state.world import World
 from greenroom.interfaces.cli.display.team import MILLION, dollars
 from greenroom.interfaces.cli.resources import Resources
 
-LEAST: Final = (20_000, 2_000)
-"""Tokens that are read and written for a small change."""
-
-EACH: Final = (40_000, 4_000)
-"""Tokens more for each file, at most."""
+LEAST: Final = (20_000, 2_000)  # tokens that are read and written for a small change
+EACH: Final = (40_000, 4_000)  # tokens more for each file, at most
 
 
 def hands_in(means: Resources, root: Path, copied: Copied | None = None) -> Hands:
@@ -120,7 +117,7 @@ async def organisation(means: Resources, team: Team) -> Kit:
             models=means,
             notes=means.notes,
             hands=lambda root: hands_in(means, root),
-            staff=lambda language: all_staff(language, means.surroundings.agents().specs),
+            staff=lambda language: all_staff(language, means.agents().specs),
             wanted=wanted,
             world=world,
             settled=means.provisions.settled,

@@ -38,21 +38,22 @@ APART: Final = ("name", "prompt", "version")
 """What is not shown among the other fields: it stands above or below them."""
 
 
-# ------------------------------------------------------------------------------------------------------------ list
-
-
-async def agents_list(cli: Invocation) -> Exit:
+async def agents_list(cli: Invocation) -> None:
     """List the agents that can be used in this folder: of the project, your own, and Claude Code's."""
     agents, agreed = _looked_at()
-    cli.out.begin(command="agents list")
     cli.out.listing("agent", ({**_summary(one), "agreed": agreed(one)} for one in agents.found.values()))
     cli.out.listing("trouble", ({"agent": each.name, "error": each.text} for each in agents.troubles))
     if agents.found:
-        cli.out.show(Fitted(AGENTS, [_row(one, agreed=agreed(one)) for one in agents.found.values()]))
+        cells = list[list[Text]]()
+        for one in agents.found.values():
+            spec, place = one.spec, str(one.place) if agreed(one) else f"{one.place} (not agreed to)"
+            model = str((spec.llm_config or {}).get("model", "")) or Text("normal", style="dim")
+            what = shorten(harmless(spec.description or spec.role or spec.prompt), LINE)
+            cells.append(row(spec.name, what, model, place))
+        cli.out.show(Fitted(AGENTS, cells))
     _note_others(cli, agents)
     if not all(map(agreed, agents.found.values())):
         cli.progress.note(f"Of these some are used only when you have agreed to them: {command(cli, 'trust')}")
-    return cli.out.result("ok", Exit.DONE)
 
 
 def _looked_at() -> tuple[Agents, Callable[[Found], bool]]:
@@ -61,14 +62,6 @@ def _looked_at() -> tuple[Agents, Callable[[Found], bool]]:
     root = workspace_root(folder)
     trusted = own_ledger().trusted(root)
     return find_agents(folder), lambda one: may_be_used(one, root, trusted)
-
-
-def _row(one: Found, *, agreed: bool) -> list[Text]:
-    spec = one.spec
-    place = str(one.place) if agreed else f"{one.place} (not agreed to)"
-    model = str((spec.llm_config or {}).get("model", ""))
-    what = shorten(harmless(spec.description or spec.role or spec.prompt), LINE)
-    return row(spec.name, what, model or Text("normal", style="dim"), place)
 
 
 def _note_others(cli: Invocation, agents: Agents) -> None:
@@ -98,9 +91,6 @@ def _summary(one: Found) -> dict[str, object]:
     }
 
 
-# ------------------------------------------------------------------------------------------------------------ show
-
-
 async def agents_show(cli: Invocation, name: AgentName) -> Exit:
     """Show all that is known of an agent, which file it is from, and what of that file does not count here."""
     agents, agreed = _looked_at()
@@ -109,8 +99,8 @@ async def agents_show(cli: Invocation, name: AgentName) -> Exit:
     report = [str(note) for note in remarks(one, agents, names)]
     if not agreed(one):
         cli.progress.note(f"! {refusal(one)}\n", style="yellow")
-    cli.out.begin(command="agents show")
-    cli.out.show(_head(one), Text(""))
+    head = harmless(f"  {one.path}  ({one.place}; version {one.spec.version})")
+    cli.out.show(Text(one.spec.name, style="bold").append(head, style="not bold dim"), Text(""))
     cli.out.show(Fitted(FIELDS, [row(key, harmless(value)) for key, value in _fields(one)]))
     if one.spec.prompt:
         cli.out.show(Text("\nprompt", style="dim"))
@@ -119,17 +109,8 @@ async def agents_show(cli: Invocation, name: AgentName) -> Exit:
         cli.out.show(Text("\nwhat does not count here", style="dim"))
         cli.out.show(*(Text(harmless(f"! {text}"), style="yellow") for text in report))
     cli.progress.note(f"\nWhat a model gets: {command(cli, 'prompt', 'show', one.spec.name)}")
-    return cli.out.result(
-        "ok",
-        Exit.DONE,
-        **{**_summary(one), "agreed": agreed(one), "spec": json.loads(encode(whole(one.spec))), "report": report},
-    )
-
-
-def _head(one: Found) -> Text:
-    text = Text(one.spec.name, style="bold")
-    text.append(harmless(f"  {one.path}  ({one.place}; version {one.spec.version})"), style="not bold dim")
-    return text
+    told = {"agreed": agreed(one), "spec": json.loads(encode(whole(one.spec))), "report": report}
+    return cli.out.result("ok", Exit.DONE, **_summary(one), **told)
 
 
 def _fields(one: Found) -> list[tuple[str, str]]:
@@ -142,16 +123,9 @@ def _fields(one: Found) -> list[tuple[str, str]]:
 
 
 def _shown(value: object) -> str:
-    match value:
-        case str():
-            return shorten(value, 2 * LINE)
-        case list():
-            return ", ".join(map(str, value))
-        case _:
-            return json.dumps(value, ensure_ascii=False)
-
-
-# ------------------------------------------------------------------------------------------------------------- new
+    if isinstance(value, str):
+        return shorten(value, 2 * LINE)
+    return ", ".join(map(str, value)) if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
 
 
 async def agents_new(
@@ -176,7 +150,6 @@ async def agents_new(
     path = write_agent(current_folder(), wish)
     if not user:  # a person who has it written here has agreed to what is written
         own_ledger().agree(root, [of_agent(find_agents(root).get(name), root)])
-    cli.out.begin(command="agents new")
     cli.out.show(harmless(str(path)))
     cli.progress.note("✓ Open it in your editor and write what the agent is told of its work.", style="green")
     if not user:
@@ -185,30 +158,24 @@ async def agents_new(
     return cli.out.result("written", Exit.DONE, name=name, file=str(path))
 
 
-# -------------------------------------------------------------------------------------------------------------- prompt
-
 OPTIONS: Final = ("tool_choice", "schema", "max_output", "temperature", "effort", "streaming")
 
 
 async def prompt_show(
     cli: Invocation,
-    name: Annotated[str, typer.Argument(metavar="AGENT", help="Its name, as `greenroom agents list` has it.")],
+    name: AgentName,
     *,
     message: Annotated[str, typer.Option("--message", metavar="TEXT", help="What the agent is told.")] = "Hello.",
 ) -> Exit:
     """Print exactly what a model gets when this agent begins: messages, tools, settings. Nobody is asked."""
-    folder = current_folder()
-    agents = find_agents(folder)
+    agents = find_agents(current_folder())
     tools, found = toolbox_of(cli.means.root), agents.get(name.strip()).spec
     spec = tools.equipped(evolve(found, language=found.language or cli.means.language))
-    notes = cli.means.notes()
-    around = Surroundings(tools=tools.specs, others=agents.specs, reader=TextReader(), project=notes)
+    around = Surroundings(tools=tools.specs, others=agents.specs, reader=TextReader(), project=cli.means.notes())
     await cli.means.provisions.look_around()
     request = await first_request(spec, message, cli.means, around)
-    cli.out.begin(command="prompt show")
-    if request.trouble:
-        cli.progress.note(f"! {request.trouble}", style="yellow")
-    for note in missing_tools(spec, {tool.name for tool in around.tools}):
+    missing = missing_tools(spec, {tool.name for tool in around.tools})
+    for note in filter(None, (request.trouble, *map(str, missing))):
         cli.progress.note(f"! {note}", style="yellow")
     _show(cli, request)
     return cli.out.result("ok", Exit.DONE, agent=spec.name, version=spec.version, **fields(request))
@@ -245,7 +212,6 @@ def _settings(found: FirstRequest) -> str:
 
 
 def fields(found: FirstRequest) -> dict[str, object]:
-    """The same for a program."""
     request = found.request
     return {
         "model": found.model or None,

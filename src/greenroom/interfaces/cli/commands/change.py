@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,28 +21,18 @@ from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.workspace import Applied, Buried, Clashes, Committed, Workspace, WorkspaceFault
-from greenroom.core.state.approval import Approval
-from greenroom.core.state.world import World
 from greenroom.interfaces.cli.context import Invocation, command, refused
 from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.display.questions import Gone, Person
+from greenroom.interfaces.cli.display.questions import confirm
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exit_codes import Exit
 from greenroom.interfaces.cli.options import DoNotAsk, Id
 from greenroom.interfaces.cli.runs.follow import asked_by, is_plan, to_type, waiting
 
-SUBJECT: Final = 70
-"""Characters of a commit's first line."""
-
-BODY: Final = 4_000
-"""Characters of a request that stand in a commit's message."""
-
-SHOWN: Final = 5
-"""Files that are named, and reasons."""
-
-ASKED: Final = 200
-"""Characters of a question, or of a reason, that are told."""
-
+SUBJECT: Final = 70  # characters of a commit's first line
+BODY: Final = 4_000  # characters of a request that stand in a commit's message
+SHOWN: Final = 5  # files that are named, and reasons
+ASKED: Final = 200  # characters of a question, or of a reason, that are told
 NO_COMMIT: Final = "No commit was made: there is none here yet that it could follow."
 BEGUN: Final = ("applying", "applied", "undoing")
 RECOVERED: Final = {
@@ -92,10 +83,17 @@ async def apply(
     await _refuse_nothing(cli, found, came)
     commits = not no_commit and bool(came.snapshot.head)
     if commits and not any(applied.state == "applied" for applied in await came.workspace.applied(found.team)):
-        await _expect_commit(cli, found, came)
+        try:
+            await came.workspace.expect()
+        except WorkspaceFault as fault:
+            without = command(cli, "apply", found.team, "--no-commit")
+            raise refused("no_commit_now", str(fault), f"Without a commit: {without}") from fault
     report = await _say_state(cli, found, came)
     changed = await came.workspace.hooks(came.snapshot.commit, came.tip)
-    run_hooks = not no_hooks and (hooks or not commits or _hooks_may_run(cli, changed))
+    run_hooks = not no_hooks and (hooks or not commits or not changed)
+    if changed and commits and not hooks and not no_hooks:  # hooks run as the person, in no sandbox
+        told = f"The change sets up hooks ({_named(changed)}), so it is committed without running any."
+        cli.progress.note(f"{told} --hooks runs them.", style="yellow")
     async with _told_if_stopped(cli, came):
         done = await came.workspace.apply(found.team, came.snapshot.commit, came.tip)
     if isinstance(done, Clashes):
@@ -123,14 +121,6 @@ async def _refuse_nothing(cli: Invocation, found: Found, came: Outcome) -> None:
         raise refused("nothing_changed", f"{found.team} has changed nothing{f' yet: {later}' if later else '.'}")
 
 
-async def _expect_commit(cli: Invocation, found: Found, came: Outcome) -> None:
-    try:
-        await came.workspace.expect()
-    except WorkspaceFault as fault:
-        without = command(cli, "apply", found.team, "--no-commit")
-        raise refused("no_commit_now", str(fault), f"Without a commit: {without}") from fault
-
-
 async def _say_state(cli: Invocation, found: Found, came: Outcome) -> JobReport:
     """What a person hears before work becomes theirs: that it is not over, and what of it is not verified."""
     if later := await _unended(cli, found.team):
@@ -149,33 +139,16 @@ async def _unended(cli: Invocation, team: TeamId) -> str:
     if not world.tasks:
         return ""
     if asked := waiting(world):
-        return f"it waits for your answer to “{_question(world, asked[0])}”. {_how(cli, team, world, asked[0])}."
+        approval, (said, other) = asked[0], to_type(world, asked[0])
+        question = shorten(harmless(approval.question if is_plan(world, approval) else asked_by(approval)), ASKED)
+        how = ", ".join(filter(None, (f"Answer with: {command(cli, 'answer', team, said)}", other)))
+        return f"it waits for your answer to “{question}”. {how}."
     holder = await cli.runtime.log.holder(team)
     if holder is not None:
         return f"it works, in {holder.owner}."
     found = await cli.runtime.stands(team, next(iter(world.tasks)))
     held = f"it is paused ({shorten(found.why, ASKED)})" if found.why else "nobody works on it now"
     return f"{held}. Go on with: {command(cli, 'resume', team)}."
-
-
-def _question(world: World, approval: Approval) -> str:
-    return shorten(harmless(approval.question if is_plan(world, approval) else asked_by(approval)), ASKED)
-
-
-def _how(cli: Invocation, team: TeamId, world: World, approval: Approval) -> str:
-    said, other = to_type(world, approval)
-    return ", ".join(part for part in (f"Answer with: {command(cli, 'answer', team, said)}", other) if part)
-
-
-def _hooks_may_run(cli: Invocation, changed: Sequence[str]) -> bool:
-    """A change that sets up hooks is committed without any, unless a person says otherwise: they run as that person, in
-    no sandbox."""
-    if changed:
-        cli.progress.note(
-            f"The change sets up hooks ({_named(changed)}), so it is committed without running any. --hooks runs them.",
-            style="yellow",
-        )
-    return not changed
 
 
 @asynccontextmanager
@@ -345,23 +318,15 @@ async def discard(cli: Invocation, name: Id, *, yes: DoNotAsk = False) -> Exit:
     applied = any(each.state == "applied" for each in await came.workspace.applied(found.team))
     changes = () if applied else (await came.diff()).changes
     lost = [text for copy in await of_run(found.team) for text in nowhere(copy)]
-    if (changes or lost) and not yes and not _is_sure(found, len(changes), lost):
+    told = [f"{found.team} has changed {_files(len(changes))}, and that would go."] if changes else []
+    told += [f"This would go for good, for no commit can have it: {'; '.join(lost)}."] if lost else []
+    if told and not yes and not (sys.stdin.isatty() and confirm(f"{' '.join(told)} Drop it? [y/N] ")):
         raise refused("not_sure", "Nothing was dropped.", "--yes drops it without asking.")
     await drop(found.team)
     cli.out.show(f"Dropped. The commits of {found.team} stay in the repository, below refs/greenroom.")
     if lost:
         cli.out.show(f"Gone for good, for no commit can have it: {'; '.join(lost)}.")
     return cli.out.result("discarded", Exit.DONE, team=found.team, lost=lost)
-
-
-def _is_sure(found: Found, count: int, lost: Sequence[str]) -> bool:
-    files = [f"{found.team} has changed {_files(count)}, and that would go."] if count else []
-    more = [f"This would go for good, for no commit can have it: {'; '.join(lost)}."] if lost else []
-    try:
-        said = Person().answer(" ".join((*files, *more, "Drop it? y/n")), "n")
-    except Gone:
-        return False
-    return said.lower() in ("y", "yes")
 
 
 # --------------------------------------------------------------------------------------------------------------- blame

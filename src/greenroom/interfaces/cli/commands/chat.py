@@ -31,15 +31,13 @@ from greenroom.interfaces.cli.options import (
     piped,
     typed,
 )
-from greenroom.interfaces.cli.runs.chat import PROMPT, Conversation
+from greenroom.interfaces.cli.runs.chat import Conversation
+from greenroom.interfaces.cli.runs.follow import PROMPT
 from greenroom.interfaces.cli.runs.start import Begun, begin, new_limits, see_what_is_brought
 
-REMEMBERED: Final = 200
-"""Lines that can be had back with the arrow keys."""
-
+REMEMBERED: Final = 200  # lines that can be had back with the arrow keys
 NOTHING: Final = Request("")
-SHOWN: Final = 400
-"""Characters of the last answer when a chat is taken up again."""
+SHOWN: Final = 400  # characters of the last answer when a chat is taken up again
 
 
 def chat(
@@ -72,7 +70,7 @@ def chat(
             begun = await begin(cli, options, agent=agent.strip(), model=model.strip())
             return await _new(cli, begun, person, first, resume=resume.strip())
 
-    return invoke(context, "make", work)
+    return invoke(context, work)
 
 
 async def reopen(cli: Invocation, team: TeamId, options: RunOptions) -> Exit:
@@ -109,7 +107,10 @@ async def _again(
     go_on: bool = False,
 ) -> Exit:
     world = await cli.runtime.world(team)
-    await _refuse_held(cli, team)
+    holder = await cli.runtime.log.holder(team)
+    if holder is not None:
+        told = command(cli, "tell", team, "TEXT")
+        raise WorldFault(f"The chat {team!r} is open already, in {holder.owner}. Say something there with `{told}`.")
     if world.team.workspace:
         see_what_is_brought(cli, Path(world.team.workspace))
     cli.means.tape(options)
@@ -127,15 +128,7 @@ async def _again(
     return await talk.hold(first.text, first.context, go_on=go_on)
 
 
-async def _refuse_held(cli: Invocation, team: TeamId) -> None:
-    holder = await cli.runtime.log.holder(team)
-    if holder is not None:
-        told = command(cli, "tell", team, "TEXT")
-        raise WorldFault(f"The chat {team!r} is open already, in {holder.owner}. Say something there with `{told}`.")
-
-
 async def _remind(talk: Conversation, past: Chat, world: World, *, enter: bool) -> None:
-    """Where we were."""
     said = await past.exchanges()
     turns = f"{len(said)} turn{'s' if len(said) != 1 else ''} so far"
     talk.note(f"{past.team} · {past.agent} · {models_of(world)[0]} · {turns} · /help", style="dim")
@@ -152,15 +145,12 @@ async def _remind(talk: Conversation, past: Chat, world: World, *, enter: bool) 
 
 def _handlers(cli: Invocation) -> tuple[Handler, ...]:
     """What is done with what is typed, in this order."""
-    around = cli.means.surroundings
-    return (builtin, shell, file_context(around.folder, around.root))
+    return (builtin, shell, file_context(cli.means.folder, cli.means.root))
 
 
 def _aids(cli: Invocation) -> Aids:
-    around = cli.means.surroundings
-
     def files(beginning: str) -> Iterator[str]:
-        return offered(beginning, around.folder, around.root)
+        return offered(beginning, cli.means.folder, cli.means.root)
 
     async def before() -> AsyncIterator[str]:
         with suppress(StoreFault):  # a log that cannot be read keeps nobody from typing

@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -44,7 +44,6 @@ FIRST_LINE: Final = (
 )
 TEAM_LINE: Final = "The agents' replies are scripted. Everything else is real: the log, the files, what they do."
 MISSING_CUE: Final = "The script has no reply"
-NO_PYTEST: Final = "There is no pytest beside Greenroom here: Python's own unittest runs the tests."
 SETTINGS: Final = """\
 # The model of the demo: a script, served on this machine while the demo ran.
 model = "scripted:coder"
@@ -56,7 +55,6 @@ base_url = "{address}"
 input = 0
 output = 0
 """
-SANDBOXED: Final = "built-in: sandboxed"
 COMMAND_TIMEOUT_S: Final = 120.0
 STOP_TIMEOUT_S: Final = 10.0
 LONGEST_LINE: Final = 1 << 20
@@ -71,17 +69,10 @@ class Fact(NamedTuple):
 
 def check(text: str, *, held: bool, found: object = "") -> Fact:
     """A fact; one that does not hold says so, and what was found."""
-    return Fact(held, text if held else f"not so: {text}" + (f" (found: {found or 'nothing'})" if found != "" else ""))
+    return Fact(held, text if held else f"not so: {text} (found: {found or 'nothing'})")
 
 
 # ------------------------------------------------------------------------------------------------------- the commands
-
-
-class Command(NamedTuple):
-    """A real `greenroom` process, and the lines that it has printed on either stream."""
-
-    process: asyncio.subprocess.Process
-    lines: list[str]
 
 
 class Play:
@@ -102,18 +93,16 @@ class Play:
 
     def set_up(self, address: str) -> None:
         """Write the settings, and make the repository. Which sandbox holds here was just tried, so that is copied."""
-        settings = self.folder / "config" / "greenroom" / "config.toml"
-        settings.parent.mkdir(parents=True, exist_ok=True)
-        settings.write_text(SETTINGS.format(address=address), encoding="utf-8")
+        config, cache = self.folder / "config" / "greenroom", self.folder / "cache" / "greenroom"
+        for place in (config, cache):
+            place.mkdir(parents=True, exist_ok=True)
+        (config / "config.toml").write_text(SETTINGS.format(address=address), encoding="utf-8")
         known = user_cache_path("greenroom", appauthor=False) / KNOWN
         if known.is_file():
-            cache = self.folder / "cache" / "greenroom"
-            cache.mkdir(parents=True, exist_ok=True)
             shutil.copy(known, cache / KNOWN)
-        job.make_repository(self.root, job.find_pytest())
+        job.make_repository(self.root)
 
     def say(self, text: str, first: str = "   ", style: str = "") -> None:
-        """Print a line."""
         self.cli.progress.note(f"{first}{text}".rstrip(), style=style)
 
     def show_command(self, text: str) -> None:
@@ -122,7 +111,7 @@ class Play:
         self.say(f"$ {text}", style="cyan")
 
     @asynccontextmanager
-    async def start(self, *words: str) -> AsyncIterator[Command]:
+    async def start(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
         """Type a command in the repository. When the block ends, so has the process."""
         self.show_command(f"greenroom {shlex.join(words)}")
         process = await asyncio.create_subprocess_exec(
@@ -135,10 +124,9 @@ class Play:
             limit=LONGEST_LINE,
             start_new_session=True,
         )
-        command = Command(process, [])
-        reading = asyncio.create_task(self._echo(command))
+        reading = asyncio.create_task(self._echo(process))
         try:
-            yield command
+            yield process
             await reading
         finally:
             if process.returncode is None:
@@ -150,19 +138,17 @@ class Play:
                 await process.wait()
             reading.cancel()
 
-    async def _echo(self, command: Command) -> None:
-        assert command.process.stdout is not None
-        async for data in command.process.stdout:
-            line = data.decode(errors="replace").rstrip()
-            command.lines.append(line)
-            if line.strip():
+    async def _echo(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        async for data in process.stdout:
+            if line := data.decode(errors="replace").strip():
                 self.say(harmless(line), first="   │ ", style="dim")
 
-    async def run(self, *words: str) -> tuple[int, str, int]:
-        """Type a command and wait for its end: its exit code, what it printed, its process id."""
-        async with self.start(*words) as command:
-            code = await asyncio.wait_for(command.process.wait(), COMMAND_TIMEOUT_S)
-        return code, "\n".join(command.lines), command.process.pid
+    async def run(self, *words: str) -> tuple[int, int]:
+        """Type a command and wait for its end: its exit code and its process id."""
+        async with self.start(*words) as process:
+            code = await asyncio.wait_for(process.wait(), COMMAND_TIMEOUT_S)
+        return code, process.pid
 
     def untouched(self) -> Fact:
         """Nothing of the person's is different."""
@@ -173,7 +159,7 @@ class Play:
         """The files that the work has changed by now, by its commits."""
         refs = (f"refs/greenroom/{log.team}/@base", f"refs/greenroom/{log.team}/main")
         try:
-            return git(self.root, "diff", "--name-only", *refs).split()
+            return sorted(git(self.root, "diff", "--name-only", *refs).split())
         except WorldFault:
             return ()  # there is no such commit: nothing was changed
 
@@ -181,58 +167,51 @@ class Play:
 # --------------------------------------------------------------------------------------------------------- the scenes
 
 
-async def show_repository(play: Play) -> Iterable[Fact]:
+async def show_repository(play: Play) -> Sequence[Fact]:
     for words in (("log", "--oneline"), ("status", "--short")):
         play.show_command(f"git {' '.join(words)}")
         for line in git(play.root, *words).splitlines():
             play.say(line, first="   │ ", style="dim")
     play.before, play.head = job.fingerprint(play.root), git(play.root, "rev-parse", "HEAD").strip()
-    loose = git(play.root, "status", "--short").split("\n")
-    yours = check(f"{job.UNCOMMITTED} is yours, and in no commit", held=f"?? {job.UNCOMMITTED}" in loose, found=loose)
-    return [yours, Fact(held=True, text=f"all of it, byte for byte, is called {play.before}")]
+    return [Fact(held=True, text=f"all of it, byte for byte, is called {play.before}")]
 
 
-async def work_and_die(play: Play) -> Iterable[Fact]:
+async def work_and_die(play: Play) -> Sequence[Fact]:
     if play.tier == "none":
         play.say("There is no sandbox here, so you would be asked about the checks. The demo says yes for you.")
         await play.run("trust", "--yes")
-    async with play.start("run", job.REQUEST, "--yes") as command:
-        ends = [asyncio.create_task(play.provider.half_done.wait()), asyncio.create_task(command.process.wait())]
+    async with play.start("run", job.REQUEST, "--yes") as process:
+        ends = [asyncio.create_task(play.provider.half_done.wait()), asyncio.create_task(process.wait())]
         await asyncio.wait(ends, timeout=COMMAND_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
         for task in ends:
             task.cancel()
-        if not play.provider.half_done.is_set() or command.process.returncode is not None:
+        if not play.provider.half_done.is_set() or process.returncode is not None:
             return [Fact(held=False, text="it ended, or stood still, before its work was half done")]
         base = next(iter((await read_log(play.home)).checks), None)
-        pid = command.process.pid
-        play.show_command(f"kill -9 {pid}")
-        command.process.kill()
-        code = await asyncio.wait_for(command.process.wait(), COMMAND_TIMEOUT_S)
+        play.show_command(f"kill -9 {process.pid}")
+        process.kill()
+        code = await asyncio.wait_for(process.wait(), COMMAND_TIMEOUT_S)
     log = play.first = await read_log(play.home)
     counts = (base.passed, base.failing) if base else "no check ran"
-    found = f"{base.check if base else 'a check'} was found and ran first: {job.PASSING} pass, 1 already fails"
-    changed = play.changed(log)
+    first = f"{base.check if base else 'a check'} was found and ran first: {job.PASSING} pass, 1 already fails"
+    half, changed = "half done, and only in the copy: export.py is written, its test is not", play.changed(log)
     return [
-        check(found, held=counts == (job.PASSING, 1), found=counts),
-        check(f"process {pid} is dead, by signal 9", held=code == -9, found=code),
+        check(first, held=counts == (job.PASSING, 1), found=counts),
+        check(f"process {process.pid} is dead, by signal 9", held=code == -9, found=code),
         check(f"the log has step {', '.join(log.running)} begun, and not ended", held=bool(log.running)),
-        check(
-            "half done, and only in the copy: export.py is written, its test is not",
-            held=changed == ["export.py"],
-            found=changed,
-        ),
+        check(half, held=changed == ["export.py"], found=changed),
         play.untouched(),
     ]
 
 
-async def resume(play: Play) -> Iterable[Fact]:
+async def resume(play: Play) -> Sequence[Fact]:
     first = play.first
     assert first is not None
-    code, _, pid = await play.run("resume", "last")
+    code, pid = await play.run("resume", "last")
     if play.tier == "none" and code == Exit.WAITING:
         play.say("There is no sandbox here, so it asks before it runs tests that it wrote. The demo says yes for you.")
         await play.run("answer", "last", "yes", "--for", "run")
-        code, _, _ = await play.run("resume", "last")
+        code, _ = await play.run("resume", "last")
     log = await read_log(play.home)
     owners = [event.owner for event in log.events if isinstance(event, OwnerChanged)]
     twice = [step for step, count in log.endings.items() if count != 1]
@@ -245,32 +224,26 @@ async def resume(play: Play) -> Iterable[Fact]:
     ]
 
 
-async def show_verdict(play: Play) -> Iterable[Fact]:
+async def show_verdict(play: Play) -> Sequence[Fact]:
     log = await read_log(play.home)
     tries, last = log.of("deliver"), log.checks[-1] if len(log.checks) > 1 else None
     told = str(tries[0].result) if tries else ""
     repair = next((step.step_id for step in log.of("patch") if tries and step.ended_in > tries[0].ended_in), "")
     counts = (last.passed, last.failing) if last else "no check ran"
-    rules = {step.terms.rule for step in tries if step.terms is not None}
-    sandboxed = f"the tests that it wrote ran in the sandbox ({play.tier}), and nobody had to be asked"
-    approved = "there is no sandbox here: its tests ran because a person said yes"
-    tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
-    changed, files = sorted(play.changed(log)), f"{len(job.CHANGED)} files are different: {', '.join(job.CHANGED)}"
     again = f"{last.check if last else 'the check'} ran again: {job.PASSING + 1} pass, and only the old one fails"
+    tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
+    changed, files = play.changed(log), f"{len(job.CHANGED)} files are different: {', '.join(job.CHANGED)}"
     return [
         check(f"it said “{job.TOO_SOON}”, and the checks: {job.NEW_TEST} fails", held=job.NEW_TEST in told, found=told),
         check(f"step {repair} mended export.py", held=bool(repair)),
         check(again, held=counts == (job.PASSING + 1, 1), found=counts),
-        check(approved, held=SANDBOXED not in rules)
-        if play.tier == "none"
-        else check(sandboxed, held=rules == {SANDBOXED}, found=rules),
-        check(f"they ran on tree {tree[:10]}, and that is what you get", held=last is not None and last.tree == tree),
+        check(f"it ran on tree {tree[:10]}, and that is what you get", held=last is not None and last.tree == tree),
         check(files, held=changed == sorted(job.CHANGED), found=changed),
         play.untouched(),
     ]
 
 
-async def apply(play: Play) -> Iterable[Fact]:
+async def apply(play: Play) -> Sequence[Fact]:
     await play.run("apply", "last")
     root, log = play.root, await read_log(play.home)
     lines = (root / "export.py").read_text("utf-8").splitlines()
@@ -280,19 +253,15 @@ async def apply(play: Play) -> Iterable[Fact]:
     paths = sorted(git(root, "diff", "--name-only", play.head, "HEAD").split())
     other = git(root, "diff", "--stat", f"refs/greenroom/{log.team}/main", "HEAD", "--", *job.CHANGED)
     loose = git(root, "status", "--short").strip()
+    proven, yours = "in it is what was proven, and nothing else", f"{job.UNCOMMITTED} is still yours, and in no commit"
     return [
-        check("one commit more", held=len(commits) == 1, found=len(commits)),
-        check(f"in your name: {you}", held=author == you, found=author),
-        check(
-            "in it is what was proven, and nothing else", held=paths == sorted(job.CHANGED) and not other, found=paths
-        ),
-        check(
-            f"{job.UNCOMMITTED} is still yours, and in no commit", held=loose == f"?? {job.UNCOMMITTED}", found=loose
-        ),
+        check(f"one commit more, in your name: {you}", held=(len(commits), author) == (1, you), found=commits),
+        check(proven, held=paths == sorted(job.CHANGED) and not other, found=paths),
+        check(yours, held=loose == f"?? {job.UNCOMMITTED}", found=loose),
     ]
 
 
-async def undo(play: Play) -> Iterable[Fact]:
+async def undo(play: Play) -> Sequence[Fact]:
     await play.run("undo", "last")
     now, head = job.fingerprint(play.root), git(play.root, "rev-parse", "HEAD").strip()
     return [
@@ -301,7 +270,7 @@ async def undo(play: Play) -> Iterable[Fact]:
     ]
 
 
-SCENES: Final[Sequence[tuple[str, Callable[[Play], Awaitable[Iterable[Fact]]]]]] = (
+SCENES: Final[Sequence[tuple[str, Callable[[Play], Awaitable[Sequence[Fact]]]]]] = (
     ("A repository: one test fails already, one file is not committed", show_repository),
     ("A job for a coder, who works in a copy of it, until its process is killed", work_and_die),
     ("Another process goes on in the same run", resume),
@@ -345,11 +314,10 @@ def demo(
         raise typer.BadParameter("The team of --team works in its home. Leave --in out.")
     if team:
         options = RunOptions(record=record, replay=replay)
-        return invoke(context, "make", lambda cli: play_team(cli, options, ask=ask))
+        return invoke(context, lambda cli: play_team(cli, options, ask=ask), access="make")
     if ask or record or replay:
         raise typer.BadParameter("--ask, --record and --replay are for the team of the demo. Add --team.")
-    place = Path(folder).absolute() if folder else None
-    return invoke(context, "none", lambda cli: play_job(cli, place))
+    return invoke(context, lambda cli: play_job(cli, Path(folder).absolute() if folder else None))
 
 
 async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
@@ -359,7 +327,7 @@ async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
     cli.progress.note(TEAM_LINE, style="bold")
     agents, kit = ((*AGENTS, PERSON), ASKING_KIT) if ask else (AGENTS, KIT)
     team = await cli.runtime.create("demo", agents, kit=kit, begin=(TASK,))
-    cli.out.begin(team=team, command="demo", scripted=True, home=str(cli.home))
+    cli.out.begin(team=team, scripted=True)
     ending = await follow(cli, team, new=True)
     missed = [failure for failure in ending.teller.failures if MISSING_CUE in failure]
     return close(cli, team, evolve(ending, fault=missed[0]) if missed else ending, name="last")
@@ -376,10 +344,8 @@ async def play_job(cli: Invocation, chosen: Path | None) -> Exit:
     try:
         play.say(FIRST_LINE, first="", style="bold")
         play.set_up(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
-        cli.out.begin(command="demo", scripted=True, folder=str(folder), home=str(play.home), sandbox=play.tier)
+        cli.out.begin(scripted=True, folder=str(folder), home=str(play.home), sandbox=play.tier)
         play.say(f"It happens in {folder}, which stays. Sandbox: {play.tier}.", first="")
-        if not (play.root / "pyproject.toml").exists():
-            play.say(NO_PYTEST, first="")
         wrong = await play_scenes(play)
     except asyncio.CancelledError:
         play.say(f"Stopped; nothing of it runs any more. {folder} stays as it is.", first="", style="bold")
@@ -396,50 +362,37 @@ async def play_scenes(play: Play) -> Sequence[str]:
         play.say("")
         play.say(title, first=f"{number:<3}", style="bold")
         try:
-            facts = list(await scene(play))
+            facts = await scene(play)
         except (GreenroomError, OSError) as error:  # TimeoutError is an OSError
             facts = [Fact(held=False, text=str(error) or "it took too long")]
         for fact in facts:
             mark, style = ("✓", "green") if fact.held else ("✗", "bold red")
             play.say(fact.text, first=f"   {mark} ", style=style)
-        told = [{"held": fact.held, "text": fact.text} for fact in facts]
-        held = all(fact.held for fact in facts)
-        line = {"number": number, "title": title, "commands": [*play.typed], "held": held, "facts": told}
-        play.cli.out.item("line", line)
-        if not held:
-            head = f"✗ The story did not hold, in line {number} of {len(SCENES)}: {title}."
-            return [head, *(f"  {fact.text}" for fact in facts if not fact.held)]
+        wrong = [f"  {fact.text}" for fact in facts if not fact.held]
+        told = {"commands": [*play.typed], "held": not wrong, "facts": [fact._asdict() for fact in facts]}
+        play.cli.out.item("line", {"number": number, "title": title, **told})
+        if wrong:
+            return [f"✗ The story did not hold, in line {number} of {len(SCENES)}: {title}.", *wrong]
         await asyncio.sleep(play.pace)
     return []
 
 
 async def report(play: Play, wrong: Sequence[str], whole: int) -> Exit:
     """Print how it ended, and what to type to look at it, on stdout."""
-    checks = waits = 0
+    checks, waits = 0, round(play.pace * len(SCENES) * 1000)
     with suppress(GreenroomError, OSError):
         log = await read_log(play.home)
         checks = sum(step.spent.millis for step in log.of("baseline", "deliver", "run_checks"))
-        waits = sum(step.spent.millis for step in log.steps if step.work.type == "skill")
-    waits += round(play.pace * len(SCENES) * 1000)
+        waits += sum(step.spent.millis for step in log.steps if step.work.type == "skill")
     millis = {"whole": whole, "checks": checks, "waits": waits, "rest": max(whole - checks - waits, 0)}
-    seconds = {name: f"{value / 1000:.1f} s" for name, value in millis.items()}
     ends = wrong or [f"✓ The story held: {len(SCENES)} lines, looked up in files, git and the log."]
-    took = (
-        f"  {seconds['whole']}: {seconds['checks']} in steps that ran checks, {seconds['waits']} scripted replies and "
-        f"pauses, {seconds['rest']} Greenroom and git themselves."
-    )
+    took = f"  It took {whole / 1000:.1f} s, {millis['rest'] / 1000:.1f} s of them without checks, replies and pauses."
     look = [*commands_to_type(play)]
     out = play.cli.out
     out.write("\n".join((*ends, took, "", "Look for yourself:", *(f"  {line}" for line in look))) + "\n")
-    return out.result(
-        "failed" if wrong else "finished",
-        Exit.FAILED if wrong else Exit.DONE,
-        folder=str(play.folder),
-        sandbox=play.tier,
-        error=" ".join(line.strip() for line in wrong),
-        millis=millis,
-        look=look,
-    )
+    status, code = ("failed", Exit.FAILED) if wrong else ("finished", Exit.DONE)
+    error = " ".join(line.strip() for line in wrong)
+    return out.result(status, code, folder=str(play.folder), sandbox=play.tier, error=error, millis=millis, look=look)
 
 
 def commands_to_type(play: Play) -> Iterator[str]:

@@ -44,8 +44,7 @@ STATES: Final[Mapping[Tier, Literal["ok", "warn"]]] = {
 TODO: Final = "On Linux install bubblewrap; docs/howto-sandbox.md says what else can be missing."
 NOT_USED: Final = "Nothing is lost: the team is read from its log, and makes a new snapshot when it runs."
 COPY: Final = "Copy {home} before anything else, then restore it from a backup or forget the damaged team."
-LITTLE: Final = 200_000_000
-"""Bytes of free space below which a warning is due."""
+LITTLE: Final = 200_000_000  # bytes of free space below which a warning is due
 
 
 @record
@@ -68,15 +67,25 @@ async def doctor(
     """Check this machine and the log; exit code 3 when something is broken."""
     stored = await _store(cli.home, accept_loss=accept_loss)
     python = f"Python {platform.python_version()} on {platform.system()}"
+    old, where = sqlite3.sqlite_version_info < (3, 35), shutil.which("git")
     machine = [
         Finding(what="python", state="ok", found=python),
-        _sqlite(),
-        _git(),
+        Finding(
+            what="sqlite",
+            state="bad" if old else "ok",
+            found=f"SQLite {sqlite3.sqlite_version}",
+            todo="Use a Python with SQLite 3.35 or newer." if old else "",
+        ),
+        Finding(
+            what="git",
+            state="ok" if where else "warn",
+            found=where or "not on the PATH",
+            todo="" if where else "Install git: teams that edit code need it.",
+        ),
         _sandbox(cli.means),
         _home(cli.home),
     ]
     findings = [*machine, *stored, *_settings(cli.means)]
-    cli.out.begin(command="doctor", home=str(cli.home))
     for each in findings:
         sign, style = SIGNS[each.state]
         cli.out.show(Text(f"{sign} ", style=style).append(f"{each.what:<9} {each.found}", style="default"))
@@ -85,22 +94,6 @@ async def doctor(
         cli.out.item("finding", whole(each))
     broken = any(each.state == "bad" for each in findings)
     return cli.out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
-
-
-def _sqlite() -> Finding:
-    found = f"SQLite {sqlite3.sqlite_version}"
-    if sqlite3.sqlite_version_info < (3, 35):
-        return Finding(what="sqlite", state="bad", found=found, todo="Use a Python with SQLite 3.35 or newer.")
-    return Finding(what="sqlite", state="ok", found=found)
-
-
-def _git() -> Finding:
-    where = shutil.which("git")
-    if where is None:
-        return Finding(
-            what="git", state="warn", found="not on the PATH", todo="Install git: teams that edit code need it."
-        )
-    return Finding(what="git", state="ok", found=where)
 
 
 def _sandbox(means: Resources) -> Finding:

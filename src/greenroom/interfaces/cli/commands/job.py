@@ -30,7 +30,7 @@ from greenroom.interfaces.cli.commands.change import apply, branch, diff, discar
 from greenroom.interfaces.cli.context import Invocation, command
 from greenroom.interfaces.cli.display.output import Output, harmless
 from greenroom.interfaces.cli.display.progress import Progress
-from greenroom.interfaces.cli.display.questions import Gone, Person
+from greenroom.interfaces.cli.display.questions import Gone, ask_line
 from greenroom.interfaces.cli.display.talk import Work
 from greenroom.interfaces.cli.exit_codes import Exit
 from greenroom.interfaces.cli.options import Request, Take
@@ -47,14 +47,14 @@ PLAIN: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
 """A word that can only be the name of a program: no variable, no path, nothing that a shell reads."""
 
 
-async def start_job(cli: Invocation, request: Request, begun: Begun, wanted: Wanted, take: Take | None) -> Exit:
+async def start_job(cli: Invocation, request: Request, begun: Begun, wanted: Wanted, take: Take) -> Exit:
     """Create the team, follow it, and hand over what came of it; if that was ordered, take it over at once."""
     root = cli.means.root
-    if take is not None and take.branch:
-        await (await workspace(root)).expect(branch=take.branch)
+    if take:
+        await (await workspace(root)).expect(branch=take)
     talk, cast = Work(cli.setup, cli.out), begun.cast
     team = await _created(cli, begun, request, wanted)
-    cli.out.begin(team=team, command="run", model=cast.models[0], agent=cast.first, home=str(cli.home))
+    cli.out.begin(team=team, model=cast.models[0], agent=cast.first)
     talk.own = request.text
     talk.facts(f"run {team}", begun.line, _tier(cli), UNTOUCHED)
     for note in filter(None, (*begun.notes, begun.outside)):
@@ -62,11 +62,11 @@ async def start_job(cli: Invocation, request: Request, begun: Begun, wanted: Wan
     return await _work(replace(cli, progress=talk), talk, team, root, take, new=True)
 
 
-async def resume_job(cli: Invocation, world: World, take: Take | None = None) -> Exit:
+async def resume_job(cli: Invocation, world: World, take: Take = None) -> Exit:
     """Go on with a job that no process runs: the same row, and the same end."""
     talk, team, root = Work(cli.setup, cli.out), world.team.team_id, Path(world.team.workspace)
-    if take is not None and take.branch:
-        await (await workspace(root)).expect(branch=take.branch)
+    if take:
+        await (await workspace(root)).expect(branch=take)
     talk.facts(f"run {team} goes on", ", ".join(models_of(world)), _tier(cli), UNTOUCHED)
     return await _work(replace(cli, progress=talk), talk, team, root, take, new=False)
 
@@ -85,7 +85,7 @@ async def _created(cli: Invocation, begun: Begun, request: Request, wanted: Want
     )
 
 
-async def _work(cli: Invocation, talk: Work, team: TeamId, root: Path, take: Take | None, *, new: bool) -> Exit:
+async def _work(cli: Invocation, talk: Work, team: TeamId, root: Path, take: Take, *, new: bool) -> Exit:
     """Settle the checks, then work to the end."""
     if not settle_checks(cli, root, walls=may_run_checks(cli.means)):
         cli.progress.note(f"Nothing has begun. Go on with: {command(cli, 'resume', team)}", style="bold")
@@ -129,7 +129,7 @@ def _chosen(cli: Invocation, plan: Plan, root: Path) -> Sequence[Check] | None:
     cli.progress.note("Checks found here:")
     for number, check in enumerate(plan.open, start=1):
         cli.progress.note(harmless(f"  {number}. {check.name}: {check.line}   ({check.why})"))
-    said = Person().line(QUESTION).strip()
+    said = ask_line(QUESTION).strip()
     if said.lower() in ("y", "yes"):
         return [*kept, *plan.open]
     if said.lower() in ("n", "no", "none"):
@@ -137,19 +137,13 @@ def _chosen(cli: Invocation, plan: Plan, root: Path) -> Sequence[Check] | None:
     left_out = {int(word) for word in said.replace(",", " ").split()} if NUMBERS.fullmatch(said) else set()
     if left_out:
         return [*kept, *(check for number, check in enumerate(plan.open, start=1) if number not in left_out)]
-    if said and not _is_program(said, root):
-        cli.progress.note(
-            f"There is no program {said.split()[0]!r}: type y, n, numbers or a command line.", style="yellow"
-        )
+    if not said:
+        return None
+    first, path = said.split(maxsplit=1)[0], f"{root}:{os.environ.get('PATH', os.defpath)}"
+    if PLAIN.fullmatch(first) and shutil.which(first, path=path) is None:  # typed by mistake, it would fail for good
+        cli.progress.note(f"There is no program {first!r}: type y, n, numbers or a command line.", style="yellow")
         return _chosen(cli, plan, root)
-    return [*kept, own_check(said, plan.open)] if said else None
-
-
-def _is_program(line: str, root: Path) -> bool:
-    """Whether there is a program that it could begin with: what was typed by mistake would fail for good."""
-    first = line.split(maxsplit=1)[0]
-    plain = PLAIN.fullmatch(first)
-    return not plain or shutil.which(first, path=f"{root}:{os.environ.get('PATH', os.defpath)}") is not None
+    return [*kept, own_check(said, plan.open)]
 
 
 # -------------------------------------------------------------------------------------------------------- the result
@@ -178,51 +172,42 @@ async def hand_over(
     *,
     name: str | None = None,
     spoken: str = "",
-    take: Take | None = None,
+    take: Take = None,
 ) -> Exit:
     """Close the run; of a job that is over, first say what came of it, and take it over if that was ordered."""
     if ending.teller.world.team.kit != JOB:
         return close(cli, team, ending, name=name, spoken=spoken)
     states = {standing.word for _, standing in ending.standings}
     if states & {"waiting", "paused", "limit", "provider"}:
-        if "limit" in states:
-            await _show_so_far(cli, team, name or team)
+        if "limit" in states:  # what is there is not lost, and not verified
+            report = await _report(cli, team)
+            cli.progress.note("\n".join(("\nSo far, and not verified:", *report.lines)))
+            if report.diff.changes:
+                cli.progress.note(f"Look at it with: {command(cli, 'diff', name or team)}")
         told = {"taken": _not_taken(cli, UNFINISHED).fields} if take is not None else {}
         return close(cli, team, ending, name=name, spoken=spoken, more={"verified": False, "answered": False, **told})
     report = await _report(cli, team)
-    _head(cli, ending, report)
+    head, style = HEADS["failed" if ending.code == Exit.FAILED else report.verdict.state]
+    if report.verified and not report.diff.changes:
+        head = "✓ Answered"
+    cli.progress.note(f"\n{head}: {summary(ending)}", style=style)
     for line in report.lines:
         cli.progress.note(line, style=STYLES.get(line.partition(":")[0].partition(" ")[0], ""))
     taken = await _take(cli, team, take, report) if take is not None else None
     if report.diff.changes and (taken is None or not taken.done):
         await _offer(cli, team, name or team)
     more = {**report_fields(report), **({"taken": taken.fields} if taken is not None else {})}
-    judged = _judged(ending, report, taken.fault if taken is not None else "")
+    # Good only if it is verified, and was applied if that was ordered. A run that failed by itself says why.
+    reasons, fault = report.verdict.reasons, taken.fault if taken is not None else ""
+    code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
+    by_itself = code and any(standing.word == "failed" for _, standing in ending.standings)
+    judged = evolve(ending, fault=fault, unverified=code, why="" if by_itself else "; ".join(report.reasons))
     return close(cli, team, judged, name=name, spoken=spoken, more=more, headed=True)
 
 
 async def _report(cli: Invocation, team: TeamId) -> JobReport:
     came = await outcome((await cli.runtime.world(team)).team, cli.means.steps)
     return await report_of(came, await cli.means.steps(team), cli.means.language)
-
-
-async def _show_so_far(cli: Invocation, team: TeamId, name: str) -> None:
-    """What is there when it may not go on: that is not lost, and not verified."""
-    report = await _report(cli, team)
-    cli.progress.note("\nSo far, and not verified:", style="yellow")
-    for line in report.lines:
-        cli.progress.note(line)
-    if report.diff.changes:
-        cli.progress.note(f"Look at it with: {command(cli, 'diff', name)}")
-
-
-def _head(cli: Invocation, ending: Ending, report: JobReport) -> None:
-    """How it ended and what it took, before anything is decided."""
-    head, style = HEADS["failed" if ending.code == Exit.FAILED else report.verdict.state]
-    if report.verified and not report.diff.changes:
-        head = "✓ Answered"
-    cli.progress.note("")
-    cli.progress.note(f"{head}: {summary(ending)}", style=style)
 
 
 def report_fields(report: JobReport) -> Data:
@@ -239,14 +224,6 @@ def report_fields(report: JobReport) -> Data:
         "diff_cut": report.diff.cut,
         "report": list(report.lines),
     }
-
-
-def _judged(ending: Ending, report: JobReport, fault: str) -> Ending:
-    """Good only if it is verified, and was applied if that was ordered. A run that failed by itself says why."""
-    reasons = report.verdict.reasons
-    code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
-    by_itself = code and any(standing.word == "failed" for _, standing in ending.standings)
-    return evolve(ending, fault=fault, unverified=code, why="" if by_itself else "; ".join(report.reasons))
 
 
 # ------------------------------------------------------------------------------------------------ what becomes of it
@@ -281,7 +258,7 @@ class Aside(Output):
         return code
 
 
-async def _take(cli: Invocation, team: TeamId, take: Take, report: JobReport) -> Taken:
+async def _take(cli: Invocation, team: TeamId, take: str, report: JobReport) -> Taken:
     """Apply it or put it on a branch, if that may be done, and say what came of that."""
     if not report.diff.changes:
         return Taken(fields={"status": "not_taken", "why": NOTHING}, done=True)
@@ -290,7 +267,7 @@ async def _take(cli: Invocation, team: TeamId, take: Take, report: JobReport) ->
     aside = Aside(cli.progress)
     inside = replace(cli, out=aside)
     try:
-        code = await (branch(inside, team, take.branch) if take.branch else apply(inside, team))
+        code = await (branch(inside, team, take) if take else apply(inside, team))
     except GreenroomError as error:
         return Taken(fields={"status": "not_taken", "why": str(error)}, fault=f"{FAILED}: {error}")
     if "reason" in aside.fields:
@@ -308,7 +285,7 @@ async def _offer(cli: Invocation, team: TeamId, name: str) -> None:
     done = False
     while cli.attended and not done:
         try:
-            said = Person().line(OFFER).strip()
+            said = ask_line(OFFER).strip()
         except Gone:
             break
         if said.lower() in ("", "l", "later"):

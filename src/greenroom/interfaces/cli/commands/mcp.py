@@ -30,10 +30,9 @@ from greenroom.app.settings.layers import user_file
 from greenroom.app.settings.schema import Settings
 from greenroom.app.trust import own_ledger
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import record
 from greenroom.interfaces.cli.context import Invocation, command, refused
 from greenroom.interfaces.cli.display.output import Column, Fitted, harmless, row
-from greenroom.interfaces.cli.display.questions import Gone, Person
+from greenroom.interfaces.cli.display.questions import confirm
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exit_codes import Exit
 
@@ -60,7 +59,6 @@ class Workspace:
 
     @property
     def servers(self) -> Servers:
-        """All of them."""
         return servers_in(self.root, self.settings)
 
     def trusts(self, found: Found) -> bool:
@@ -76,15 +74,11 @@ def _here(cli: Invocation) -> Workspace:
     return Workspace(cli.means.root, cli.means.provisions.loaded.settings, own_listings())
 
 
-# -------------------------------------------------------------------------------------------------------------- list
-
-
 async def mcp_list(cli: Invocation) -> Exit:
     """List the MCP servers here: your own, and those that the project brings in .mcp.json. None is started."""
     here = _here(cli)
     servers = here.servers
     listed = [_fields(here, found) for found in servers.found]
-    cli.out.begin(command="mcp list")
     cli.out.listing("server", listed)
     if listed:
         keys = ("name", "whose", "state", "what")
@@ -123,19 +117,6 @@ def _note_faults(cli: Invocation, faults: Sequence[str]) -> None:
         cli.progress.note(harmless(fault), style="yellow")
 
 
-# ------------------------------------------------------------------------------------------------------------- check
-
-
-@record
-class Checked:
-    """How a server is: a `fault` where it does not work; `agreed` says that its tools are used from now on."""
-
-    found: Found
-    seen: Seen | None = None
-    fault: str = ""
-    agreed: bool = False
-
-
 async def mcp_check(
     cli: Invocation,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Only this one.")] = "",
@@ -146,45 +127,46 @@ async def mcp_check(
     here, name = _here(cli), name.strip()
     servers = here.servers
     chosen = [servers.named(name)] if name else [found for found in servers.found if found.server.enabled]
-    cli.out.begin(command="mcp check")
     cli.out.expect("servers")
     faults = () if name else servers.faults
     _note_faults(cli, faults)
     right = not faults
     for found in chosen:
         checked = await _check(cli, here, found, yes=yes)
-        cli.out.item("server", _checked_fields(checked))
-        right = right and checked.agreed
+        cli.out.item("server", checked)
+        right = right and bool(checked["agreed"])
     if not chosen:
         _note_none(cli)
     return cli.out.result("ok" if right else "failed", Exit.DONE if right else Exit.FAILED, faults=list(faults))
 
 
-async def _check(cli: Invocation, here: Workspace, found: Found, *, yes: bool) -> Checked:
+async def _check(cli: Invocation, here: Workspace, found: Found, *, yes: bool) -> dict[str, object]:
+    """Start a server and say how it is; returns the same for programs. `agreed` says that its tools are used now."""
     name = found.server.name
     if not here.trusts(found):
-        return _failed(cli, found, f"The project brings {name!r}; it is not started before you agree: greenroom trust")
+        return _failed(cli, name, f"The project brings {name!r}; it is not started before you agree: greenroom trust")
     known = here.listings.latest(found)
     cli.progress.note(f"Starting {harmless(name)} …", style="dim")
     try:
         seen = await here.look(found, known)
     except WorldFault as fault:
-        return _failed(cli, found, str(fault))
+        return _failed(cli, name, str(fault))
     _show_checked(cli, name, seen, first=known is None)
     differs = bool(seen.catalogue.changes)
-    agreed = not differs or yes or _agrees(cli)
+    may_ask = cli.out.text and sys.stdin.isatty()
+    agreed = not differs or yes or (may_ask and confirm("Agree to this? [y/N] "))
     if agreed:
         here.listings.keep(found, seen.catalogue.listed)
     if differs:
         again = command(cli, "mcp", "check", shlex.quote(name), "--yes")
         cli.progress.note("Agreed." if agreed else f"What differs is not used. Agree to it: {again}", style="yellow")
-    return Checked(found=found, seen=seen, agreed=agreed)
+    changes = [{"name": change.name, "how": change.how, "diff": change.diff} for change in seen.catalogue.changes]
+    return {"name": name, "works": True, "agreed": agreed, **_seen_fields(seen), "changes": changes}
 
 
-def _failed(cli: Invocation, found: Found, fault: str) -> Checked:
-    cli.out.show(Text(f"✗ {harmless(found.server.name)}", style="red"))
-    cli.out.show(f"  {harmless(fault)}")
-    return Checked(found=found, fault=fault)
+def _failed(cli: Invocation, name: str, fault: str) -> dict[str, object]:
+    cli.out.show(Text(f"✗ {harmless(name)}", style="red"), f"  {harmless(fault)}")
+    return {"name": name, "works": False, "agreed": False, "fault": fault}
 
 
 def _show_checked(cli: Invocation, name: str, seen: Seen, *, first: bool) -> None:
@@ -204,25 +186,6 @@ def _show_checked(cli: Invocation, name: str, seen: Seen, *, first: bool) -> Non
     else:
         cli.out.show(f"  It speaks MCP {seen.version} and has {_counted(len(seen.catalogue.offered))}, as you agreed.")
         _note_left_out(cli, seen)
-
-
-def _agrees(cli: Invocation) -> bool:
-    """Whether the person says yes; no where there is none to answer."""
-    if not cli.out.text or not sys.stdin.isatty():
-        return False
-    try:
-        return Person().agrees("Agree to this?")
-    except Gone:
-        return False
-
-
-def _checked_fields(checked: Checked) -> dict[str, object]:
-    told = {"name": checked.found.server.name, "works": checked.seen is not None, "agreed": checked.agreed}
-    if checked.seen is None:
-        return {**told, "fault": checked.fault}
-    changes = checked.seen.catalogue.changes
-    differing = [{"name": change.name, "how": change.how, "diff": change.diff} for change in changes]
-    return {**told, **_seen_fields(checked.seen), "changes": differing}
 
 
 def _seen_fields(seen: Seen) -> dict[str, object]:
@@ -252,9 +215,6 @@ def _note_left_out(cli: Invocation, seen: Seen) -> None:
 
 def _counted(tools: int) -> str:
     return "1 tool" if tools == 1 else f"{tools} tools"
-
-
-# ------------------------------------------------------------------------------------------------------- add, remove
 
 
 async def mcp_add(
@@ -308,7 +268,7 @@ async def _add(cli: Invocation, wanted: Wanted, *, force: bool) -> Exit:
         hint = f"Remove it first: {command(cli, 'mcp', 'remove', name)}"
         raise refused("exists", f"You have an MCP server {name!r} already.", hint)
     file.check(name, wanted.table)
-    cli.out.begin(command="mcp add", name=name)
+    cli.out.begin(name=name)
     cli.progress.note(f"Starting {name} …", style="dim")
     seen: Seen | None = None
     try:
@@ -342,6 +302,6 @@ async def mcp_remove(cli: Invocation, name: ServerName) -> Exit:
     file = OwnFile(user_file(os.environ))
     file.remove(name)
     here.listings.forget(found)
-    cli.out.begin(command="mcp remove", name=name)
+    cli.out.begin(name=name)
     cli.out.show(f"Removed: {name} (from {file.path})")
     return cli.out.result("removed", Exit.DONE, file=str(file.path))

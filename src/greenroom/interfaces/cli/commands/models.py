@@ -1,4 +1,4 @@
-"""`greenroom models`: which models can be asked here, and whether one of them answers."""
+"""`greenroom models` and `eval`: which models can be asked here, whether one answers, and how well it works."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from greenroom.app.evals import Verdict, chosen, play
 from greenroom.app.model_catalog import Offer, Shelf, Trial, at_hand, bound, shelf, trials
 from greenroom.app.model_registry import NO_MODEL
 from greenroom.core.base.errors import WorldFault
@@ -16,10 +17,10 @@ from greenroom.interfaces.cli.context import Invocation, command
 from greenroom.interfaces.cli.display.output import Column, Fitted, row
 from greenroom.interfaces.cli.display.team import MILLION, dollars
 from greenroom.interfaces.cli.exit_codes import Exit
+from greenroom.interfaces.cli.options import RunOptions
+from greenroom.interfaces.cli.runs.start import bounds, refuse_unpriced
 
-MANY: Final = 20
-"""Models of one provider that are listed when it was not asked for by name."""
-
+MANY: Final = 20  # models of one provider that are listed when it was not asked for by name
 MODELS: Final = (
     Column(name="model"),
     Column(name="window", right=True, needs=60),
@@ -35,30 +36,28 @@ TRIALS: Final = (
 WAYS: Final = {"streamed": "streamed", "whole": "in one piece", "tool": "with a tool"}
 
 
-# ------------------------------------------------------------------------------------------------------------ list
-
-
 async def models_list(
     cli: Invocation,
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Only this one's, like openai.")] = "",
-) -> Exit:
+) -> None:
     """List the models of the providers at hand: window, tools, price per million tokens, where the key comes from."""
     provisions = cli.means.provisions
     sources = await at_hand(provisions.loaded.settings, os.environ, provider.strip())
     if not sources:
         raise WorldFault(NO_MODEL)
-    cli.out.begin(command="models list")
     cli.out.expect("models")
     cells: list[list[Text]] = []
     for one in sources:
         found = await shelf(provisions.supply, one)
-        cells += [_offer(offer) for offer in _shown(cli, found, every=bool(provider.strip()))]
+        for offer in _shown(cli, found, every=bool(provider.strip())):
+            price = f"{_rate(offer.input)} / {_rate(offer.output)}" if offer.input is not None else "unknown"
+            tools, key = "yes" if offer.tools else "no", offer.key or "none needed"
+            cells.append(row(offer.name, f"{offer.window:,}", tools, price, key))
         for offer in found.offers:
             cli.out.item("model", _fields(offer))
     if cells:
         cli.out.show(Fitted(MODELS, cells))
     cli.progress.note(f"\nTry one: {command(cli, 'models', 'check', 'NAME')}")
-    return cli.out.result("ok", Exit.DONE)
 
 
 def _shown(cli: Invocation, found: Shelf, *, every: bool) -> list[Offer]:
@@ -72,11 +71,6 @@ def _shown(cli: Invocation, found: Shelf, *, every: bool) -> list[Offer]:
     shown = [offer for offer in found.offers if offer.known][:MANY] or list(found.offers[:MANY])
     cli.progress.note(f"{name} has {len(found.offers)}; all of them: {command(cli, 'models', 'list', name)}")
     return shown
-
-
-def _offer(one: Offer) -> list[Text]:
-    price = f"{_rate(one.input)} / {_rate(one.output)}" if one.input is not None else "unknown"
-    return row(one.name, f"{one.window:,}", "yes" if one.tools else "no", price, one.key or "none needed")
 
 
 def _rate(amount: int | None) -> str:
@@ -94,9 +88,6 @@ def _fields(one: Offer) -> dict[str, object]:
     }
 
 
-# ----------------------------------------------------------------------------------------------------------- check
-
-
 async def models_check(
     cli: Invocation,
     model: Annotated[
@@ -108,7 +99,7 @@ async def models_check(
     await provisions.look_around()
     names = provisions.supply.meaning(model.strip())
     models = [provisions.supply.bare(each) for each in names]
-    cli.out.begin(command="models check", models=list(names))
+    cli.out.begin(models=list(names))
     cli.out.expect("trials")
     cap, most = provisions.loaded.settings.limits.cost, sum(bound(each) or 0 for each in models)
     if cap is not None and most > cap * MILLION:
@@ -138,16 +129,10 @@ async def _checked(cli: Invocation, model: Model) -> bool:
 
 def _trial(one: Trial) -> list[Text]:
     works = Text("no", style="red") if one.fault else Text("yes", style="green")
+    first, whole = f"{one.first:.2f} s" if one.first else "", f"{one.whole:.2f} s"
     used = one.usage or Usage()
-    told = one.usage is not None
-    return row(
-        WAYS[one.way],
-        works,
-        f"{one.first:.2f} s" if one.first else "",
-        f"{one.whole:.2f} s",
-        f"{used.input + used.output:,}" if told else "not told",
-        "unknown" if used.money is None else dollars(used.money),
-    )
+    tokens = f"{used.input + used.output:,}" if one.usage is not None else "not told"
+    return row(WAYS[one.way], works, first, whole, tokens, "unknown" if used.money is None else dollars(used.money))
 
 
 def _result(one: Trial) -> dict[str, object]:
@@ -160,4 +145,66 @@ def _result(one: Trial) -> dict[str, object]:
         "seconds": round(one.whole, 3),
         "tokens": None if used is None else used.input + used.output,
         "cost": None if used is None or used.money is None else used.money / MILLION,
+    }
+
+
+TWO_DOLLARS: Final = RunOptions(cost="2")
+
+
+async def eval_live(
+    cli: Invocation,
+    *,
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME", help="provider:model, a role or a group.")
+    ] = "",
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="TASK", help="Only this task; again for more.")
+    ] = None,
+    options: RunOptions = TWO_DOLLARS,
+) -> Exit:
+    """Play fifteen small tasks: tools, edits, repair, hand-off, stopping, injection … Exit code 1 if one fails."""
+    tasks = chosen(tuple(only or ()))
+    cli.means.use(options)
+    provisions = cli.means.provisions
+    await provisions.look_around()
+    name, caps = provisions.settled(model.strip()), provisions.loaded.settings.limits
+    refuse_unpriced(provisions.named(name), caps)
+    cli.out.begin(model=name)
+    cli.out.expect("verdicts")
+    cli.progress.note(f"{name} · {len(tasks)} tasks · {bounds(caps)}", style="dim")
+    verdicts: list[Verdict] = []
+    async for verdict in play(provisions, name, caps.limits, tasks):
+        verdicts.append(verdict)
+        cli.out.item("verdict", _verdict_fields(verdict))
+        cli.out.show(_line(verdict))
+    passed, cost = sum(verdict.passed for verdict in verdicts), sum(verdict.money for verdict in verdicts)
+    cli.out.show(Text(f"\n{passed} of {len(verdicts)} passed, {dollars(cost)}", style="bold"))
+    if options.record is not None:
+        cli.progress.note(f"All that was said is in {options.record}.")
+    code = Exit.DONE if passed == len(verdicts) else Exit.FAILED
+    return cli.out.result("ok" if code == Exit.DONE else "failed", code, passed=passed, cost=cost / MILLION)
+
+
+def _line(verdict: Verdict) -> Text:
+    sign, style = ("✓", "green") if verdict.passed else ("✗", "red")
+    line = Text.assemble(
+        (f"{sign} ", style), f"{verdict.task:<20} {verdict.seconds:5.1f} s  {dollars(verdict.money):>8}"
+    )
+    if not verdict.passed:
+        line.append(f"  missed: {'; '.join(verdict.missed)}", style="red")
+    if verdict.error:
+        line.append(f"\n  {verdict.error}", style="dim")
+    return line
+
+
+def _verdict_fields(verdict: Verdict) -> dict[str, object]:
+    return {
+        "task": verdict.task,
+        "about": verdict.about,
+        "passed": verdict.passed,
+        "missed": list(verdict.missed),
+        "error": verdict.error,
+        "seconds": round(verdict.seconds, 3),
+        "cost": verdict.money / MILLION,
+        "tokens": verdict.tokens,
     }

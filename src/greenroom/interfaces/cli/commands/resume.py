@@ -23,7 +23,7 @@ from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.team import Team
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.commands.chat import reopen
-from greenroom.interfaces.cli.context import Invocation, command, invoke, refused
+from greenroom.interfaces.cli.context import Invocation, command, refused
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.display.words import shorten, step_words
@@ -35,8 +35,8 @@ from greenroom.interfaces.cli.runs.start import new_limits, see_what_is_brought
 from greenroom.testing.demo import ASKING_KIT, KIT
 
 
-def resume(
-    context: typer.Context,
+async def resume(
+    cli: Invocation,
     name: Id,
     *,
     yes: Yes = False,
@@ -44,19 +44,15 @@ def resume(
     branch: OnBranch = None,
     non_interactive: NonInteractive = False,
     options: RunOptions = DEFAULTS,
-) -> int:
+) -> Exit:
     """Let a team go on; if nobody runs it, run it here to its end. A new limit replaces the team's old one; what a job
     was told with --yes, --non-interactive, --apply or --branch is said again."""
     taken = take(branch, apply=apply)
-
-    async def work(cli: Invocation) -> Exit:
-        cli.means.set_attendance(yes=yes, non_interactive=non_interactive)
-        return await go_on(cli, name, options, taken)
-
-    return invoke(context, "change", work)
+    cli.means.set_attendance(yes=yes, non_interactive=non_interactive)
+    return await go_on(cli, name, options, taken)
 
 
-async def go_on(cli: Invocation, name: str, options: RunOptions, taken: Take | None = None) -> Exit:
+async def go_on(cli: Invocation, name: str, options: RunOptions, taken: Take = None) -> Exit:
     """Ask its owner to go on, or become the owner."""
     found = await find(cli.runtime, name)
     world = await cli.runtime.world(found.team)
@@ -65,12 +61,15 @@ async def go_on(cli: Invocation, name: str, options: RunOptions, taken: Take | N
     if world.team.kit == ORGANISATION and found.task is None:
         start = command(cli, "team", "start", found.team)
         raise refused("organisation", f"{found.team} is an organisation.", f"Let it work: `{start}`.")
-    wanted = _paused(world, found)
+    tasks = [task for task in world.tasks.values() if found.task in (None, task.task_id) and task.paused is not None]
+    wanted: list[ResumeTeam | ResumeTask] = [ResumeTask(task_id=task.task_id) for task in tasks]
+    if found.task is None and world.team.paused is not None:
+        wanted.insert(0, ResumeTeam())
     holder = await cli.runtime.log.holder(found.team)
     if taken is not None:
         _refuse_to_take(cli, found, world, runs=holder is not None)
     limits = new_limits(cli, world, options)
-    cli.out.begin(team=found.team, command="resume", home=str(cli.home))
+    cli.out.begin(team=found.team)
     if holder is None and not world.tasks:
         return await _over(cli, found)
     if holder is None and world.team.kit == CHAT:
@@ -103,7 +102,7 @@ def _refuse_to_take(cli: Invocation, found: Found, world: World, *, runs: bool) 
     raise refused("nothing_to_take", why, hint)
 
 
-async def _follow(cli: Invocation, found: Found, world: World, taken: Take | None) -> Exit:
+async def _follow(cli: Invocation, found: Found, world: World, taken: Take) -> Exit:
     """Run it here, and say what comes of it."""
     if not models_of(world):
         return close(cli, found.team, await attended(cli, found.team))
@@ -128,13 +127,6 @@ def _prepare(cli: Invocation, options: RunOptions, world: World) -> None:
         see_what_is_brought(cli, Path(world.team.workspace))
 
 
-def _paused(world: World, found: Found) -> list[ResumeTeam | ResumeTask]:
-    """What holds it up: the team's pause, and that of its tasks."""
-    team = [ResumeTeam()] if found.task is None and world.team.paused is not None else []
-    tasks = [task for task in world.tasks.values() if found.task in (None, task.task_id)]
-    return [*team, *(ResumeTask(task_id=task.task_id) for task in tasks if task.paused is not None)]
-
-
 async def _over(cli: Invocation, found: Found) -> Exit:
     """Nothing is left to do: say how it ended."""
     tasks = [task for task in await cli.runtime.ended_tasks(found.team) if found.task in (None, task.task_id)]
@@ -145,11 +137,7 @@ async def _over(cli: Invocation, found: Found) -> Exit:
     return cli.out.result(tasks[-1].state if tasks else "finished", code, team=found.team)
 
 
-# -------------------------------------------------------------------------------------------------------------- rewind
-
-SHOWN: Final = 40
-"""Steps that are listed, the newest; of more, how many there are."""
-
+SHOWN: Final = 40  # steps that are listed, the newest; of more, how many there are
 WIDE: Final = 70
 IN_PLACE: Final = "The files stay as they are: it works in them itself, and nobody keeps what they were."
 
@@ -230,7 +218,7 @@ async def _list(cli: Invocation, found: Found, text: str) -> Exit:
     if text:
         raise refused("no_step", "It is not said how far to go back.", "Say --to STEP.")
     every = await moments(cli.runtime, found.team)
-    cli.out.begin(team=found.team, command="rewind", home=str(cli.home))
+    cli.out.begin(team=found.team)
     if not every:
         raise refused("no_steps", f"No step of {found.team} has ended, so there is no way back.")
     if len(every) > SHOWN:

@@ -54,7 +54,7 @@ def ask(
         begun = await begin(cli, options, model=model.strip(), tools=False)
         return await _answer(cli, begun, ASK, request)
 
-    return invoke(context, "make", work)
+    return invoke(context, work)
 
 
 async def _answer(
@@ -64,7 +64,7 @@ async def _answer(
     talk, cast = Talk(cli.setup, cli.out), begun.cast
     whole = with_context(request.text, request.context, begun.language)
     team = await found_alone(cli.runtime, kit, cast, whole, typed=request.text, limits=begun.caps.limits, wanted=wanted)
-    cli.out.begin(team=team, command=kit, model=cast.models[0], agent=cast.first, home=str(cli.home))
+    cli.out.begin(team=team, model=cast.models[0], agent=cast.first)
     for note in (begun.line, *notes):
         talk.note(note, style="dim")
     inside = replace(cli, progress=talk)
@@ -118,11 +118,11 @@ def run(
             return await start_job(cli, request, begun, wanted, taken)
         return await _run_in_place(cli, request, begun, taken, tools=not no_tools, question=question)
 
-    return invoke(context, "make", work)
+    return invoke(context, work)
 
 
 async def _run_in_place(
-    cli: Invocation, request: Request, begun: Begun, taken: Take | None, *, tools: bool, question: bool
+    cli: Invocation, request: Request, begun: Begun, taken: Take, *, tools: bool, question: bool
 ) -> Exit:
     """An agent that reads and talks, or that works in the person's own files, leaves nothing to be taken over."""
     if taken is not None:

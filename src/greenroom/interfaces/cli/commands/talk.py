@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -24,11 +23,11 @@ from greenroom.interfaces.cli.options import Record, Replay, RunOptions
 from greenroom.interfaces.cli.runs.organisation import (
     Ear,
     Fate,
-    Keeper,
     Meant,
     brought_up,
     fate_of,
     meant,
+    running,
     there,
     way_on,
 )
@@ -64,8 +63,6 @@ def talk(
     """Talk to an organisation as one of its people: read, answer, ask for something. Each line of a pipe is one too."""
     if say is not None and not say.strip():
         raise typer.BadParameter("--say has nothing to say.")
-    if say is not None and say in (option for param in context.command.params for option in param.opts):
-        raise typer.BadParameter(f"--say has nothing to say: {say} is an option. To say it, put a space before it.")
     if to and not say:
         raise typer.BadParameter("--to says whom --say is for. Say something, too.")
     if to and not to.strip(", "):
@@ -74,7 +71,7 @@ def talk(
         raise typer.BadParameter("--inbox only looks. Leave out --say and --wait.")
     order = Order(person=person, say=say or "", to=to, wait=wait, inbox=inbox)
     options = RunOptions(record=record, replay=replay)
-    return invoke(context, "make", lambda cli: _talk(cli, name, order, options))
+    return invoke(context, lambda cli: _talk(cli, name, order, options))
 
 
 @as_record
@@ -94,30 +91,26 @@ async def _talk(cli: Invocation, name: str, order: Order, options: RunOptions) -
     one = await meant(cli, name)
     team = await _team(cli, one, order, options)
     human = HumanAgent(cli.runtime, team, person_of(await cli.runtime.world(team), order.person))
-    cli.out.begin(team=team, command="talk", name=one.name, person=human.me, home=str(cli.home))
+    cli.out.begin(team=team, name=one.name, person=human.me)
     ear = Ear(cli, human)
     try:
         await ear.open()
         room = Room(cli, human, ear, Nobody())
         if order.inbox:
-            room.actions.show_inbox()
+            room.show_inbox()
             said = {} if cli.out.text else (await human.pool()).portrait  # all that was ever said: for programs only
             return cli.out.result("ok", Exit.DONE, person=human.me, conversation_pool=said)
         if order.say:
             return await _say(cli, order, room, ear)
-        with typist(cli.out, _aids(ear)) as person:
+        # Here an @ names an agent and not a file, and what was typed in a chat is not offered.
+        aids = Aids(
+            commands=commands(ear.language),
+            words=lambda typed: (name for name in sorted(ear.world.agents) if name.startswith(typed)),
+        )
+        with typist(cli.out, aids) as person:
             return await _hold(cli, order, Room(cli, human, ear, person), ear, person)
     finally:
         await ear.close()
-
-
-def _aids(ear: Ear) -> Aids:
-    """What is offered here: an @ names an agent and not a file, and what was typed in a chat is not offered."""
-
-    def agents(beginning: str) -> Iterator[str]:
-        return (name for name in sorted(ear.world.agents) if name.startswith(beginning))
-
-    return Aids(commands=commands(ear.language), words=agents)
 
 
 async def _team(cli: Invocation, one: Meant, order: Order, options: RunOptions) -> TeamId:
@@ -142,7 +135,7 @@ async def _say(cli: Invocation, order: Order, room: Room, ear: Ear) -> Exit:
         line = Address(names=names, text=order.say.strip(), how="to")
     code = await room.do(line)
     if code == Exit.DONE and order.wait:
-        return await _wait(cli, order, room, ear, Keeper(cli, ear))
+        return await _wait(cli, order, room, ear)
     return await _end(cli, room, ear, "ok" if room.looked else "sent", code)
 
 
@@ -153,20 +146,18 @@ async def _end(cli: Invocation, room: Room, ear: Ear, status: str, code: Exit) -
         cli.progress.note(word("nobody", ear.language, command=start), style="dim")
     if code == Exit.DONE:
         return cli.out.result(status, code, person=ear.me)
-    return cli.out.result("error", code, person=ear.me, error="\n".join(room.actions.wrong))
+    return cli.out.result("error", code, person=ear.me, error="\n".join(room.wrong))
 
 
-async def _wait(cli: Invocation, order: Order, room: Room, ear: Ear, keeper: Keeper) -> Exit:
+async def _wait(cli: Invocation, order: Order, room: Room, ear: Ear) -> Exit:
     """Stay until it rests. What keeps it from being done is said, and is the code; also that the manager was asked for
     something and has not answered."""
     try:
-        await keeper.open()
-        stands = await room.settled()
+        async with running(cli, ear):
+            stands = await room.settled()
     except asyncio.CancelledError:
         cli.progress.note(word("stopped_waiting", ear.language, command=_again(cli, order, ear)), style="bold")
         raise
-    finally:
-        await keeper.close()
     fate = fate_of(ear.world, stands, ear.failures(), ear.language, way_on(cli, ear.world))
     if room.asked and fate.code == Exit.DONE and not room.heard:
         why = word("unanswered", ear.language, manager=ear.world.tasks[BASE].manager)
@@ -176,18 +167,14 @@ async def _wait(cli: Invocation, order: Order, room: Room, ear: Ear, keeper: Kee
 
 
 async def _hold(cli: Invocation, order: Order, room: Room, ear: Ear, person: Person) -> Exit:
-    keeper = Keeper(cli, ear)
-    try:
-        if person.attended:
-            await keeper.open()
-            _greet(cli, room, ear, here=keeper.here)
-        code = await room.hold()
-        if not person.attended and order.wait and code == Exit.DONE:
-            return await _wait(cli, order, room, ear, keeper)
-    finally:
-        await keeper.close()
     if not person.attended:
-        return await _end(cli, room, ear, "ok", code)
+        code = await room.hold()
+        return await (
+            _wait(cli, order, room, ear) if order.wait and code == Exit.DONE else _end(cli, room, ear, "ok", code)
+        )
+    async with running(cli, ear) as here:
+        _greet(cli, room, ear, here=here)
+        await room.hold()
     if not ear.gone:
         cli.progress.note(word("left", ear.language, command=_again(cli, order, ear)), style="dim")
     return cli.out.result("left", Exit.DONE)
@@ -205,5 +192,5 @@ def _greet(cli: Invocation, room: Room, ear: Ear, *, here: bool) -> None:
     cli.progress.note(hello, style="dim")
     for task in world.tasks.values():
         if task.paused is not None:
-            room.actions.say(still(task.paused, language, way_on(cli, world)), "yellow")
-    room.actions.show_inbox()
+            room.say(still(task.paused, language, way_on(cli, world)), "yellow")
+    room.show_inbox()

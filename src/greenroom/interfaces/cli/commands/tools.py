@@ -13,7 +13,6 @@ from rich.text import Text
 from greenroom.app.custom import equipment_in
 from greenroom.app.host import watch_steps
 from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
-from greenroom.core.base.errors import Refused
 from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import ToolCard
 from greenroom.core.state.step import Effect, Step
@@ -40,23 +39,20 @@ EFFECTS: Final[Mapping[Effect, str]] = {
 ToolName: TypeAlias = Annotated[str, typer.Argument(metavar="TOOL", help="Its name, as `greenroom tools list` has it.")]
 
 
-async def tools_list(cli: Invocation) -> Exit:
+async def tools_list(cli: Invocation) -> None:
     """List the tools that agents can have in this folder, by group."""
     root = cli.means.root
     cards = [tool.card for tool in toolbox_of(root)]
-    cli.out.begin(command="tools list")
     cli.out.listing("tool", map(_summary, cards))
-    cli.out.show(Fitted(TOOLS, [_row(card) for card in cards]))
+    cells = list[list[Text]]()
+    for card in cards:
+        first = f"The same as {card.alias_of}" if card.alias_of else card.spec.description.split(". ", 1)[0]
+        cells.append(row(card.spec.name, card.group, shorten(harmless(first), LINE), card.source))
+    cli.out.show(Fitted(TOOLS, cells))
     equipment = equipment_in(root)
     for note in (*equipment.notes, *equipment.unagreed):
         cli.progress.note(harmless(f"! {note}"), style="yellow")
     cli.progress.note(f"\nOne of them: {command(cli, 'tools', 'show', cards[0].spec.name)}")
-    return cli.out.result("ok", Exit.DONE)
-
-
-def _row(card: ToolCard) -> list[Text]:
-    first = f"The same as {card.alias_of}" if card.alias_of else card.spec.description.split(". ", 1)[0]
-    return row(card.spec.name, card.group, shorten(harmless(first), LINE), card.source)
 
 
 def _summary(card: ToolCard) -> dict[str, object]:
@@ -72,14 +68,10 @@ def _summary(card: ToolCard) -> dict[str, object]:
 async def tools_show(cli: Invocation, name: ToolName) -> Exit:
     """Show what models are told of a tool: description and parameters."""
     card = toolbox_of(cli.means.root).named(name.strip()).card
-    cli.out.begin(command="tools show")
     cli.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECTS[card.effect]} · {card.source}\n"))
     cli.out.show(harmless(card.spec.description), Text("\nparameters", style="dim"))
     cli.out.show(harmless(json.dumps(card.spec.parameters, indent=2, ensure_ascii=False)))
     return cli.out.result("ok", Exit.DONE, tool={**_summary(card), "parameters": dict(card.spec.parameters)})
-
-
-# --------------------------------------------------------------------------------------------------------------- run
 
 
 def tools_run(
@@ -96,16 +88,18 @@ def tools_run(
 ) -> int:
     """Call a tool yourself, in this workspace: you are not asked, but what your rules deny is denied."""
     text = from_stdin("object") if whole.strip() == STDIN else whole
-    return invoke(context, "make", lambda cli: _call(cli, name.strip(), given or (), text))
+    return invoke(context, lambda cli: _call(cli, name.strip(), given or (), text))
 
 
 async def _call(cli: Invocation, name: str, given: Sequence[str], whole: str) -> Exit:
     """Call it; what it returns comes on stdout."""
     root = cli.means.root
     card = toolbox_of(root).named(name).card
-    arguments = _object(whole) if whole else _arguments(card, given)
+    properties = card.spec.parameters.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    arguments = _object(whole) if whole else dict(_argument(name, known, text) for text in given)
     team = await found_by_hand(cli.runtime, root, name, arguments)
-    cli.out.begin(team=team, command="tools run", tool=name, home=str(cli.home))
+    cli.out.begin(team=team, tool=name)
     talk = Talk(cli.setup, cli.out)
     host = await cli.runtime.start(team)
     host.listen_trouble(talk.trouble)
@@ -139,25 +133,27 @@ def _object(text: str) -> Data:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise _bad(f"--json is no JSON: {error}.", 'Write an object: --json \'{"file": "a.py"}\'.') from None
+        raise refused(
+            "bad_arguments", f"--json is no JSON: {error}.", 'Write an object: --json \'{"file": "a.py"}\'.'
+        ) from None
     if not isinstance(found, dict):
-        raise _bad("--json is no object.", 'Write one: --json \'{"file": "a.py"}\'.')
+        raise refused("bad_arguments", "--json is no object.", 'Write one: --json \'{"file": "a.py"}\'.')
     return found
-
-
-def _arguments(card: ToolCard, given: Sequence[str]) -> Data:
-    properties = card.spec.parameters.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    return dict(_argument(card.spec.name, known, text) for text in given)
 
 
 def _argument(tool: str, known: Mapping[str, object], given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
     if given.lstrip().startswith("{"):
-        raise _bad(f"{given!r} names no parameter of {tool}.", f"An object goes behind --json: --json '{given}'.")
+        raise refused(
+            "bad_arguments",
+            f"{given!r} names no parameter of {tool}.",
+            f"An object goes behind --json: --json '{given}'.",
+        )
     if not sign or name not in known:
         there = ", ".join(known) or "none"
-        raise _bad(f"{given!r} names no parameter of {tool}.", f"Write NAME=VALUE. There are: {there}.")
+        raise refused(
+            "bad_arguments", f"{given!r} names no parameter of {tool}.", f"Write NAME=VALUE. There are: {there}."
+        )
     shape = known[name]
     if isinstance(shape, Mapping) and shape.get("type") == "string":
         return name, text
@@ -165,7 +161,3 @@ def _argument(tool: str, known: Mapping[str, object], given: str) -> tuple[str, 
         return name, json.loads(text)
     except ValueError:
         return name, text  # whether it fits is said by the check of the whole call
-
-
-def _bad(why: str, hint: str) -> Refused:
-    return refused("bad_arguments", why, hint)

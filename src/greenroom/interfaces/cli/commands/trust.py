@@ -1,18 +1,20 @@
-"""`greenroom trust`: what this workspace brings that could act in a person's name, and whether they agree to it."""
+"""`greenroom trust` and `permissions`: what a person has agreed to, of what a workspace brings and agents may do."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from greenroom.app.jobs.plan import brought_checks, own_choices
+from greenroom.app.toolset.policy import persons_rules, written
 from greenroom.app.trust import own_ledger, troubles_in
 from greenroom.interfaces.cli.context import Invocation, command
-from greenroom.interfaces.cli.display.output import harmless
+from greenroom.interfaces.cli.display.output import Column, Fitted, harmless, row
+from greenroom.interfaces.cli.display.questions import confirm
 from greenroom.interfaces.cli.exit_codes import Exit
-from greenroom.interfaces.cli.runs.trust import Item, agrees, at_terminal, items, lines, open_ones
+from greenroom.interfaces.cli.runs.trust import Item, at_terminal, items, lines, open_ones
 
 QUESTION: Final = "Agree to them, as they are now? [y] yes  [n] no: "
 
@@ -31,7 +33,7 @@ async def trust(
     if yes + only_list + revoke > 1:
         raise typer.BadParameter("--yes, --list and --revoke are three different things. Say one of them.")
     root = cli.means.root
-    cli.out.begin(command="trust", workspace=str(root))
+    cli.out.begin(workspace=str(root))
     if revoke:
         return _revoke(cli, root)
     left = open_ones(_list(cli, root))
@@ -40,7 +42,7 @@ async def trust(
     if not yes and not (cli.out.text and at_terminal()):
         cli.progress.note(f"Nobody is here to be asked. To agree to them: {command(cli, 'trust', '--yes')}")
         return cli.out.result("waiting", Exit.WAITING, open=len(left))
-    if not yes and not agrees(QUESTION):
+    if not yes and not confirm(QUESTION):
         cli.progress.note("Nothing was agreed to.")
         return cli.out.result("refused", Exit.FAILED, open=len(left))
     own_ledger().agree(root, left)
@@ -50,19 +52,17 @@ async def trust(
 
 def _list(cli: Invocation, root: Path) -> list[Item]:
     found = items(root, own_ledger(), brought_checks(root))
-    cli.out.listing("item", map(_fields, found))
+    cli.out.expect("items")
+    for item in found:
+        thing = item.brought
+        told = {"kind": thing.kind, "name": thing.name, "standing": item.standing, "shown": thing.shown}
+        cli.out.item("item", {**told, "digest": thing.digest})
     cli.out.show(*lines(found))
     for trouble in troubles_in(root):
         cli.progress.note(harmless(f"! {trouble}"), style="yellow")
     if not found:
         cli.progress.note("This workspace brings nothing that you would have to agree to.")
     return found
-
-
-def _fields(item: Item) -> dict[str, object]:
-    thing = item.brought
-    told = {"kind": thing.kind, "name": thing.name, "standing": item.standing, "shown": thing.shown}
-    return {**told, "digest": thing.digest}
 
 
 def _revoke(cli: Invocation, root: Path) -> Exit:
@@ -73,3 +73,47 @@ def _revoke(cli: Invocation, root: Path) -> Exit:
         choices.forget(root)
         cli.progress.note("Which checks prove work here is asked anew, by the next run at a terminal.")
     return cli.out.result("revoked", Exit.DONE, count=count, checks=chosen is not None)
+
+
+RULES: Final = (Column(name="rule", gives=True), Column(name="where", style="dim"))
+Rule: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(metavar="RULE", help="For instance: allow command npm test. Quote it where it has options."),
+]
+Everywhere: TypeAlias = Annotated[bool, typer.Option("--everywhere", help="Not only in this workspace.")]
+
+
+async def permissions_list(cli: Invocation) -> None:
+    """List the rules that you have agreed to for good, and where each holds."""
+    file = persons_rules()
+    rules = [(rule, place or "everywhere") for place, some in file.listed().items() for rule in some]
+    cli.out.begin(file=str(file.path))
+    cli.out.listing("rule", ({"rule": rule, "where": place} for rule, place in rules))
+    if rules:
+        cli.out.show(Fitted(RULES, [row(harmless(rule), harmless(place)) for rule, place in rules]))
+    else:
+        cli.progress.note(
+            "You have agreed to nothing for good. Reading and editing in a workspace needs no rule; for all else you "
+            f"are asked, or you say it once: {command(cli, 'permissions', 'add')} allow command npm test"
+        )
+
+
+async def permissions_add(cli: Invocation, rule: Rule, *, everywhere: Everywhere = False) -> Exit:
+    """Agree to a rule: allow, notify, ask or deny · command, line, path, host or tool · what."""
+    text, (place, where) = " ".join(rule), _place(cli, everywhere=everywhere)
+    new = persons_rules().add(text, place)
+    cli.out.show(f"{'Agreed' if new else 'Agreed already'}: {written(text)} ({where})")
+    return cli.out.result("ok", Exit.DONE, rule=written(text), new=new)
+
+
+async def permissions_remove(cli: Invocation, rule: Rule, *, everywhere: Everywhere = False) -> Exit:
+    """Remove a rule."""
+    text, (place, where) = " ".join(rule), _place(cli, everywhere=everywhere)
+    gone = persons_rules().remove(text, place)
+    cli.out.show(f"Removed: {text}" if gone else f"There is no such rule ({where}): {text}")
+    return cli.out.result("ok" if gone else "unknown", Exit.DONE if gone else Exit.FAILED)
+
+
+def _place(cli: Invocation, *, everywhere: bool) -> tuple[Path | None, str]:
+    """Where a rule holds, also in words."""
+    return (None, "everywhere") if everywhere else (cli.means.root, f"in {cli.means.root}")

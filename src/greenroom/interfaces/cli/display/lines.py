@@ -20,28 +20,12 @@ from greenroom.interfaces.cli.display.output import Output
 from greenroom.interfaces.cli.display.questions import forget_typed, yes_or_no
 
 TERMINAL: Final = Path("/dev/tty")
-PIECE: Final = 65_536
-MOST: Final = 1_000_000
-"""Bytes of one line."""
-
-TOO_LONG: Final = "A line of more than 1 MB came on stdin (line {line})."
-NO_TEXT: Final = "What came on stdin is no text (line {line})."
-
-
-class BadLine(Refused):
-    """A line that cannot be read: which, counted from 1, and why. Those behind it can be."""
-
-    def __init__(self, number: int, *, long: bool = False) -> None:
-        code, why, hint = ("too_long", TOO_LONG, "Split it.") if long else ("no_text", NO_TEXT, "Write it in UTF-8.")
-        super().__init__(Rejected(code=code, why=why.format(line=number), hint=hint))
-        self.line = number
+MOST: Final = 1_000_000  # bytes of one line
 
 
 class PlainLines:
-    """Each line is one text; `attended` says that a person types them. A thread reads that nobody waits for in the end.
-
-    It reads the file itself and not Python's buffer of it: that one is locked while somebody waits for it.
-    """
+    """Each line is one text; `attended` says that a person types them. A thread reads, which is not waited for in the
+    end, from a buffer of its own: that of `sys.stdin` would be locked then."""
 
     def __init__(self, number: int = 0, *, attended: bool = False) -> None:
         self.attended = self.chooses = attended
@@ -51,17 +35,13 @@ class PlainLines:
         self._pressed = asyncio.Event()
         self._pending: asyncio.Task[bytes | None] | None = None
         self._begun: list[str] = []
-        self._buffer = b""
         self._count = 0
-        self._bad: BadLine | None = None
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
 
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
-        """The next text, however many lines it has. Who is woken between two of them comes back for the rest.
-
-        A text with a line that cannot be read is refused when all of it was read: half of it may mean something else.
-        """
+        """The next text, however many lines it has. Who is woken between two of them comes back for the rest. `Refused`
+        for a line that cannot be read: what comes behind it is not read either, for it may mean something else then."""
         found = self._begun
         while not found or unfinished("\n".join(found)):
             self._say(tip if not found else "· ")
@@ -69,48 +49,29 @@ class PlainLines:
             if isinstance(line, Woken):
                 return line
             if isinstance(line, Stopped):
-                self._begun, self._bad = [], None
+                self._begun = []
                 return line
             if line is None:
                 self._say("\n")
                 break
-            found.append(self._legible(line))
+            found.append(self._decoded(line))
         self._begun = []
-        if self._bad is not None:
-            bad, self._bad = self._bad, None
-            raise bad
         return Written(text="\n".join(found)) if found else Gone()
-
-    def _legible(self, line: bytes) -> str:
-        """The text of a line; of one that cannot be read nothing, and that is kept until its text has ended."""
-        try:
-            return self._decoded(line)
-        except BadLine as bad:
-            self._bad = self._bad or bad
-            return ""
 
     async def agrees(self, tip: str, *, default: bool) -> bool:
         """A yes or a no; nobody there means the default."""
-        self._fresh()
-        self._say(yes_or_no(tip, default=default))
-        line = await self._next(asyncio.Event())
-        word = self._decoded(line).strip().lower() if isinstance(line, bytes) else ""
+        word = (await self.replies(yes_or_no(tip, default=default)) or "").strip().lower()
         return word in ("y", "yes") if word else default
 
     async def replies(self, tip: str) -> str | None:
-        """A line."""
-        self._fresh()
+        """A line. What a person typed before they were asked is no answer; lines of a file have only their order."""
+        if self.attended:
+            forget_typed()
         self._say(tip)
         line = await self._next(asyncio.Event())
         return self._decoded(line) if isinstance(line, bytes) else None
 
-    def _fresh(self) -> None:
-        """What a person typed before they were asked is no answer; lines of a file have no other order than theirs."""
-        if self.attended:
-            forget_typed()
-
     def stop(self) -> None:
-        """Ctrl-C."""
         self._pressed.set()
 
     def _say(self, tip: str) -> None:
@@ -139,53 +100,32 @@ class PlainLines:
         return Woken()
 
     def _read(self) -> None:
-        """The thread: one line at a time, when somebody wants it. Of one that is too long the rest is read past."""
-        too_long = False
-        while True:
-            self._wanted.acquire()
-            if too_long:
-                self._line(past=True)
-            line, ended = self._line()
-            too_long = len(line) > MOST and not ended
-            self._hand_over(line if line or ended else None)
-
-    def _line(self, *, past: bool = False) -> tuple[bytes, bool]:
-        """A line, or as much of it as is too much, and whether it has ended; what is read `past` is not kept."""
-        line = bytearray()
-        while len(line) <= MOST:
-            piece, newline, self._buffer = (self._buffer or self._piece()).partition(b"\n")
-            line += b"" if past else piece
-            if newline or not piece:
-                return bytes(line), bool(newline)
-        return bytes(line), False
-
-    def _piece(self) -> bytes:
-        """What comes next; nothing at the end."""
-        try:
-            return os.read(self._number, PIECE)
-        except OSError:
-            return b""
+        """The thread: one line at a time, when it is wanted. Nothing at the end, or where the terminal has gone."""
+        with os.fdopen(self._number, "rb", closefd=False) as file:
+            while True:
+                self._wanted.acquire()
+                try:
+                    line = file.readline(MOST + 1)
+                except OSError:
+                    line = b""
+                try:
+                    self._loop.call_soon_threadsafe(self._lines.put_nowait, line.removesuffix(b"\n") if line else None)
+                except RuntimeError:
+                    return  # the loop is over, and so are we
 
     def _decoded(self, line: bytes) -> str:
         """The line that came last, as text."""
         if len(line) > MOST:
-            raise BadLine(self._count, long=True)
+            why = f"Line {self._count} of stdin has more than 1 MB."
+            raise Refused(Rejected(code="too_long", why=why, hint="Split it."))
         try:
             text = line.decode("utf-8-sig").rstrip("\r")
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            raise BadLine(self._count)
+            why = f"Line {self._count} of stdin is no text."
+            raise Refused(Rejected(code="no_text", why=why, hint="Write it in UTF-8."))
         return text
-
-    def _hand_over(self, line: bytes | None) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
-        except RuntimeError:
-            return  # the loop is over, and so are we
-
-
-# ------------------------------------------------------------------------------------------------------------ who types
 
 
 @dataclass(frozen=True, kw_only=True)

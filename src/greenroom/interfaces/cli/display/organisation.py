@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
 from rich.text import Text
 
-from greenroom.app.organisation.inbox import Letter, Private, approval_of, kind_of, notices, subtask_of
+from greenroom.app.organisation.inbox import Letter, approval_of, kind_of, notices, subtask_of
 from greenroom.app.organisation.people import oldest_first
 from greenroom.app.organisation.words import commands
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId
@@ -26,14 +26,9 @@ from greenroom.interfaces.cli.display.words import CATALOGUE, reason, shorten, w
 from greenroom.interfaces.cli.errors import Json
 
 UNTOLD: Final = ("NotePosted", "OwnerChanged")
-TITLE: Final = 60
-"""Characters of a task's name."""
-
+TITLE: Final = 60  # characters of a task's name
 INDENT: Final = "    "
 """It stands before what others wrote, so that no agent can write a line that looks like one of ours."""
-
-NARROW: Final = 24
-"""Columns that explanations need to stand beside what they explain."""
 
 
 # -------------------------------------------------------------------------------------------------------- its picture
@@ -94,7 +89,6 @@ def waited_for(world: World, agent: Agent) -> tuple[str, ...]:
 
 
 def picture(teller: Teller, trouble: str | None = None, *, moving: bool = True) -> RenderableType:
-    """All of it."""
     world = teller.world
     parts: list[RenderableType] = [*((Text(""),) if moving else ()), head(world), *tasks_lines(world)]
     if trouble:
@@ -127,30 +121,12 @@ def columns(language: str) -> tuple[Column, ...]:
 
 
 class Hanging:
-    """A text on a terminal, broken between words; what a line is broken into is indented like it, and never not.
+    """A text on a terminal, broken between words; what a line is broken into is indented like it, and never not."""
 
-    With a `column`, its one line explains there what stands before it; where that is too narrow, below it.
-    """
-
-    def __init__(self, text: Text, column: int = 0) -> None:
+    def __init__(self, text: Text) -> None:
         self.text = text
-        self.column = column
 
     def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
-        """Draw it in this width."""
-        return self._explained(console, options) if self.column else self._indented(console, options)
-
-    def _explained(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
-        head, about = self.text[: self.column], self.text[self.column :]
-        beside = options.max_width - head.cell_len >= NARROW
-        deep = head.cell_len if beside else 2 * len(INDENT)
-        if not beside:
-            head.rstrip()
-            yield head
-        for place, line in enumerate(about.wrap(console, max(options.max_width - deep, NARROW))):
-            yield (head if beside and not place else Text(" " * deep)).append_text(line)
-
-    def _indented(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
         for line in self.text.split(allow_blank=True):
             deep = len(line.plain) - len(line.plain.lstrip())
             rest = deep or len(INDENT)
@@ -226,15 +202,15 @@ def who_lines(world: World, me: AgentId, language: str) -> Iterator[Text]:
         yield line.append(harmless(f"{mine}  {' · '.join(told)}"), style="not bold default")
 
 
-def help_lines(language: str, manager: str) -> Iterator[tuple[Text, int]]:
-    """What can be typed, each with the column where it is explained."""
-    yield Text(word("plain", language, manager=manager)), 0
-    known = {name: about.rpartition("  ") for name, about in commands(language).items()}
-    wide = max(cell_len(f"/{name} {takes}") for name, (takes, _, _) in known.items())
-    for name, (takes, _, about) in known.items():
-        typed = Text(f"  {set_cell_size(f'/{name} {takes}', wide)}  ", style="bold")
-        yield typed.copy().append(about, style="not bold dim"), len(typed)
-    yield Text(word("literal", language)), 0
+def help_parts(language: str, manager: str) -> list[RenderableType]:
+    """What can be typed, and what it does."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(style="dim")
+    for name, told in commands(language).items():
+        takes, _, about = told.rpartition("  ")
+        grid.add_row(f"  /{name} {takes}", about)
+    return [Text(word("plain", language, manager=manager)), grid, Text(word("literal", language))]
 
 
 # ---------------------------------------------------------------------------------------------- a room as JSON fields
@@ -304,11 +280,6 @@ def task_fields(world: World, task: Task) -> Json:
             for stage in stages
         ],
     }
-
-
-def said_fields(other: str, said: Private) -> Json:
-    """What was said between the person and another agent."""
-    return {"with": other, "from": said.sender_id, "message": said.content, "at": said.timestamp}
 
 
 def call_fields(call: Step, stage: str | None) -> Json:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Literal, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import typer
 from rich.console import Console as RichConsole
@@ -46,11 +46,6 @@ class Column:
     least: int = 0
     needs: int = 0
 
-    @property
-    def justify(self) -> Literal["left", "right"]:
-        """Figures stand right."""
-        return "right" if self.right else "left"
-
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
@@ -61,14 +56,13 @@ class Fitted:
     spread: bool = False
 
     def __rich_console__(self, _: RichConsole, options: ConsoleOptions) -> RenderResult:
-        """Draw it in this width."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=self.spread)
         shown = [place for place, one in enumerate(self.columns) if one.needs <= options.max_width]
         for column in (self.columns[place] for place in shown):
             table.add_column(
                 Text(column.name, no_wrap=True, overflow="ellipsis"),
                 style=column.style,
-                justify=column.justify,
+                justify="right" if column.right else "left",
                 min_width=column.least or None,
                 no_wrap=not column.gives,
                 ratio=1 if self.spread and column.gives and column.needs == 0 else None,
@@ -86,8 +80,7 @@ def row(*cells: str | Text) -> list[Text]:
     return texts
 
 
-WIDE = 160
-"""Columns when nobody looks: a pipe does not cut lines."""
+WIDE = 160  # columns when nobody looks: a pipe does not cut lines
 
 
 def harmless(text: str) -> str:
@@ -124,6 +117,7 @@ class Output:
         self.console = Console(file=stream, highlight=False)
         if not self.console.is_terminal:
             self.console = Console(file=stream, highlight=False, width=WIDE)
+        self.known: dict[str, object] = {}
         self._items: dict[str, list[Json]] = {}
         self._about: dict[str, object] = {}
         self._begun = False
@@ -159,14 +153,15 @@ class Output:
         return self.format == "text"
 
     def begin(self, **fields: object) -> None:
-        """The first line of a stream. Which team it is about is said at the end too, however it ends."""
+        """The first line of a stream: what is `known` of the command, and this. Which team it is about is said at the
+        end too, however it ends."""
         self._about = {name: fields[name] for name in fields if name == "team"}
-        if self.format == "stream-json" and not self._begun:
-            self._write(init(**fields))
-        self._begun = True
+        if not self._begun:
+            self._begun = True
+            if self.format == "stream-json":
+                self._write(init(**{**self.known, **fields}))
 
     def show(self, *what: RenderableType) -> None:
-        """Print for people."""
         if self.text:
             with self._heard():
                 for one in what:
@@ -220,13 +215,14 @@ class Output:
     def result(self, status: str, code: Exit, /, **fields: object) -> Exit:
         """The end of it, always printed in JSON; returns the code."""
         if not self.text and not self._ended:
-            self.begin(**self._about)
             rest: Mapping[str, object] = self._items if self.format == "json" else {}
             self._write(result(status, code, **{**self._about, **fields, **rest}))
         self._ended = True
         return code
 
     def _write(self, fields: Json) -> None:
+        if not self._begun:
+            self.begin()
         with self._heard():
             write(self.file, fields if self._hidden is None else self._hidden.data(fields))
 

@@ -25,12 +25,8 @@ from greenroom.core.state.world import ordered
 from greenroom.interfaces.cli.display.team import Teller, agents_table, colour, doing, stage_line
 from greenroom.interfaces.cli.display.words import shorten, step_words
 
-NEWEST: Final = 6
-"""How many notes and messages are shown."""
-
-PLAN: Final = "plan"
-"""Under which key the board has it."""
-
+NEWEST: Final = 6  # how many notes and messages are shown
+PLAN: Final = "plan"  # under which key the board has it
 STYLES: Final = {"finished": "green", "failed": "red", "cancelled": "red", "running": "bold"}
 
 
@@ -46,6 +42,25 @@ class Portrait:
     artifacts: dict[tuple[str, str], Artifact] = field(default_factory=dict)
     values: dict[tuple[str, str], Value] = field(default_factory=dict)
     steps: int = 0
+
+    def all_tasks(self, only: TaskId | None = None) -> list[Task]:
+        """Ended and open tasks in the order they were made."""
+        every = [*self.tasks, *self.teller.world.tasks.values()]
+        wanted = (task for task in every if only in (None, task.task_id))
+        return sorted(wanted, key=lambda task: (len(task.task_id), task.task_id))
+
+    def stages_of(self, task: Task) -> list[Stage]:
+        """The task's stages, ended ones first."""
+        open_ones = [self.teller.world.stages[name] for name in task.stages]
+        return [stage for stage in self.stages if stage.task_id == task.task_id] + open_ones
+
+    def artifacts_of(self, task: Task) -> list[Artifact]:
+        """The newest versions of the task's artifacts, by id."""
+        return [artifact for key, artifact in sorted(self.artifacts.items()) if key[0] == task.task_id]
+
+    def board_of(self, task: Task) -> dict[str, str]:
+        """What the task's board holds by key, or held when it ended."""
+        return {key: value.content for (of, key), value in sorted(self.values.items()) if of == task.task_id}
 
 
 async def portray(runtime: Runtime, team: TeamId, at: int | None = None) -> Portrait:
@@ -77,37 +92,10 @@ async def portray(runtime: Runtime, team: TeamId, at: int | None = None) -> Port
     return found
 
 
-def tasks_of(portrait: Portrait, only: TaskId | None = None) -> list[Task]:
-    """Ended and open tasks in the order they were made."""
-    every = [*portrait.tasks, *portrait.teller.world.tasks.values()]
-    return sorted(
-        (task for task in every if only in (None, task.task_id)), key=lambda task: (len(task.task_id), task.task_id)
-    )
-
-
-def stages_of(portrait: Portrait, task: Task) -> list[Stage]:
-    """The task's stages, ended ones first."""
-    open_ones = [portrait.teller.world.stages[name] for name in task.stages]
-    return [stage for stage in portrait.stages if stage.task_id == task.task_id] + open_ones
-
-
-def artifacts_of(portrait: Portrait, task: Task) -> list[Artifact]:
-    """The newest versions of the task's artifacts, by id."""
-    return [one for key, one in sorted(portrait.artifacts.items()) if key[0] == task.task_id]
-
-
-def values_of(portrait: Portrait, task: Task) -> list[Value]:
-    """What the task's board holds by key, or held when it ended."""
-    return [one for key, one in sorted(portrait.values.items()) if key[0] == task.task_id]
-
-
-# --------------------------------------------------------------------------------------------------- text
-
-
 def rendered(portrait: Portrait, how: str, only: TaskId | None = None) -> list[RenderableType]:
     """For people; `how` says in which light it is seen: who runs it, or of when it is."""
     parts: list[RenderableType] = [heading(portrait, how)]
-    for task in tasks_of(portrait, only):
+    for task in portrait.all_tasks(only):
         parts += ["", *_task(portrait, task)]
     if portrait.teller.world.agents:
         parts += ["", agents_table(portrait.teller)]
@@ -137,25 +125,20 @@ def _task(portrait: Portrait, task: Task) -> list[RenderableType]:
     if task.paused:
         head.append(f"  paused: {task.paused}", style="not bold yellow")
     parts: list[RenderableType] = [head]
-    for stage in stages_of(portrait, task):
+    for stage in portrait.stages_of(task):
         parts.append(Text("  ").append_text(stage_line(stage)))
         parts += [
             Text(f"      {one.name} by {one.agent}: {shorten(one.summary, 90)}", style="dim")
             for one in stage.subtasks
             if one.summary
         ]
-    parts += [Text(f"  {one}", style="dim") for one in _plan(portrait, task)]
-    parts += [Text(f"  artifact {told_of(one)}", style="dim") for one in artifacts_of(portrait, task)]
+    parts += [Text(f"  {line}", style="dim") for line in portrait.board_of(task).get(PLAN, "").splitlines()]
+    parts += [Text(f"  artifact {told_of(one)}", style="dim") for one in portrait.artifacts_of(task)]
     if task.uncertain:
         parts.append(Text(f"  uncertain, look yourself: {', '.join(task.uncertain)}", style="yellow"))
     if task.evidence:
         parts.append(Text(f"  evidence: {', '.join(dict.fromkeys(task.evidence))}", style="dim"))
     return parts
-
-
-def _plan(portrait: Portrait, task: Task) -> list[str]:
-    """The plan of a job, as it stands on the board."""
-    return [line for one in values_of(portrait, task) if one.key == PLAN for line in one.content.splitlines()]
 
 
 def _read(portrait: Portrait) -> list[RenderableType]:
@@ -198,9 +181,6 @@ def _talk(portrait: Portrait) -> list[RenderableType]:
     return parts
 
 
-# --------------------------------------------------------------------------------------------------- JSON
-
-
 def fields(portrait: Portrait, owner: str | None, only: TaskId | None = None) -> dict[str, object]:
     """For programs: the records as they are in the log, and a row per agent."""
     world, teller = portrait.teller.world, portrait.teller
@@ -211,11 +191,11 @@ def fields(portrait: Portrait, owner: str | None, only: TaskId | None = None) ->
         "tasks": [
             {
                 **plain(task),
-                "stages": [plain(stage) for stage in stages_of(portrait, task)],
-                "artifacts": [plain(one) for one in artifacts_of(portrait, task)],
-                "board": {one.key: one.content for one in values_of(portrait, task)},
+                "stages": [plain(stage) for stage in portrait.stages_of(task)],
+                "artifacts": [plain(one) for one in portrait.artifacts_of(task)],
+                "board": portrait.board_of(task),
             }
-            for task in tasks_of(portrait, only)
+            for task in portrait.all_tasks(only)
         ],
         "agents": [_agent(teller, name) for name in sorted(world.agents)],
         "open_steps": [plain(step) for step in world.steps.values()],

@@ -21,8 +21,7 @@ from greenroom.interfaces.cli.display.output import Console
 from greenroom.interfaces.cli.display.team import Line, Teller, colour, picture
 from greenroom.interfaces.cli.setup import Setup
 
-FRAMES: Final = 8
-"""Pictures in a second."""
+FRAMES: Final = 8  # pictures in a second
 
 
 class Moving:
@@ -35,18 +34,15 @@ class Moving:
 
     @property
     def on(self) -> bool:
-        """Whether it is there."""
         return self._live is not None
 
     def begin(self, picture: Callable[[], RenderableType]) -> None:
-        """Show it from now on."""
         # What a tool prints meanwhile stands above it, like every other line.
         self._live = LiveArea(console=self._console, get_renderable=picture, auto_refresh=False, transient=True)
         self._live.start()
         self._ticker = asyncio.get_running_loop().create_task(self._tick(self._live))
 
     def end(self) -> None:
-        """Take it away."""
         if self._live is not None and self._ticker is not None:
             self._ticker.cancel()
             self._live.stop()
@@ -109,9 +105,9 @@ class Lines(Progress):
         self._untold = untold
 
     def line(self, teller: Teller, line: Line) -> None:
-        """Print it, if it is told."""
         if self._everything or (line.said.story and line.type not in self._untold):
-            self._print(told(teller, line))
+            text, cut = told(teller, line), self._console.is_terminal
+            self._console.print(text, no_wrap=cut or None, overflow="ellipsis" if cut else None, soft_wrap=not cut)
 
     def piece(self, step: Step, event: Live) -> None:
         """That a model is asked again takes time, so it is said."""
@@ -128,12 +124,6 @@ class Lines(Progress):
         if self._trouble and not text:
             self.note("The trouble is over; it goes on.", style="green")
         super().trouble(text)
-
-    def _print(self, text: Text) -> None:
-        if self._console.is_terminal:
-            self._console.print(text, no_wrap=True, overflow="ellipsis")
-        else:
-            self._console.print(text, soft_wrap=True)
 
 
 class Rows(Lines):
@@ -152,11 +142,9 @@ class Rows(Lines):
         self._picture = picture
 
     def begin(self, teller: Teller) -> None:
-        """Show the picture from now on."""
         self._moving.begin(lambda: self._picture(teller, self._trouble))
 
     def end(self) -> None:
-        """Take the picture away."""
         self._moving.end()
 
 
@@ -189,7 +177,6 @@ class LogLines(logging.Handler):
         self._tracebacks = tracebacks
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
         text = f"{record.levelname.lower()}: {record.getMessage()}"
         if record.exc_info and self._tracebacks:
             text = f"{text}\n{logging.Formatter().formatException(record.exc_info)}"
@@ -206,13 +193,9 @@ def progress_for(setup: Setup) -> Progress:
     logger.propagate = False
     if setup.quiet or (setup.output_format == "stream-json" and not setup.verbose):
         return Progress(console)
-    plain = not console.is_terminal or console.is_dumb_terminal or os.environ.get("CI") or _shares_stdout(setup)
+    shares = setup.output_format == "stream-json" and sys.stdout.isatty()  # events are printed on the same terminal
+    plain = not console.is_terminal or console.is_dumb_terminal or os.environ.get("CI") or shares
     return Lines(console, everything=setup.verbose) if plain else Rows(console, everything=setup.verbose)
-
-
-def _shares_stdout(setup: Setup) -> bool:
-    """Whether events are printed on the same terminal while the rows would be drawn."""
-    return setup.output_format == "stream-json" and sys.stdout.isatty()
 
 
 class Held:

@@ -22,34 +22,7 @@ from rich.cells import cell_len
 
 from greenroom.core.base.text import seen
 
-
-def forget_typed() -> None:
-    """Before a question: what was typed when nobody had asked it yet is no answer to it."""
-    with suppress(termios.error, OSError, ValueError):  # stdin is no terminal
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-
-
-@contextmanager
-def unechoed() -> Iterator[None]:
-    """No echo meanwhile. Where stdin is no terminal there is none anyway."""
-    try:
-        number = sys.stdin.fileno()
-        before = termios.tcgetattr(number)
-    except (termios.error, OSError, ValueError):
-        yield
-        return
-    silent = [*before[:LOCAL], before[LOCAL] & ~termios.ECHO, *before[LOCAL + 1 :]]
-    termios.tcsetattr(number, termios.TCSANOW, silent)
-    try:
-        yield
-    finally:
-        with suppress(termios.error):  # the terminal may have gone
-            termios.tcsetattr(number, termios.TCSANOW, before)
-
-
-INPUT, LOCAL, SIGNS = 0, 3, 6
-"""Where the attributes of a terminal have what comes in, what is about lines and echoing, and its special signs."""
-
+LOCAL: Final = 3  # where the attributes of a terminal have what is about lines and echoing
 ENTER: Final = frozenset("\r\n")
 RUBOUT: Final = frozenset("\x7f\b")
 FORGET: Final = frozenset("\x15\x03")
@@ -58,8 +31,45 @@ STEERING: Final = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z~]|O[A-Z]|.)?", re.DOTALL
 """Arrows and the like: here they mean nothing."""
 
 PIECE: Final = 4096
-LONGEST: Final = 4_000
-"""Characters of a line."""
+LONGEST: Final = 4_000  # characters of a line
+QUOTED: Final = "  | "  # how lines begin that an agent has written
+MOMENT: Final = 0.5  # seconds after which a wait for a line looks whether a signal has come
+
+
+def forget_typed() -> None:
+    """Before a question: what was typed when it was not asked yet is no answer to it."""
+    with suppress(termios.error, OSError, ValueError):  # stdin is no terminal
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
+@contextmanager
+def unechoed(keys: Callable[[bytes], None] | None = None) -> Iterator[None]:
+    """Echo nothing meanwhile; `keys` gets what is typed, key by key. Ctrl-C stays a signal. Where stdin is no terminal
+    nothing happens."""
+    try:
+        number = sys.stdin.fileno()
+        before = termios.tcgetattr(number)
+    except (termios.error, OSError, ValueError):
+        yield
+        return
+    changed, loop = [*before], asyncio.get_running_loop()
+    changed[LOCAL] &= ~(termios.ECHO | (termios.ICANON if keys is not None else 0))
+    termios.tcsetattr(number, termios.TCSANOW, changed)
+    if keys is not None:
+        loop.add_reader(number, lambda: keys(_read(number)))
+    try:
+        yield
+    finally:
+        loop.remove_reader(number)
+        with suppress(termios.error):  # the terminal may have gone
+            termios.tcsetattr(number, termios.TCSANOW, before)
+
+
+def _read(number: int) -> bytes:
+    try:
+        return os.read(number, PIECE)
+    except OSError:  # the terminal has gone: the signal that ends us is on the way
+        return b""
 
 
 class TypedLine:
@@ -76,56 +86,15 @@ class TypedLine:
             if sign in ENTER:
                 done.append(self.text.strip())
                 self.text = ""
-            else:
-                self.text = _with(self.text, sign)[:LONGEST]
-        return [one for one in done if one]
-
-
-def _with(text: str, sign: str) -> str:
-    if sign in RUBOUT:
-        return text[:-1]
-    if sign in FORGET:
-        return ""
-    if sign == WORD:
-        return text.rstrip().rpartition(" ")[0]
-    return f"{text}{sign}" if sign.isprintable() else text
-
-
-@contextmanager
-def watched(keys: Callable[[bytes], None]) -> Iterator[None]:
-    """Hand over what is typed, key by key and unechoed. Ctrl-C stays a signal. Where stdin is no terminal: nothing."""
-    try:
-        number = sys.stdin.fileno()
-        before = termios.tcgetattr(number)
-    except (termios.error, OSError, ValueError):
-        yield
-        return
-    alert = [*before]
-    alert[LOCAL] &= ~(termios.ICANON | termios.ECHO)
-    termios.tcsetattr(number, termios.TCSANOW, alert)
-    loop = asyncio.get_running_loop()
-    loop.add_reader(number, lambda: keys(_read(number)))
-    try:
-        yield
-    finally:
-        loop.remove_reader(number)
-        with suppress(termios.error):  # the terminal may have gone
-            termios.tcsetattr(number, termios.TCSANOW, before)
-
-
-def _read(number: int) -> bytes:
-    try:
-        return os.read(number, PIECE)
-    except OSError:  # it has gone: whoever ends us because of that is on the way
-        return b""
-
-
-QUOTED: Final = "  | "
-"""How lines begin that an agent has written."""
-
-
-MOMENT: Final = 0.5
-"""Seconds after which somebody who waits for a line looks whether a signal has come."""
+            elif sign in RUBOUT:
+                self.text = self.text[:-1]
+            elif sign in FORGET:
+                self.text = ""
+            elif sign == WORD:
+                self.text = self.text.rstrip().rpartition(" ")[0]
+            elif sign.isprintable():
+                self.text = f"{self.text}{sign}"[:LONGEST]
+        return [line for line in done if line]
 
 
 class Gone(Exception):
@@ -135,89 +104,84 @@ class Gone(Exception):
 def in_words(question: str) -> str:
     """A question broken between words, where the terminal would break it within one. What is quoted stays as it is."""
     wide = shutil.get_terminal_size().columns
-    return "\n".join(one if one.startswith(QUOTED) else _broken(one, wide) for one in question.split("\n"))
+    lines = question.split("\n")
+    return "\n".join(
+        line if line.startswith(QUOTED) or cell_len(line) <= wide else _broken(line, wide) for line in lines
+    )
 
 
 def _broken(line: str, wide: int) -> str:
-    if cell_len(line) <= wide:
-        return line
     lines = textwrap.wrap(line, wide, break_long_words=False, break_on_hyphens=False, drop_whitespace=True)
     return "\n".join(lines) + line[len(line.rstrip()) :]
 
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """While somebody types, a signal must not end the process at once: the terminal would stay without an echo."""
-    known = [(one, signal.getsignal(one)) for one in (signal.SIGINT, signal.SIGTERM)]
-    for one, _ in known:
-        signal.signal(one, signal.default_int_handler)
+    """While a person types, a signal must not end the process at once: the terminal would stay without an echo."""
+    known = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    for number, _ in known:
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     except (KeyboardInterrupt, EOFError):
         raise Gone from None
     finally:
-        for one, handler in known:
-            signal.signal(one, handler)
+        for number, handler in known:
+            signal.signal(number, handler)
 
 
-def _typed() -> str:
-    """A line. A signal that comes just before one begins to read interrupts nothing, and would be heard with the next
-    line only."""
-    while not select.select([sys.stdin], [], [], MOMENT)[0]:
+def ask_line(question: str) -> str:
+    """A line, as it is typed; `Gone` when the person leaves."""
+    line = ""
+    with suppress(Gone), listening():
+        forget_typed()
+        typer.echo(in_words(seen(question)), err=True, nl=False)
+        # A signal that comes just before one begins to read interrupts nothing, and would be heard with the next line.
+        while not select.select([sys.stdin], [], [], MOMENT)[0]:
+            pass
+        line = sys.stdin.readline()
+    if not line:
+        typer.echo("", err=True)  # what comes now does not stand behind the question
+        raise Gone
+    return line
+
+
+def ask(question: str, default: str = "") -> str:
+    """A line that is not empty; an empty one is the default, which stands in brackets."""
+    tip = f"{question} [{default}]: " if default else f"{question}: "
+    while not (line := ask_line(tip).strip() or default):
         pass
-    return sys.stdin.readline()
+    return line
 
 
-class Person:
-    """Somebody at a terminal. Every question says what an empty answer means."""
+def ask_secret(question: str) -> str:
+    """A line that is not shown while it is typed."""
+    while True:
+        with listening():
+            line = getpass.getpass(f"{question}: ", stream=sys.stderr).strip()
+        if line:
+            return line
 
-    def answer(self, question: str, otherwise: str = "") -> str:
-        """A line; an empty one is what stands in the brackets."""
-        while True:
-            with listening():
-                typer.echo(seen(f"{question} [{otherwise}]: " if otherwise else f"{question}: "), err=True, nl=False)
-                line = _typed()
-            if not line:
-                raise Gone
-            if line.strip() or otherwise:
-                return line.strip() or otherwise
 
-    def line(self, question: str) -> str:
-        """A line, whatever is on it."""
-        try:
-            with listening():
-                forget_typed()
-                typer.echo(in_words(seen(question)), err=True, nl=False)
-                line = _typed()
-        except Gone:
-            line = ""
-        if not line:
-            typer.echo("", err=True)  # what comes now does not stand behind the question
-            raise Gone
-        return line
+def choose(question: str, rows: Sequence[str]) -> int:
+    """One of several, by its number; the first for an empty answer."""
+    typer.echo(seen("\n".join((question, *(f"  {number:>2}  {row}" for number, row in enumerate(rows, 1))))), err=True)
+    while True:
+        said = ask("Number", "1")
+        if said.isdecimal() and 1 <= int(said) <= len(rows):
+            return int(said) - 1
+        typer.echo(f"{said!r} is none of 1 to {len(rows)}.", err=True)
 
-    def secret(self, question: str) -> str:
-        """A line that is not shown while it is typed."""
-        while True:
-            with listening():
-                line = getpass.getpass(f"{question}: ", stream=sys.stderr)
-            if line.strip():
-                return line.strip()
 
-    def choose(self, question: str, rows: Sequence[str]) -> int:
-        """One of several, by its number; the first for an empty answer."""
-        typer.echo(seen(question), err=True)
-        for number, one in enumerate(rows, start=1):
-            typer.echo(seen(f"  {number:>2}  {one}"), err=True)
-        while True:
-            said = self.answer("Number", "1")
-            if said.isdecimal() and 1 <= int(said) <= len(rows):
-                return int(said) - 1
-            typer.echo(f"{said!r} is none of 1 to {len(rows)}.", err=True)
-
-    def agrees(self, question: str) -> bool:
-        """Whether they say yes; an empty answer is a no."""
-        return self.answer(f"{question} yes or no", "no").lower() in ("y", "yes")
+def confirm(question: str) -> bool:
+    """Whether the person says yes; an empty line is a no. One who leaves stops the command."""
+    try:
+        while (word := ask_line(question).strip().lower()) not in ("", "n", "no"):
+            if word in ("y", "yes"):
+                return True
+        return False
+    except Gone:
+        raise asyncio.CancelledError from None
 
 
 def yes_or_no(tip: str, *, default: bool) -> str:

@@ -45,8 +45,7 @@ ALONE: Final = {
     "read_output": "reads a long output",
 }
 SHOWN: Final = 44
-MOST: Final = 6
-"""Reasons of a verdict that are shown."""
+MOST: Final = 6  # reasons of a verdict that are shown
 
 
 def deed(step: Step) -> str:
@@ -81,11 +80,8 @@ SPEAKS: Final = ("converse", "summarize")
 FILTER: Final = "filter_tools"
 THINKING: Final = "thinking"
 DOING: Final = {"compact": "summing up what was said", "summarize": "writing the report"}
-OUTPUT: Final = 100
-"""Characters of what came of a call."""
-
-TOLD: Final = 300
-"""Characters of what was said to an agent from elsewhere."""
+OUTPUT: Final = 100  # characters of what came of a call
+TOLD: Final = 300  # characters of what was said to an agent from elsewhere
 
 
 class Talk(Lines):
@@ -125,7 +121,6 @@ class Talk(Lines):
             super().line(teller, line)
 
     def note(self, text: str, *, style: str = "") -> None:
-        """What the command line says itself."""
         if not self._silent:
             self._fresh_line()
             super().note(text, style=style)
@@ -145,7 +140,10 @@ class Talk(Lines):
     def ended(self, step: Step) -> None:
         """A call, with the first line of what came of it; which of many tools an agent has for its task."""
         if step.work.executor == FILTER and step.result is not None:
-            self.note(f"· {_chosen(step.result)}", style="dim")
+            chosen, total = step.result.get("chosen"), step.result.get("total")
+            count = len(chosen) if isinstance(chosen, list | tuple) else 0
+            told = f"{count} relevant {'tool' if count == 1 else 'tools'} selected, of {total}."
+            self.note(f"· {told if count else f'No tools were selected: all {total} stay.'}", style="dim")
         if step.work.type == "tool" and step.error != "not run":
             output = step.error or str((step.result or {}).get("output", ""))
             first = next((line for line in output.splitlines() if line.strip()), "done")
@@ -169,7 +167,7 @@ class Talk(Lines):
                 if _speaks(step):
                     self._speak(text)
             case ReasoningDelta(text=text) if self._verbose:
-                self._stop()
+                self._moving.end()
                 self._console.print(Text(harmless(text), style="dim"), end="", soft_wrap=True)
                 self._open = True
             case ReasoningDelta():
@@ -188,7 +186,7 @@ class Talk(Lines):
     def _printed(self, step: Step, text: str) -> None:
         """All of it for those who want everything; for others the newest line, while it is the newest."""
         if self._verbose:
-            self._stop()
+            self._moving.end()
             self._console.print(Text(harmless(text.rstrip("\n")), style="dim"), soft_wrap=True)
         last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
         if last:
@@ -209,12 +207,11 @@ class Talk(Lines):
                 pass
 
     def end(self) -> None:
-        """Nobody waits any more."""
-        self._stop()
+        self._moving.end()
         self._fresh_line()
 
     def _speak(self, text: str) -> None:
-        self._stop()
+        self._moving.end()
         if self._out.live and text:
             if self._open and not self._said:
                 self._fresh_line()  # after what was thought
@@ -240,7 +237,6 @@ class Talk(Lines):
         self._moving.begin(self._sign)
 
     def _words(self, step: Step) -> str:
-        """A call, in a few words."""
         return step_words(step)
 
     def _doing_now(self, step: Step) -> str:
@@ -256,27 +252,14 @@ class Talk(Lines):
         sign = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {what}{gone:.0f} s"
         return Text(sign, style="dim", no_wrap=True, overflow="ellipsis")
 
-    def _stop(self) -> None:
-        self._moving.end()
-
 
 def _speaks(step: Step) -> bool:
     """Whether its words are for the person: not what one agent tells another, nor what is summed up for itself."""
     return step.work.executor in SPEAKS and step.answers is None
 
 
-def _chosen(result: Data) -> str:
-    """Of a choice among many tools, how many were chosen."""
-    chosen, total = result.get("chosen"), result.get("total")
-    if not isinstance(chosen, list | tuple) or not chosen:
-        return f"No tools were selected: all {total} stay."
-    return f"{len(chosen)} relevant {'tool' if len(chosen) == 1 else 'tools'} selected, of {total}."
-
-
 HINT: Final = "type to tell it something · Ctrl-C pauses"
-LEAST: Final = 24
-"""Columns for what is done now; where there is no room for it beside the figures, these go."""
-
+LEAST: Final = 24  # columns for what is done now; where there is no room for it beside the figures, these go
 CIRCLES: Final = {
     "same_call": "the same call again and again",
     "same_failure": "the same failure again and again",
@@ -297,20 +280,11 @@ class Work(Talk):
         self._heard = set[str]()
 
     def begin(self, teller: Teller) -> None:
-        """From now on it is worked."""
         self._teller = teller
         super().begin(teller)
 
     def facts(self, *parts: str) -> None:
-        """A line about the run; where a terminal is too narrow for it, it is broken between them."""
-        lines, wide = [""], self._console.width if self._console.is_terminal else 0
-        for part in parts:
-            longer = f"{lines[-1]} · {part}" if lines[-1] else part
-            if wide and lines[-1] and cell_len(longer) > wide:
-                lines.append(f"  {part}")
-            else:
-                lines[-1] = longer
-        self.note("\n".join(lines), style="dim")
+        self.note(" · ".join(parts), style="dim")
 
     def hear(self, text: str, when: str) -> None:
         """Somebody has said this here, and it will be read then."""
@@ -350,10 +324,8 @@ class Work(Talk):
         row = Text(self._row(), style="dim", no_wrap=True, overflow="ellipsis")
         if not self.hears:
             return row
-        below = (
-            Text(f"› {_end(self.typed, self._console.width - 4)}▏") if self.typed else Text(f"  {HINT}", style="dim")
-        )
-        return Group(row, below)
+        typed = harmless(self.typed)[-(self._console.width - 4) :]  # the end of it: there it is typed
+        return Group(row, Text(f"› {typed}▏") if typed else Text(f"  {HINT}", style="dim"))
 
     def _row(self) -> str:
         """What is done now, and behind it what it has taken so far: waiting for a person is no work."""
@@ -369,11 +341,3 @@ class Work(Talk):
             return f"{left}{since}"
         short = left if cell_len(left) <= room else set_cell_size(left, room)
         return f"{short}{since}{' ' * (room - cell_len(short))}  {right}"
-
-
-def _end(text: str, room: int) -> str:
-    """The end of a line that is too long: there it is typed."""
-    plain = harmless(text)
-    while cell_len(plain) > room:
-        plain = plain[1:]
-    return plain

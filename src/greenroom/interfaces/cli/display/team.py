@@ -52,7 +52,6 @@ class Teller:
     language: str = "en"
 
     def tell(self, told: Told) -> Line:
-        """Take one more event."""
         event = told.event
         line = Line(
             version=told.version,
@@ -90,8 +89,6 @@ class Teller:
         return total
 
 
-# ---------------------------------------------------------------------------------------------------- the live picture
-
 COLUMNS: Final = (
     Column(name="agent"),
     Column(name="role", style="dim", gives=True, needs=80),
@@ -103,9 +100,7 @@ COLUMNS: Final = (
 )
 MILLION: Final = 1_000_000
 COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
-MOST: Final = 16
-"""Rows that fit a screen."""
-
+MOST: Final = 16  # rows that fit a screen
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SUBTASKS: Final = {
     "init": ("○", "dim"),
@@ -168,8 +163,11 @@ def worked(teller: Teller, agent: Agent, *, now: int) -> int:
 def agents_table(teller: Teller, *, moving: bool = False) -> Fitted:
     """A row per agent. While it is `moving`, who works shows a sign of life and their time goes on."""
     now = int(time.time() * 1000) if moving else teller.at
-    rows = [_agent(teller, agent, now, moving=moving) for agent in _shown(teller.world)]
-    if len(teller.world.agents) > MOST:
+    every, many = teller.world.agents.values(), len(teller.world.agents) > MOST
+    # When they are too many, those who have something to do come first.
+    shown = sorted(every, key=lambda agent: (many and agent.working_state == "idle", agent.agent_id))[:MOST]
+    rows = [_agent(teller, agent, now, moving=moving) for agent in shown]
+    if many:
         more = WORDS.phrase("doing", "more", teller.language, count=len(teller.world.agents) - MOST)
         rows.append(row("", "", more, "", "", "", ""))
     heads = WORDS.table("columns", teller.language)
@@ -190,14 +188,6 @@ def _agent(teller: Teller, agent: Agent, now: int, *, moving: bool) -> list[Text
         f"{teller.spent.get(name, NOTHING).tokens:,}",
         seconds(worked(teller, agent, now=now)),
     )
-
-
-def _shown(world: World) -> list[Agent]:
-    """All agents by name; when they are too many, those who have something to do."""
-    every = sorted(world.agents.values(), key=lambda agent: agent.agent_id)
-    if len(every) <= MOST:
-        return every
-    return sorted(every, key=lambda agent: (agent.working_state == "idle", agent.agent_id))[:MOST]
 
 
 def seconds(millis: int) -> str:

@@ -83,8 +83,6 @@ def still(why: str, language: str, way: Way) -> str:
     return CATALOGUE.phrase("reasons", "held" if key else "more", language, path=way.path, **known)
 
 
-# -------------------------------------------------------------------------------------------------------------- events
-
 WORDS: Final = Catalogue("greenroom.interfaces.cli.display", "events")
 Mark = Literal["", "✓", "✗", "?", "!", "→", "◆", "✎"]
 ABOUT: Final = ("step_id", "thread_id", "timer_id", "waiting_id", "message_id", "approval_id", "budget_id", "stage_id")

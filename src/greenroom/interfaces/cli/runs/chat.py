@@ -7,32 +7,32 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 import typer
 
 from greenroom.app.conversation.chat import Chat, Turn, models_of
 from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
-from greenroom.app.conversation.start import model_of, voiced
-from greenroom.app.conversation.typed import COMMANDS, Attached, Command, Handler, handle, joined, message
+from greenroom.app.conversation.start import model_of
+from greenroom.app.conversation.typed import COMMANDS, Attached, Handler, handle, joined, message
 from greenroom.app.host import watch_steps
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import Caps
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import evolve
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step
 from greenroom.interfaces.cli.context import Invocation, command
-from greenroom.interfaces.cli.display.progress import Held, Progress
+from greenroom.interfaces.cli.display.progress import Held
 from greenroom.interfaces.cli.display.questions import unechoed
 from greenroom.interfaces.cli.display.talk import Talk
 from greenroom.interfaces.cli.display.team import MILLION, Teller, dollars, seconds
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.errors import explain
 from greenroom.interfaces.cli.exit_codes import Exit, of_standings
-from greenroom.interfaces.cli.runs.follow import answered, kept, question, so_far, tell, telling
+from greenroom.interfaces.cli.runs.follow import PROMPT, QUICK, answered, kept, question, so_far, tell, telling
 from greenroom.interfaces.cli.runs.result import cost, fields, trouble
 from greenroom.interfaces.cli.runs.start import Begun, bounds, refuse_unpriced
 
@@ -45,150 +45,7 @@ KEYS: Final = (
     ("Ctrl-C", "stops the answer; twice leaves"),
     ("Ctrl-D", "leaves; it can be resumed"),
 )
-NOTHING_SAID: Final = "Nothing was said yet."
-SHOWN: Final = 2_000
-"""Characters of an answer in the history."""
-
-
-@record
-class Next:
-    """What comes after a command: the prompt, a turn that was begun, something to say, or the end."""
-
-    what: Literal["ask", "turn", "say", "leave"] = "ask"
-    text: str = ""
-
-
-class Slash:
-    """Does them. Before something was said there is no team; what is chosen then counts for the one to be made."""
-
-    def __init__(self, cli: Invocation, chat: Chat, progress: Progress, begun: Begun | None) -> None:
-        self._cli = cli
-        self._chat = chat
-        self._progress = progress
-        self.begun = begun
-        self._doing: dict[str, Callable[[str], Awaitable[Next]]] = {
-            "help": self._help,
-            "clear": self._clear,
-            "retry": self._retry,
-            "continue": self._continue,
-            "model": self._model,
-            "cost": self._cost,
-            "limit": self._limit,
-            "history": self._history,
-            "done": self._done,
-            "exit": self._exit,
-        }
-
-    async def do(self, command: Command) -> Next:
-        """Do it, and say what comes next."""
-        return await self._doing[command.name](command.argument)
-
-    def _say(self, text: str) -> Next:
-        self._progress.note(text)
-        return Next()
-
-    async def _help(self, _: str) -> Next:
-        known = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
-        rows = [(f"/{name} {takes}".strip(), about) for name, (takes, _, about) in known.items()]
-        wide = max(len(left) for left, _ in (*rows, *KEYS))
-        for left, right in (*rows, *KEYS):
-            self._progress.note(f"  {left.ljust(wide)}  {right}")
-        return Next()
-
-    async def _exit(self, _: str) -> Next:
-        return Next(what="leave")
-
-    async def _done(self, summary: str) -> Next:
-        if self._chat.team is not None:
-            await self._chat.complete(summary)
-            self._progress.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
-        return Next(what="leave")
-
-    async def _clear(self, _: str) -> Next:
-        if self._chat.team is not None:
-            await self._chat.clear()
-        return self._say("What was said is behind us: the next thing you say begins anew.")
-
-    async def _retry(self, _: str) -> Next:
-        said = await self._chat.exchanges() if self._chat.team is not None else []
-        if not said:
-            return self._say(NOTHING_SAID)
-        if said[-1].answer:
-            return Next(what="say", text=said[-1].asked)
-        return await self._continue("")
-
-    async def _continue(self, _: str) -> Next:
-        if self._chat.team is None:
-            return self._say(NOTHING_SAID)
-        await self._chat.go_on()
-        return Next(what="turn")
-
-    # ---------------------------------------------------------------------------------------------------- looking
-
-    async def _history(self, _: str) -> Next:
-        said = await self._chat.exchanges() if self._chat.team is not None else []
-        for one in said:
-            self._progress.note(f"› {shorten(one.asked, SHOWN)}", style="bold")
-            answer = one.answer or f"({one.error or 'not answered'})"
-            self._progress.note(answer if len(answer) <= SHOWN else f"{answer[:SHOWN]}…")
-        return Next() if said else self._say(NOTHING_SAID)
-
-    async def _cost(self, _: str) -> Next:
-        if self._chat.team is None:
-            return self._say(NOTHING_SAID)
-        budget = (await self._chat.world()).budgets[TEAM_BUDGET]
-        spent, caps = budget.spent, _caps(budget.limits)
-        told = f"{spent.tokens:,} tokens · {dollars(spent.money)} · {seconds(spent.millis)} of work"
-        return self._say(f"{told} · {bounds(caps)}")
-
-    # ------------------------------------------------------------------------------------------------- what counts
-
-    async def _model(self, name: str) -> Next:
-        if not name:
-            return self._say(f"{await self._present()}. Another one: /model NAME; `greenroom models list` has them.")
-        provisions = self._cli.means.provisions
-        settled = provisions.settled(name)
-        refuse_unpriced(provisions.named(settled), await self._allowed())
-        if self._chat.team is None:
-            self.begun = _with_model(self.begun, settled)
-        else:
-            await self._chat.choose(settled)
-        return self._say(f"{settled} from now on.")
-
-    async def _present(self) -> str:
-        if self._chat.team is None:
-            return self.begun.cast.models[0] if self.begun is not None else ""
-        return model_of((await self._chat.world()).agents[self._chat.agent].spec)
-
-    async def _allowed(self) -> Caps:
-        if self._chat.team is None:
-            return self.begun.caps if self.begun is not None else Caps()
-        return _caps((await self._chat.world()).budgets[TEAM_BUDGET].limits)
-
-    async def _limit(self, words: str) -> Next:
-        name, _, value = words.partition(" ")
-        if name not in READERS or not value.strip():
-            told = f"{bounds(await self._allowed())}. " if not words else ""
-            return self._say(f"{told}For instance: /limit cost 10, /limit tokens 200k, /limit time none.")
-        try:
-            new = evolve(await self._allowed(), **{name: READERS[name](value.strip())})
-        except values.Unfit as unfit:
-            return self._say(f"It must be {unfit}, not {value.strip()!r}.")
-        if self._chat.team is None:
-            self.begun = evolve(self.begun, caps=new) if self.begun is not None else None
-        else:
-            old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
-            field = FIELDS[name]
-            await self._chat.allow(evolve(old, **{field: getattr(new.limits, field)}))
-        return self._say(f"{bounds(new)} from now on.")
-
-
-def _with_model(begun: Begun | None, model: str) -> Begun | None:
-    """The same cast, whose first one asks another model."""
-    if begun is None:
-        return None
-    (name, spec), *rest = begun.cast.members
-    return evolve(begun, cast=evolve(begun.cast, members=((name, voiced(spec, model)), *rest)))
+SHOWN: Final = 2_000  # characters of an answer in the history
 
 
 def _caps(limits: Limits) -> Caps:
@@ -199,16 +56,6 @@ def _caps(limits: Limits) -> Caps:
     )
 
 
-# --------------------------------------------------------------------------------------------------- the conversation
-
-PROMPT: Final = "› "
-QUICK: Final = 2.0
-"""Seconds in which a second Ctrl-C leaves."""
-
-LARGE: Final = 100_000
-"""Bytes that are not sent without asking."""
-
-BYTES_PER_TOKEN: Final = 4
 FATES: Final = {"answered": Exit.DONE, "interrupted": Exit.INTERRUPTED}
 
 
@@ -224,7 +71,7 @@ class Conversation:
         self._chat = chat
         self._person = person
         self._handlers = handlers
-        self._slash = Slash(self._cli, chat, self._talk, begun)
+        self._new = begun
         self._teller = Teller()
         self._woken = asyncio.Event()
         self._left = asyncio.Event()
@@ -240,7 +87,6 @@ class Conversation:
         self._answer = ""
 
     def note(self, text: str, *, style: str = "") -> None:
-        """What the command line says itself."""
         self._talk.note(text, style=style)
 
     async def hold(self, first: str = "", context: str = "", *, go_on: bool = False) -> Exit:
@@ -279,7 +125,6 @@ class Conversation:
             await self._turn()
 
     async def _next(self) -> None:
-        """One thing that a person does."""
         read = await self._person.write(PROMPT, self._woken, print_on_empty=self._held_up)
         match read:
             case Written(text=text):
@@ -288,18 +133,13 @@ class Conversation:
             case Woken():
                 self._talk.own = ""
                 await self._turn()
+            case Stopped() if self._armed or time.monotonic() - self._pressed < QUICK:
+                self._code = Exit.INTERRUPTED
             case Stopped():
-                self._wants_to_leave()
+                self._armed = True
+                self._talk.note("Ctrl-C once more, or Ctrl-D, leaves.", style="dim")
             case Gone():
                 self._code = Exit.DONE
-
-    def _wants_to_leave(self) -> None:
-        """Ctrl-C at the prompt."""
-        if self._armed or time.monotonic() - self._pressed < QUICK:
-            self._code = Exit.INTERRUPTED
-        else:
-            self._armed = True
-            self._talk.note("Ctrl-C once more, or Ctrl-D, leaves.", style="dim")
 
     # ---------------------------------------------------------------------------------------------------- talking
 
@@ -326,29 +166,13 @@ class Conversation:
             self._complain(done.said)
             self._fate = Exit.USAGE
         elif done.command is not None:
-            after = await self._slash.do(done.command)
-            await self._go(after.what, after.text)
+            await self._do(done.command.name, done.command.argument)
         else:
             await self._say(done.content.strip(), (*attached, *done.attached))
 
-    async def _go(self, what: str, text: str) -> None:
-        """What comes after a command."""
-        match what:
-            case "turn":
-                await self._turn()
-            case "say":
-                await self._written(text, ())
-            case "leave":
-                self._code = Exit.DONE
-            case _:
-                self._fate = Exit.DONE
-
     async def _say(self, text: str, attached: Sequence[Attached]) -> None:
-        begun = self._slash.begun
+        begun = self._new
         whole = message(text, attached, language=begun.language if begun is not None else "")
-        if not await self._really(len(whole.encode())):
-            self._talk.note("Nothing was sent.")
-            return
         if not self._person.attended:
             self._talk.note(f"{PROMPT}{shorten(text)}", style="dim")
         self._talk.own, self._busy = text, True
@@ -359,12 +183,6 @@ class Conversation:
             await self._open()
         await self._turn()
 
-    async def _really(self, size: int) -> bool:
-        if size <= LARGE or not self._person.attended:
-            return True
-        tip = f"That is {size // 1000:,} KB, about {size // BYTES_PER_TOKEN:,} tokens. Send it?"
-        return await self._person.agrees(tip, default=False)
-
     async def _open(self) -> None:
         """Let the agents work, and show it."""
         host = await self._chat.open()
@@ -374,12 +192,101 @@ class Conversation:
         watch_steps(host, self._began, lambda _: None)
         host.listen(lambda commit: None if commit.world.tasks else self._woken.set())
         model, agent = models_of(host.world)[0], self._chat.agent
-        self._cli.out.begin(team=self._chat.team, command="chat", model=model, agent=agent, home=str(self._cli.home))
+        self._cli.out.begin(team=self._chat.team, model=model, agent=agent)
 
     def _began(self, step: Step) -> None:
         """Something happens while nobody here has said anything."""
         if not self._busy and step.thread_id == self._chat.thread:
             self._woken.set()
+
+    # --------------------------------------------------------------------------------------------------- commands
+
+    async def _do(self, name: str, words: str) -> None:
+        """Do a /command. Before something was said there is no team, and only a few do anything."""
+        if name == "exit" or (name == "done" and self._chat.team is None):
+            self._code = Exit.DONE
+            return
+        self._fate = Exit.DONE
+        known: dict[str, Callable[[str], Awaitable[None]]] = {
+            "clear": self._clear,
+            "retry": self._retry,
+            "continue": self._continue,
+            "model": self._model,
+            "cost": self._cost,
+            "limit": self._limit,
+            "history": self._history,
+            "done": self._done,
+        }
+        if name == "help":
+            self._help()
+        elif self._chat.team is None:
+            self.note("Nothing was said yet.")
+        else:
+            await known[name](words)
+
+    def _help(self) -> None:
+        known = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
+        rows = [*((f"/{name} {takes}".strip(), about) for name, (takes, _, about) in known.items()), *KEYS]
+        wide = max(len(left) for left, _ in rows)
+        self.note("\n".join(f"  {left.ljust(wide)}  {right}" for left, right in rows))
+
+    async def _done(self, summary: str) -> None:
+        await self._chat.complete(summary)
+        self.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
+        self._code = Exit.DONE
+
+    async def _clear(self, _: str) -> None:
+        await self._chat.clear()
+        self.note("What was said is behind us: the next thing you say begins anew.")
+
+    async def _retry(self, _: str) -> None:
+        said = await self._chat.exchanges()
+        if said and said[-1].answer:
+            await self._written(said[-1].asked, ())
+        else:
+            await self._continue("")
+
+    async def _continue(self, _: str) -> None:
+        await self._chat.go_on()
+        await self._turn()
+
+    async def _history(self, _: str) -> None:
+        for turn in await self._chat.exchanges():
+            self.note(f"› {shorten(turn.asked, SHOWN)}", style="bold")
+            answer = turn.answer or f"({turn.error or 'not answered'})"
+            self.note(answer if len(answer) <= SHOWN else f"{answer[:SHOWN]}…")
+
+    async def _cost(self, _: str) -> None:
+        budget = (await self._chat.world()).budgets[TEAM_BUDGET]
+        spent, caps = budget.spent, _caps(budget.limits)
+        told = f"{spent.tokens:,} tokens · {dollars(spent.money)} · {seconds(spent.millis)} of work"
+        self.note(f"{told} · {bounds(caps)}")
+
+    async def _model(self, name: str) -> None:
+        world = await self._chat.world()
+        if not name:
+            present = model_of(world.agents[self._chat.agent].spec)
+            self.note(f"{present}. Another one: /model NAME; `greenroom models list` has them.")
+            return
+        settled = self._cli.means.provisions.settled(name)
+        refuse_unpriced(self._cli.means.named(settled), _caps(world.budgets[TEAM_BUDGET].limits))
+        await self._chat.choose(settled)
+        self.note(f"{settled} from now on.")
+
+    async def _limit(self, words: str) -> None:
+        old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
+        name, _, value = words.partition(" ")
+        if name not in READERS or not value.strip():
+            told = f"{bounds(_caps(old))}. " if not words else ""
+            self.note(f"{told}For instance: /limit cost 10, /limit tokens 200k, /limit time none.")
+            return
+        try:
+            new = evolve(_caps(old), **{name: READERS[name](value.strip())})
+        except values.Unfit as unfit:
+            self.note(f"It must be {unfit}, not {value.strip()!r}.")
+            return
+        await self._chat.allow(evolve(old, **{FIELDS[name]: getattr(new.limits, FIELDS[name])}))
+        self.note(f"{bounds(new)} from now on.")
 
     # ------------------------------------------------------------------------------------------------------ turns
 
@@ -417,8 +324,8 @@ class Conversation:
     async def _decided(self) -> bool:
         """Ask the person what an agent wants to know before it does something; False when there is nothing to say."""
         asked = await self._chat.questions()
-        for one in asked:
-            if not await self._answered(one):
+        for approval in asked:
+            if not await self._answered(approval):
                 self._talk.note("Nothing is decided. Enter asks again; what you write comes first.", style="bold")
                 return False
         return bool(asked)
@@ -427,7 +334,10 @@ class Conversation:
         """Ask until an answer means something; False when somebody does not want to be asked now. What was agreed to
         for another question may answer this one too."""
         while approval.approval_id in {one.approval_id for one in await self._chat.questions()}:
-            reply = await self._reply(approval)
+            if approval.words or self._person.chooses:
+                reply = await self._person.replies(question(approval))
+            else:
+                reply = "yes" if await self._person.agrees(approval.question, default=False) else "no"
             if reply is None:
                 return False
             answer = answered(approval, reply)
@@ -438,11 +348,6 @@ class Conversation:
             await self._chat.answer(answer)
             self._talk.note(note, style="dim")
         return True
-
-    async def _reply(self, approval: Approval) -> str | None:
-        if approval.words or self._person.chooses:
-            return await self._person.replies(question(approval))
-        return "yes" if await self._person.agrees(approval.question, default=False) else "no"
 
     def _interrupted(self) -> None:
         """Ctrl-C: the first one stops the turn, the second one leaves."""
@@ -471,15 +376,13 @@ class Conversation:
         if turn.word == "interrupted":
             self._talk.note("Interrupted. What now? Enter goes on with it.", style="bold")
         elif turn.word not in ("answered", "finished") and not (turn.word == "waiting" and self._person.attended):
-            self._complain(trouble(turn, attended=self._person.attended, answer=self._command_to_answer()))
+            answer = command(self._cli, "answer", self._chat.its_team, "yes")
+            self._complain(trouble(turn, attended=self._person.attended, answer=answer))
         self._talk.note(f"  {cost(turn)}\n" if turn.spent.tokens else "", style="dim")
         self._cli.out.item("turn", {"asked": self._talk.own, **fields(turn, self._answer)})
         if turn.last:
             self._talk.note(f"The chat is over: it is {turn.word}.")
             self._code = self._fate
-
-    def _command_to_answer(self) -> str:
-        return command(self._cli, "answer", self._chat.its_team, "yes")
 
     def _complain(self, text: str) -> None:
         """That is no progress, so it is said even to those who want to hear nothing else."""
@@ -497,18 +400,11 @@ class Conversation:
         if leftover:
             self._talk.note(leftover, style="yellow")
         self._say_how_to_resume()
-        total = self._teller.total()
-        return self._cli.out.result(
-            "left" if self._person.attended else self._status or "ok",
-            code,
-            answer=self._answer,
-            version=self._teller.version,
-            tokens=total.tokens,
-            cost=total.money / MILLION,
-        )
+        status, total = "left" if self._person.attended else self._status or "ok", self._teller.total()
+        spent = {"version": self._teller.version, "tokens": total.tokens, "cost": total.money / MILLION}
+        return self._cli.out.result(status, code, answer=self._answer, **spent)
 
     def _say_how_to_resume(self, before: str = "") -> None:
         if self._chat.team is not None and self._teller.world.tasks:
-            self._talk.note(
-                f"{before}Go on with: {command(self._cli, 'chat', '--resume', self._chat.team)}", style="bold"
-            )
+            again = command(self._cli, "chat", "--resume", self._chat.team)
+            self._talk.note(f"{before}Go on with: {again}", style="bold")

@@ -27,7 +27,7 @@ from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.context import Invocation, command
 from greenroom.interfaces.cli.display.progress import Progress
-from greenroom.interfaces.cli.display.questions import Gone, Person, TypedLine, watched
+from greenroom.interfaces.cli.display.questions import Gone, TypedLine, ask_line, unechoed
 from greenroom.interfaces.cli.display.talk import Work
 from greenroom.interfaces.cli.display.team import Teller
 from greenroom.interfaces.cli.errors import explain
@@ -114,16 +114,11 @@ def kept(world: World, approval: Approval, answer: AnswerApproval) -> str:
     return "Kept: `greenroom permissions` lists what you have agreed to."
 
 
-# ----------------------------------------------------------------------------------------------------------- following
-
-LONG: Final = 50_000
-"""Events. A longer log is not read again only to say what each agent spent before."""
-
-MAY_CHANGE: Final = frozenset({"patch", "rewrite", "execute_script"})
-"""Tools that may change files."""
-
-GRACE: Final = 0.3
-"""Seconds. That nobody has anything to do may be true between two commits: look again."""
+LONG: Final = 50_000  # events. A longer log is not read again only to say what each agent spent before
+MAY_CHANGE: Final = frozenset({"patch", "rewrite", "execute_script"})  # tools that may change files
+PROMPT: Final = "› "
+QUICK: Final = 2.0  # seconds in which a second Ctrl-C leaves
+GRACE: Final = 0.3  # seconds. That nobody has anything to do may be true between two commits: look again
 
 
 @record
@@ -265,8 +260,7 @@ async def _settled(cli: Invocation, team: TeamId, tasks: tuple[TaskId, ...]) -> 
             return tasks
 
 
-Ear: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""Hears what is typed meanwhile."""
+Ear: TypeAlias = Callable[[], AbstractContextManager[None]]  # hears what is typed meanwhile
 
 
 async def attended(cli: Invocation, team: TeamId, *, new: bool = False, ear: Ear = nullcontext) -> Ending:
@@ -285,11 +279,10 @@ async def attended(cli: Invocation, team: TeamId, *, new: bool = False, ear: Ear
 
 
 async def _ask(cli: Invocation, team: TeamId) -> None:
-    person = Person()
     while asked := waiting(await cli.runtime.world(team)):
         world, one = await cli.runtime.world(team), asked[0]
         plan = is_plan(world, one)
-        answer = answered(one, person.line(question(one, plan=plan)), plan=plan)
+        answer = answered(one, ask_line(question(one, plan=plan)), plan=plan)
         if answer is None:
             cli.progress.note("That is none of the answers.", style="yellow")
             continue
@@ -316,7 +309,7 @@ class Hearing:
         telling = asyncio.create_task(self._tell())
         self._work.hears, self._work.typed = True, self._line.text
         try:
-            with watched(self._keys):
+            with unechoed(self._keys):
                 yield
         finally:
             telling.cancel()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -38,7 +38,7 @@ from greenroom.app.runtime import Told
 from greenroom.app.task_status import Standing, standing
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TaskId, TeamId, agent_of
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, agent_of
 from greenroom.core.base.records import evolve, record
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam, SetLimits
 from greenroom.core.state.agent import AgentRemoved
@@ -46,7 +46,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, StepQueued
-from greenroom.core.state.task import EndWord, TaskEnded, TaskPaused
+from greenroom.core.state.task import TaskEnded, TaskPaused
 from greenroom.core.state.team import TeamPaused
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.context import Invocation, command, refused
@@ -55,6 +55,7 @@ from greenroom.interfaces.cli.display.team import Teller, dollars
 from greenroom.interfaces.cli.display.words import Way, end_word, reason, still, team_word, word
 from greenroom.interfaces.cli.exit_codes import Exit, of_standings
 from greenroom.interfaces.cli.options import RunOptions
+from greenroom.interfaces.cli.runs.follow import GRACE
 from greenroom.interfaces.cli.runs.start import meet_servers, refuse_unpriced, see_what_is_brought
 from greenroom.interfaces.cli.toolset import toolbox_of
 
@@ -142,7 +143,7 @@ def _refuse_models(cli: Invocation, *specs: AgentSpec) -> None:
 
 
 async def _founders(cli: Invocation, charter: Charter) -> Founders:
-    provisions, agents = cli.means.provisions, cli.means.surroundings.agents()
+    provisions, agents = cli.means.provisions, cli.means.agents()
     charter = evolve(charter, language=charter.language or cli.means.language)
     for trouble in agents.troubles:
         cli.progress.note(trouble.text, style="yellow")
@@ -157,7 +158,7 @@ async def _founders(cli: Invocation, charter: Charter) -> Founders:
 
 def mistakes(cli: Invocation, name: str) -> str:
     """What is wrong with a charter of this workspace, a line for each mistake; nothing when all of it can be used."""
-    root, agents = cli.means.root, cli.means.surroundings.agents()
+    root, agents = cli.means.root, cli.means.agents()
     try:
         charter = read_charter(root, path_of(root, name), cli.means.language)
     except WorldFault as fault:
@@ -206,61 +207,39 @@ def way_on(cli: Invocation, world: World) -> Way:
 
 # ----------------------------------------------------------------------------------------------------------- listening
 
-LOOK: Final = 1.0
-"""Seconds between two looks whether the organisation runs anywhere."""
-
-GRACE: Final = 0.3
-"""Seconds. That there is nothing to do may be true between two commits: look again."""
-
+LOOK: Final = 1.0  # seconds between two looks whether the organisation runs anywhere
 SUMS_UP: Final = "compact"
 """Makes the window of a thread shorter. Where it fails the work goes on with a longer one: nothing was given up."""
 
 
-# ----------------------------------------------------------------------------------------------------- what went wrong
-
-
-@record
-class GaveUp:
-    """Work of a manager that is not tried again."""
-
-    who: str
-    why: str
-
-
-@record
-class Lost:
-    """A task that is over without having been done."""
-
-    task: TaskId
-    name: str
-    state: EndWord
-
-
 class Failures:
-    """Hears every event. A worker's failure is its manager's to deal with; a manager's stays."""
+    """Hears every event, and keeps a sentence for each failure. A worker's failure is its manager's to deal with; a
+    manager's stays."""
 
-    def __init__(self) -> None:
-        self._steps: dict[StepId, tuple[str, GaveUp]] = {}
-        self._tasks: list[Lost] = []
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._steps: dict[StepId, tuple[str, str]] = {}
+        self._tasks: list[str] = []
 
     def hear(self, world: World, event: Event) -> None:
         """One event, on the world as it was before it."""
         match event:
             case StepEnded(state="failed", step_id=name) if _is_managers(world, step := world.steps[name]):
-                self._steps[name] = (step.work.executor, GaveUp(who=step.agent_id, why=event.error))
+                told = word("gave_up", self._language, who=step.agent_id, why=event.error)
+                self._steps[name] = (step.work.executor, told)
             case StepQueued(cause=cause, agent_id=agent) if cause in self._steps and agent_of(cause) == agent:
                 # The same work once more. What others do because they hear of the failure repairs nothing.
                 if event.work.executor == self._steps[cause][0]:
                     del self._steps[cause]
             case TaskEnded(state="failed" | "cancelled") if (task := world.tasks[event.task_id]).parent in (None, BASE):
                 # A part of another task is for that one's manager.
-                self._tasks.append(Lost(task=task.task_id, name=task.name, state=event.state))
+                state = end_word(event.state, self._language)
+                self._tasks.append(word("lost", self._language, task=task.task_id, name=task.name, state=state))
             case _:
                 pass
 
-    def all(self) -> tuple[GaveUp | Lost, ...]:
-        """Everything that stays as it is."""
-        return (*(failure for _, failure in self._steps.values()), *self._tasks)
+    def all(self) -> tuple[str, ...]:
+        return (*(told for _, told in self._steps.values()), *self._tasks)
 
 
 def _is_managers(world: World, step: Step) -> bool:
@@ -282,18 +261,11 @@ class Fate:
     reasons: tuple[str, ...] = ()
 
 
-def fate_of(world: World, stands: Standing, failures: tuple[GaveUp | Lost, ...], language: str, way: Way) -> Fate:
+def fate_of(world: World, stands: Standing, failures: tuple[str, ...], language: str, way: Way) -> Fate:
     """The worst of how it stands and what went wrong. `way` is what lets it go on."""
-    lost = [
-        word("gave_up", language, who=failure.who, why=failure.why)
-        if isinstance(failure, GaveUp)
-        else word("lost", language, task=failure.task, name=failure.name, state=end_word(failure.state, language))
-        for failure in failures
-    ]
-    if stands.word == "idle":
-        lost += _stuck(world, language)
+    lost = (*failures, *(_stuck(world, language) if stands.word == "idle" else ()))
     if lost:
-        return Fate(status="failed", code=Exit.FAILED, reasons=tuple(lost))
+        return Fate(status="failed", code=Exit.FAILED, reasons=lost)
     if stands.word == "idle":
         return Fate(status="idle", code=Exit.DONE)
     code = of_standings([stands.word])
@@ -320,9 +292,6 @@ def _still(world: World, stands: Standing, language: str, way: Way) -> str:
     return word("waits_for", language, people=people) if people else stands.why
 
 
-# ----------------------------------------------------------------------------------------------------------- listening
-
-
 class Ear:
     """Follows the log. What came for the person is kept until it is taken; `woken` says that there is some, or that
     they were dismissed. `language` is theirs."""
@@ -334,10 +303,10 @@ class Ear:
         self._task: asyncio.Task[None] | None = None
         self._news: list[Message] = []
         self._pauses: list[str] = []
-        self._failures = Failures()
         self.me: AgentId = human.me
         self.team: TeamId = human.team
         self.language = ""
+        self._failures = Failures("")
         self.woken = asyncio.Event()
 
     @property
@@ -355,10 +324,10 @@ class Ear:
         head = (await self._cli.runtime.log.head(self.team)).version
         self._teller = Teller(world=await self._cli.runtime.world(self.team, head), version=head)
         self.language = self.world.agents[self.me].spec.language
+        self._failures = Failures(self.language)
         self._task = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Listen no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -414,12 +383,11 @@ class Ear:
         found, self._pauses = tuple(dict.fromkeys(self._pauses)), []
         return found
 
-    def failures(self) -> tuple[GaveUp | Lost, ...]:
+    def failures(self) -> tuple[str, ...]:
         """What went wrong for good since it was opened."""
         return self._failures.all()
 
     def owed(self) -> tuple[Letter, ...]:
-        """What waits for the person now."""
         return owed(self.world, self.me)
 
     async def rested(self) -> Standing:
@@ -436,52 +404,42 @@ class Ear:
                 return stands
 
 
-class Keeper:
-    """Runs the organisation here while it runs nowhere else, as long as a person is here. One that is stopped rests."""
+@asynccontextmanager
+async def running(cli: Invocation, ear: Ear) -> AsyncIterator[bool]:
+    """Run the organisation here while it runs nowhere else; whether it does so now. One that is stopped rests."""
+    first = await _look(cli, ear, None)
 
-    def __init__(self, cli: Invocation, ear: Ear) -> None:
-        self._cli = cli
-        self._ear = ear
-        self._task: asyncio.Task[None] | None = None
-        self._host: Host | None = None
-
-    @property
-    def here(self) -> bool:
-        """Whether it runs here."""
-        return self._host is not None
-
-    async def open(self) -> None:
-        """Look once, then again and again."""
-        await self._look()
-        self._task = asyncio.create_task(self._keep())
-
-    async def close(self) -> None:
-        """Run it no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._cli.runtime.stop(self._ear.team)
-
-    async def _keep(self) -> None:
+    async def keep(host: Host | None) -> None:
         while True:
             await asyncio.sleep(LOOK)
             try:
-                await self._look()
+                host = await _look(cli, ear, host)
             except WorldFault as fault:
-                self._cli.progress.trouble(str(fault))
+                cli.progress.trouble(str(fault))
 
-    async def _look(self) -> None:
-        await self._ear.caught_up()
-        world, runtime, team = self._ear.world, self._cli.runtime, self._ear.team
-        rests = world.team.paused is not None or BASE not in world.tasks
-        if self._host is not None and (rests or self._host.sync.stopped is not None):
-            self._host = None
-            await runtime.stop(team)
-        elif self._host is None and not rests and await runtime.log.holder(team) is None:
-            try:
-                self._host = await runtime.start(team)
-            except WorldFault:
-                if await runtime.log.holder(team) is None:
-                    raise
-                return  # another process was quicker
-            self._host.listen_trouble(self._cli.progress.trouble)
+    keeping = asyncio.create_task(keep(first))
+    try:
+        yield first is not None
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        await cli.runtime.stop(ear.team)
+
+
+async def _look(cli: Invocation, ear: Ear, host: Host | None) -> Host | None:
+    """Start it where no process runs it, and stop it where it rests; returns its host here."""
+    await ear.caught_up()
+    world, runtime, team = ear.world, cli.runtime, ear.team
+    rests = world.team.paused is not None or BASE not in world.tasks
+    if host is not None and (rests or host.sync.stopped is not None):
+        await runtime.stop(team)
+        return None
+    if host is None and not rests and await runtime.log.holder(team) is None:
+        try:
+            host = await runtime.start(team)
+        except WorldFault:
+            if await runtime.log.holder(team) is None:
+                raise
+            return None  # another process was quicker
+        host.listen_trouble(cli.progress.trouble)
+    return host

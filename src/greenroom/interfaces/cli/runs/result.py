@@ -21,9 +21,7 @@ MORE = {"money": "--max-cost USD", "tokens": "--max-tokens N", "millis": "--max-
 """How to allow more of what a limit is about."""
 
 WORDS = {"money": "money", "tokens": "tokens", "millis": "working time", "steps": "steps", "hops": "messages"}
-WHY = 600
-"""Characters."""
-
+WHY = 600  # characters
 WHY_UNVERIFIED = {
     "in_place": "It worked in your own files (--in-place), where no checks run.",
     "nothing_changed": "No file was changed. If you want an answer only, use --question.",
@@ -48,11 +46,13 @@ def close(
     _say(cli, ending, headed=headed)
     text = answer(cli, team, ending)
     if text and text.strip() != spoken.strip():
-        _blank(cli)
+        if cli.out.live:  # an empty line around the answer, for those who see both on one screen
+            cli.progress.note("")
         if ending.teller.world.team.kit == JOB and ending.teller.total().tokens:
             cli.progress.note(SUMMARY, style="dim")
         cli.out.write(f"{text.rstrip()}\n")
-        _blank(cli)
+        if cli.out.live:
+            cli.progress.note("")
     leftover = cli.means.leftover()
     if leftover:
         cli.progress.note(leftover, style="yellow")
@@ -127,12 +127,6 @@ def _complain(cli: Invocation, ending: Ending, text: str) -> None:
         cli.progress.note(f"  {text}")
 
 
-def _blank(cli: Invocation) -> None:
-    """An empty line around the answer, for those who see both on one screen."""
-    if cli.out.live:
-        cli.progress.note("")
-
-
 def summary(ending: Ending) -> str:
     """The whole run in a few figures."""
     total = ending.teller.total()
@@ -204,7 +198,6 @@ def cost(turn: Turn) -> str:
 
 
 def fields(turn: Turn, answer: str) -> dict[str, object]:
-    """The same for a program."""
     why = {"why": turn.why} if turn.why and turn.why != answer else {}
     spent = {"tokens": turn.spent.tokens, "cost": turn.spent.money / MILLION}
     return {"status": turn.word, "answer": answer, **why, **spent}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final, assert_never
+from typing import assert_never
 
 from rich.text import Text
 
@@ -22,34 +22,142 @@ from greenroom.app.task_status import Standing
 from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import AgentId, GroupId, StageId
-from greenroom.core.base.records import evolve
 from greenroom.core.rules.messages import VERBS
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.context import Invocation, refused
 from greenroom.interfaces.cli.display import organisation as display
-from greenroom.interfaces.cli.display.lines import BadLine
 from greenroom.interfaces.cli.display.output import harmless
 from greenroom.interfaces.cli.display.words import end_word, still, word
 from greenroom.interfaces.cli.errors import Json, Unheard, explain, fields
 from greenroom.interfaces.cli.exit_codes import Exit, of_error
-from greenroom.interfaces.cli.runs.follow import answered, kept
+from greenroom.interfaces.cli.runs.follow import PROMPT, QUICK, answered, kept
 from greenroom.interfaces.cli.runs.organisation import Ear, held_up, way_on
 from greenroom.interfaces.cli.toolset import toolbox_of
 
-PROMPT: Final = "› "
-QUICK: Final = 2.0
-"""Seconds in which a second Ctrl-C leaves."""
 
+class Room:
+    """A person who reads and types. Without a terminal, each line is done, and what comes is told.
 
-class Actions:
-    """Does what a person typed, and shows what they look at. `Refused` says what cannot be done; `wrong` is what was
-    tried in vain."""
+    `heard` is how much came from others than people, `asked` that the manager was asked for something, `looked` that
+    the last line only looked, `wrong` what was tried in vain.
+    """
 
-    def __init__(self, cli: Invocation, human: HumanAgent, ear: Ear) -> None:
+    def __init__(self, cli: Invocation, human: HumanAgent, ear: Ear, person: Person) -> None:
         self._cli = cli
-        self._human = human
         self._ear = ear
+        self._person = person
+        self._pressed = -QUICK
+        self._fate = self._worst = Exit.DONE
+        self._over = False
+        self._told: set[str] = set()
+        self._human = human
         self.wrong: list[str] = []
+        self.heard = 0
+        self.asked = self.looked = False
+
+    async def hold(self) -> Exit:
+        """Stay until the person leaves; returns how the first line ended that went wrong, for scripts."""
+        with self._cli.stop.lent(self._person.stop) if self._person.attended else nullcontext():
+            while not self._over:
+                self.tell_news()
+                if not self._sent_away():
+                    await self._next()
+        return self._worst
+
+    async def _next(self) -> None:
+        match await self._person.write(PROMPT, self._ear.woken):
+            case Written(text=text):
+                await self.do(joined(text))
+            case Woken():
+                pass  # the news are told before the next line
+            case Stopped():
+                now = time.monotonic()
+                self._over, self._pressed = now - self._pressed < QUICK, now
+                if not self._over:
+                    self.note("leave")
+            case Gone():
+                self._over = True
+
+    def _sent_away(self) -> bool:
+        """Whether they were dismissed: nothing can be done here then."""
+        if self._ear.gone:
+            self._over = True
+            self._failed(sent_away(self._ear.world.team.name, self._ear.language))
+        return self._ear.gone
+
+    async def do(self, line: str | entry.Typed) -> Exit:
+        """A line, or what it means. What cannot be done is said in a sentence, and the room stays open."""
+        if (isinstance(line, str) and not line.strip()) or self._sent_away():
+            return self._fate
+        try:
+            typed = entry.parse_line(line, self._ear.language) if isinstance(line, str) else line
+            if isinstance(typed, entry.Leaves):
+                self._over = True
+                return self._fate
+            if BASE not in self._ear.world.tasks:
+                known = {"name": self._ear.world.team.name, "team": self._ear.team}
+                raise refused("team_over", word("over", self._ear.language, **known))
+            self._ends(await self._act(typed))
+            await self._after(typed)
+        except (StaleOwner, StoreFault, Unheard):
+            raise
+        except (Refused, WorldFault, TimeoutError) as error:
+            self._failed(error)
+        return self._fate
+
+    async def _after(self, typed: entry.Typed) -> None:
+        """Forget which reasons were told: a new one is said again, but that it is stopped once. Text that is sent to an
+        organisation that is stopped would wait in vain."""
+        rests = word("rests", self._ear.language)
+        self.asked |= isinstance(typed, entry.Plain)
+        self.looked = isinstance(typed, entry.Looks)
+        if not self.looked:
+            self._told.intersection_update(() if isinstance(typed, entry.Resumes) else (rests,))
+        await self._ear.caught_up()
+        if self._ear.world.team.paused is not None and self._person.attended and not self.looked:
+            self.tell_reasons((rests,))
+
+    def _ends(self, code: Exit) -> None:
+        """So a line has ended; of several, the first one counts that went wrong."""
+        self._fate, self._worst = code, self._worst or code
+
+    def _failed(self, error: Exception) -> None:
+        """Say what could not be done; a program is told at once, and once more at the end."""
+        self._ends(of_error(error))
+        self.wrong.append(explain(error))
+        self.say(explain(error), "yellow")
+        self._cli.out.item("refused", fields(error), many="refused")
+
+    def tell_news(self) -> None:
+        """Everything that came since."""
+        world, language = self._ear.world, self._ear.language
+        for message, letter in self._ear.taken():
+            self.heard += not is_person(world, message.sender_id)
+            if letter is not None:
+                self.show(display.letter_text(world, letter, language))
+            else:
+                self.show(display.said_text(world, message, language, self._ear.me))
+            self._cli.out.item("message", display.message_fields(message, letter.number if letter else None))
+        self.tell_reasons(still(why, language, way_on(self._cli, world)) for why in self._ear.stops())
+
+    def tell_reasons(self, reasons: Iterable[str]) -> None:
+        """Why it does not go on, each once."""
+        for why in reasons:
+            if why not in self._told:
+                self.say(display.hung(why), "yellow")
+            self._told.add(why)
+
+    async def settled(self) -> Standing:
+        """Tell what comes until nothing more happens by itself; returns how it stands then."""
+        resting = asyncio.create_task(self._ear.rested())
+        while not resting.done():
+            woken = asyncio.create_task(self._ear.woken.wait())
+            await asyncio.wait((resting, woken), return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+            self.tell_news()
+        return resting.result()
+
+    # ------------------------------------------------------------------------------------------------------ doing
 
     @property
     def _world(self) -> World:
@@ -67,13 +175,13 @@ class Actions:
             told = "\n".join(line.plain.rstrip() for line in lines)
         self._cli.progress.note(told, style=style)
 
-    def show(self, text: Text, column: int = 0) -> None:
+    def show(self, text: Text) -> None:
         """Show it: as it is where a program reads it, else broken between words."""
         safe = self._cli.out.safe_text(text)
-        self._cli.out.show(display.Hanging(safe, column) if self._cli.out.live else safe)
+        self._cli.out.show(display.Hanging(safe) if self._cli.out.live else safe)
 
-    async def do(self, typed: entry.Typed) -> Exit:
-        """One thing; returns what a script wants to know."""
+    async def _act(self, typed: entry.Typed) -> Exit:
+        """Do one thing; returns what a script wants to know. `Refused` says what cannot be done."""
         match typed:
             case entry.Plain(text=text):
                 await self._plain(text)
@@ -239,8 +347,7 @@ class Actions:
             case "history":
                 await self._history(typed.about)
             case "help":
-                for line, column in display.help_lines(language, world.tasks[BASE].manager):
-                    self.show(line, column)
+                self._cli.out.show(*display.help_parts(language, world.tasks[BASE].manager))
                 self._view("command", (), display.commands_fields(language))
             case _:
                 assert_never(typed.what)
@@ -248,9 +355,7 @@ class Actions:
     def _view(self, kind: str, lines: Iterable[Text], told: Iterable[Json], many: str = "") -> None:
         for line in lines:
             self.show(line)
-        self._cli.out.expect(many or f"{kind}s")
-        for item in told:
-            self._cli.out.item(kind, item, many=many)
+        self._cli.out.listing(kind, told, many=many)
 
     def show_inbox(self) -> None:
         """What waits for them, the oldest first."""
@@ -268,137 +373,14 @@ class Actions:
         if not said and other not in (*world.agents, *world.retired):
             raise nobody(other, world.agents, language)
         lines = (Text(display.hung(f"{line.timestamp}  {line.sender_id}: {line.content}")) for line in said)
-        self._view("said", lines, (display.said_fields(other, line) for line in said), many="history")
+        self._view(
+            "said",
+            lines,
+            ({"with": other, "from": line.sender_id, "message": line.content, "at": line.timestamp} for line in said),
+            many="history",
+        )
         if not said:
             self.note("no_history", who=other)
-
-
-class Room:
-    """A person who reads and types. Without a terminal, each line is done, and what comes is told.
-
-    `heard` is how much came from others than people, `asked` that the manager was asked for something, `looked` that
-    the last line only looked.
-    """
-
-    def __init__(self, cli: Invocation, human: HumanAgent, ear: Ear, person: Person) -> None:
-        self._cli = cli
-        self._ear = ear
-        self._person = person
-        self._pressed = -QUICK
-        self._fate = self._worst = Exit.DONE
-        self._over = False
-        self._told: set[str] = set()
-        self.actions = Actions(cli, human, ear)
-        self.heard = 0
-        self.asked = self.looked = False
-
-    async def hold(self) -> Exit:
-        """Stay until the person leaves; returns how the first line ended that went wrong, for scripts."""
-        with self._cli.stop.lent(self._person.stop) if self._person.attended else nullcontext():
-            while not self._over:
-                self.tell_news()
-                if not self._sent_away():
-                    await self._next()
-        return self._worst
-
-    async def _next(self) -> None:
-        try:
-            read = await self._person.write(PROMPT, self._ear.woken)
-        except BadLine as bad:
-            why = word(bad.rejected.code, self._ear.language, line=bad.line)
-            self._failed(Refused(evolve(bad.rejected, why=why, hint="")))
-            return
-        match read:
-            case Written(text=text):
-                await self.do(joined(text))
-            case Woken():
-                pass  # the news are told before the next line
-            case Stopped():
-                now = time.monotonic()
-                self._over, self._pressed = now - self._pressed < QUICK, now
-                if not self._over:
-                    self.actions.note("leave")
-            case Gone():
-                self._over = True
-
-    def _sent_away(self) -> bool:
-        """Whether they were dismissed: nothing can be done here then."""
-        if self._ear.gone:
-            self._over = True
-            self._failed(sent_away(self._ear.world.team.name, self._ear.language))
-        return self._ear.gone
-
-    async def do(self, line: str | entry.Typed) -> Exit:
-        """A line, or what it means. What cannot be done is said in a sentence, and the room stays open."""
-        if (isinstance(line, str) and not line.strip()) or self._sent_away():
-            return self._fate
-        try:
-            typed = entry.parse_line(line, self._ear.language) if isinstance(line, str) else line
-            if isinstance(typed, entry.Leaves):
-                self._over = True
-                return self._fate
-            if BASE not in self._ear.world.tasks:
-                known = {"name": self._ear.world.team.name, "team": self._ear.team}
-                raise refused("team_over", word("over", self._ear.language, **known))
-            self._ends(await self.actions.do(typed))
-            await self._after(typed)
-        except (StaleOwner, StoreFault, Unheard):
-            raise
-        except (Refused, WorldFault, TimeoutError) as error:
-            self._failed(error)
-        return self._fate
-
-    async def _after(self, typed: entry.Typed) -> None:
-        """Forget which reasons were told: a new one is said again, but that it is stopped once. Text that is sent to an
-        organisation that is stopped would wait in vain."""
-        rests = word("rests", self._ear.language)
-        self.asked |= isinstance(typed, entry.Plain)
-        self.looked = isinstance(typed, entry.Looks)
-        if not self.looked:
-            self._told.intersection_update(() if isinstance(typed, entry.Resumes) else (rests,))
-        await self._ear.caught_up()
-        if self._ear.world.team.paused is not None and self._person.attended and not self.looked:
-            self.tell_reasons((rests,))
-
-    def _ends(self, code: Exit) -> None:
-        """So a line has ended; of several, the first one counts that went wrong."""
-        self._fate, self._worst = code, self._worst or code
-
-    def _failed(self, error: Exception) -> None:
-        """Say what could not be done; a program is told at once, and once more at the end."""
-        self._ends(of_error(error))
-        self.actions.wrong.append(explain(error))
-        self.actions.say(explain(error), "yellow")
-        self._cli.out.item("refused", fields(error), many="refused")
-
-    def tell_news(self) -> None:
-        """Everything that came since."""
-        world, language = self._ear.world, self._ear.language
-        for message, letter in self._ear.taken():
-            self.heard += not is_person(world, message.sender_id)
-            if letter is not None:
-                self.actions.show(display.letter_text(world, letter, language))
-            else:
-                self.actions.show(display.said_text(world, message, language, self._ear.me))
-            self._cli.out.item("message", display.message_fields(message, letter.number if letter else None))
-        self.tell_reasons(still(why, language, way_on(self._cli, world)) for why in self._ear.stops())
-
-    def tell_reasons(self, reasons: Iterable[str]) -> None:
-        """Why it does not go on, each once."""
-        for why in reasons:
-            if why not in self._told:
-                self.actions.say(display.hung(why), "yellow")
-            self._told.add(why)
-
-    async def settled(self) -> Standing:
-        """Tell what comes until nothing more happens by itself; returns how it stands then."""
-        resting = asyncio.create_task(self._ear.rested())
-        while not resting.done():
-            woken = asyncio.create_task(self._ear.woken.wait())
-            await asyncio.wait((resting, woken), return_when=asyncio.FIRST_COMPLETED)
-            woken.cancel()
-            self.tell_news()
-        return resting.result()
 
 
 def is_person(world: World, name: str) -> bool:

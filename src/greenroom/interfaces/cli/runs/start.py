@@ -16,7 +16,6 @@ from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.model import Model
 from greenroom.core.ports.tool import BUILT_IN
 from greenroom.core.rules.intents import SetLimits
-from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import SIDE_EFFECTS
 from greenroom.core.state.world import World
 from greenroom.interfaces.cli.context import Invocation
@@ -25,14 +24,11 @@ from greenroom.interfaces.cli.options import RunOptions
 if TYPE_CHECKING:
     from greenroom.app.agents import Agents
 
-SERVERS: Final = "mcp__"
-"""How the names of tools begin that MCP servers have."""
-
+SERVERS: Final = "mcp__"  # how the names of tools begin that MCP servers have
 WRITING: Final = frozenset({"edit", "command"})
 """The groups of tools that change files of a workspace: an agent that has one of them can write."""
 
-FEW: Final = 5
-"""Tools that are named in a sentence."""
+FEW: Final = 5  # tools that are named in a sentence
 
 
 @record
@@ -50,7 +46,6 @@ class Begun:
 
     @property
     def line(self) -> str:
-        """The same in words."""
         named = "" if self.cast.first == ASSISTANT.name else f"{self.cast.first} · "
         tape = " · from a recording" if self.replayed else ""
         return f"{named}{self.cast.models[0]} · {bounds(self.caps)}{tape}"
@@ -65,7 +60,7 @@ async def begin(
     provisions = cli.means.provisions
     if agent or tools:
         see_what_is_brought(cli, cli.means.root)
-    agents = cli.means.surroundings.agents() if agent else None
+    agents = cli.means.agents() if agent else None
     usual = coder(cli.means.language) if job else ASSISTANT
     spec = agents.get(agent).spec if agents is not None else usual
     await provisions.look_around()
@@ -74,7 +69,10 @@ async def begin(
     cast = cast_of(spec, others, provisions.settled, model=model, tools=tools, language=settings.language)
     box = await _toolbox(cli, cast) if tools else None
     if box is not None:
-        cast = _equipped(cast, box, cli.means.root)
+        defaults = {ASSISTANT.name: box.usual}  # the built-in assistant names no tools
+        members = tuple((name, box.equipped(spec, default=defaults.get(name, ()))) for name, spec in cast.members)
+        cast = evolve(cast, members=members, workspace=str(cli.means.root))
+    writing = {tool.name for tool in box or () if tool.card.group in WRITING}
     for name in cast.models:
         refuse_unpriced(provisions.named(name), settings.limits)
     return Begun(
@@ -82,7 +80,7 @@ async def begin(
         caps=settings.limits,
         language=settings.language,
         replayed=options.replay is not None,
-        writers=_writers(cast, box) if box is not None else (),
+        writers=tuple(name for name, spec in cast.members if writing.intersection(spec.tools)),
         outside=_outside(cast, box) if box is not None else "",
         notes=(*(_absent(name, agents) for name in cast.missing), *(box.notes if box is not None else ())),
     )
@@ -104,16 +102,13 @@ def see_what_is_brought(cli: Invocation, root: Path) -> None:
 
 async def meet_servers(cli: Invocation, cast: Cast) -> None:
     """See what new MCP servers have, if an agent is to use their tools."""
-    if any(_wants_servers(spec) for _, spec in cast.members):
+    specs = [spec for _, spec in cast.members]
+    named = any(name.startswith(SERVERS) for spec in specs for name in spec.tools)
+    if named or any("mcp" in spec.groups or spec.name == ASSISTANT.name for spec in specs):
         from greenroom.app.custom import meet_servers as meet
 
         for trouble in await meet(cli.means.root):
             cli.progress.note(trouble, style="yellow")
-
-
-def _wants_servers(spec: AgentSpec) -> bool:
-    named = any(name.startswith(SERVERS) for name in spec.tools)
-    return named or "mcp" in spec.groups or spec.name == ASSISTANT.name
 
 
 async def _toolbox(cli: Invocation, cast: Cast) -> Toolbox | None:
@@ -124,18 +119,6 @@ async def _toolbox(cli: Invocation, cast: Cast) -> Toolbox | None:
 
     await meet_servers(cli, cast)
     return toolbox_of(cli.means.root)
-
-
-def _equipped(cast: Cast, tools: Toolbox, root: Path) -> Cast:
-    """The cast with its tools. The built-in assistant names none, and has the usual ones."""
-    usual = {ASSISTANT.name: tools.usual}
-    members = tuple((name, tools.equipped(spec, default=usual.get(name, ()))) for name, spec in cast.members)
-    return evolve(cast, members=members, workspace=str(root))
-
-
-def _writers(cast: Cast, tools: Toolbox) -> tuple[str, ...]:
-    names = {tool.name for tool in tools if tool.card.group in WRITING}
-    return tuple(name for name, spec in cast.members if names.intersection(spec.tools))
 
 
 def _outside(cast: Cast, tools: Toolbox) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from greenroom.app.workspace import current_folder
 from greenroom.core.base.records import record
 from greenroom.interfaces.cli.context import Invocation, command
 from greenroom.interfaces.cli.display.output import harmless
-from greenroom.interfaces.cli.display.questions import Gone, Person
+from greenroom.interfaces.cli.display.questions import confirm
 
 STYLES: Final = {"agreed": "green", "changed": "yellow", "new": "yellow"}
 QUESTION: Final = "[y] trust them  [n] go on without: "
@@ -32,11 +31,11 @@ class Item:
 
 def items(root: Path, ledger: Ledger, more: Sequence[Brought] = ()) -> list[Item]:
     """All that a workspace brings, and `more` that it would have run."""
-    every = brought_by(root, (*brought_servers(root), *more), folder=_here(root))
-    if not every:
-        return []
-    stands = ledger.standing(root)
-    return [Item(brought=one, standing=stands(one)) for one in every]
+    folder = current_folder()  # notes count from there up
+    here = folder if folder.is_relative_to(root) else root
+    every = brought_by(root, (*brought_servers(root), *more), folder=here)
+    stands = ledger.standing(root) if every else None
+    return [Item(brought=thing, standing=stands(thing)) for thing in every] if stands is not None else []
 
 
 def open_ones(some: Sequence[Item]) -> list[Brought]:
@@ -57,12 +56,11 @@ def settle(cli: Invocation, root: Path) -> None:
     cli.progress.note("This workspace brings what could act in your name, and you have not agreed to it:")
     for line in lines(found):
         cli.progress.note(line.plain)
-    if agrees(QUESTION):
+    if confirm(QUESTION):
         ledger.agree(root, open_ones(found))
 
 
 def _left(found: Sequence[Item]) -> Iterator[str]:
-    """What becomes of it."""
     notes = [one.brought.name for one in found if one.brought.kind == "notes"]
     count = len(found) - len(notes)
     if count:
@@ -72,26 +70,6 @@ def _left(found: Sequence[Item]) -> Iterator[str]:
     if notes:
         named, verb = " and ".join(notes), "is" if len(notes) == 1 else "are"
         yield f"{named} {verb} taken as data and not as instructions, since nobody has agreed to that yet"
-
-
-def _here(root: Path) -> Path:
-    """Where somebody is: notes count from there up."""
-    folder = current_folder()
-    return folder if folder.is_relative_to(root) else root
-
-
-def agrees(question: str) -> bool:
-    """Whether somebody at the terminal says yes; whoever leaves has not."""
-    person = Person()
-    try:
-        while True:
-            word = person.line(question).strip().lower()
-            if word in {"y", "yes"}:
-                return True
-            if word in {"", "n", "no"}:
-                return False
-    except Gone:
-        raise asyncio.CancelledError from None
 
 
 def lines(some: Sequence[Item]) -> Iterator[Text]:
