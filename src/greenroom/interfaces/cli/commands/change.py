@@ -16,7 +16,7 @@ from greenroom.app.conversation.names import JOB
 from greenroom.app.jobs.place import Outcome, drop, nowhere, of_run, outcome, workspace
 from greenroom.app.jobs.report import JobReport, report_of
 from greenroom.app.jobs.verdict import one_line
-from greenroom.app.lookup import Found, find
+from greenroom.app.lookup import LAST, Found, find
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import Data
@@ -56,11 +56,23 @@ async def diff(cli: Invocation, name: Id) -> Exit:
 
 
 async def _job(cli: Invocation, name: str) -> tuple[Found, Outcome]:
-    found = await find(cli.runtime, name)
+    """The run that is meant; `last` is the newest of those that worked on a copy of the folder in which it is typed."""
+    found = await (_last_here(cli) if name.strip() == LAST else find(cli.runtime, name))
     world = await cli.runtime.world(found.team)
     if world.team.kit != JOB:
-        raise refused("no_job", f"{found.team} is no job: it changed files where they are.")
+        raise refused("no_job", f"{found.team} has no change: it did not work in a copy of your files.")
     return found, await outcome(world.team, cli.means.steps)
+
+
+async def _last_here(cli: Invocation) -> Found:
+    newest = await find(cli.runtime, LAST)
+    here = Path.cwd().resolve()
+    for info in reversed(await cli.runtime.log.streams()):
+        team = (await cli.runtime.world(TeamId(info.stream))).team if info.head.version else None
+        if team is not None and team.kit == JOB and here.is_relative_to(team.workspace):
+            return Found(team=team.team_id)
+    why = f"No run has worked on a copy of {str(here)!r}."
+    raise refused("no_job_here", why, f"Go to the folder of the run, or name it: the newest is {newest}.")
 
 
 # ------------------------------------------------------------------------------------------------------------- apply

@@ -24,7 +24,7 @@ from greenroom.interfaces.cli.display.team import Teller
 from greenroom.interfaces.cli.display.words import shorten
 from greenroom.interfaces.cli.exit_codes import Exit
 from greenroom.interfaces.cli.options import Id, from_stdin, is_on_stdin, typed
-from greenroom.interfaces.cli.runs.follow import asked_by, is_plan, kept, to_type, waiting
+from greenroom.interfaces.cli.runs.follow import asked_by, is_confirmation, is_plan, kept, to_type, waiting
 from greenroom.testing.demo import ASKING_KIT, KIT
 
 CANCEL_TIMEOUT_S: Final = 20.0
@@ -197,13 +197,14 @@ async def answer(
     world = await cli.runtime.world(found.team)
     one = _pending(world, found, approval)
     said = " ".join(words).strip()
-    if is_plan(world, one) and said:  # to a plan, yes and no are words as good as any
+    if said and (is_plan(world, one) or is_confirmation(world, one)):  # there yes and no are words as good as any
         word = AnswerApproval(approval_id=one.approval_id, answer="approved", reason=f"{said} {reason}".strip())
     else:
         word = _word(one, said, reason, scope)
     await cli.runtime.ask(found.team, word)
     cli.progress.note(kept(world, one, word))
-    cli.out.show(f"{word.answer.capitalize()}: {shorten(harmless(one.question), SHOWN)}")
+    done = "Answered" if one.words and word.answer == "approved" else word.answer.capitalize()
+    cli.out.show(f"{done}: {shorten(harmless(one.question), SHOWN)}")
     if await cli.runtime.log.holder(found.team) is None:
         cli.progress.note(f"Nobody runs the team. Go on with: {command(cli, 'resume', found.team)}")
     return cli.out.result(word.answer, Exit.DONE, team=found.team, approval=one.approval_id)

@@ -15,6 +15,7 @@ from greenroom.app.conversation.names import RUN
 from greenroom.app.conversation.send import tell as deliver
 from greenroom.app.conversation.start import wanted_in
 from greenroom.app.host import Host, watch_steps
+from greenroom.app.jobs.verdict import CONFIRM
 from greenroom.app.lookup import Found
 from greenroom.app.task_status import Standing
 from greenroom.app.toolset.policy import persons_rules
@@ -60,10 +61,18 @@ def is_plan(world: World, approval: Approval) -> bool:
     return step is not None and step.work.executor == PLANS
 
 
+def is_confirmation(world: World, approval: Approval) -> bool:
+    """Whether it is asked if the run goes on although nothing can verify it."""
+    step = world.steps.get(approval.step_id)
+    return step is not None and step.work.executor == CONFIRM
+
+
 def to_type(world: World, approval: Approval) -> tuple[str, str]:
     """What a person types behind `greenroom answer`, and what else they may."""
     if is_plan(world, approval):
         return "yes", 'or no, or "what to do differently"'
+    if is_confirmation(world, approval):
+        return "yes", "or no"
     return ('"what you say"', "") if approval.words else ("yes", "or no")
 
 
@@ -282,7 +291,9 @@ async def _ask(cli: Invocation, team: TeamId) -> None:
     while asked := waiting(await cli.runtime.world(team)):
         world, one = await cli.runtime.world(team), asked[0]
         plan = is_plan(world, one)
-        answer = answered(one, ask_line(question(one, plan=plan)), plan=plan)
+        line = ask_line(question(one, plan=plan))
+        line = "no" if not line.strip() and is_confirmation(world, one) else line  # as its [y/N] says
+        answer = answered(one, line, plan=plan)
         if answer is None:
             cli.progress.note("That is none of the answers.", style="yellow")
             continue
