@@ -146,9 +146,7 @@ class ObjectReader:
                 try:
                     return self._answer(what, name)
                 except (OSError, EOFError):
-                    if self._process is not None:
-                        _end(self._process)
-                    self._process = None
+                    self._stop()
         return None
 
     def _answer(self, what: str, name: str) -> tuple[str, bytes] | None:
@@ -173,6 +171,11 @@ class ObjectReader:
             if len(content) != size + 1:
                 raise EOFError
         return words[0].decode(), content[:-1]
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -428,12 +428,6 @@ async def test_an_error_in_the_middle_of_an_answer_ends_it() -> None:
     assert (failed.kind, failed.status, failed.said) == ("overloaded", None, "Overloaded")
 
 
-async def test_an_unknown_error_in_the_middle_of_an_answer_ends_it() -> None:
-    complaint = event("error", error={"type": "strange_error", "message": "Who knows"})
-    failed = await failure("anthropic", MODEL, Answer([start(), complaint]))
-    assert (failed.kind, failed.said) == ("server", "Who knows")
-
-
 async def test_an_answer_without_its_end_is_cut_off_but_its_cost_is_known() -> None:
     async with talking("anthropic", MODEL, Answer([start(), text(0, "Bl")])) as (model, _):
         events = await answered(model, ASKING)
@@ -443,46 +437,31 @@ async def test_an_answer_without_its_end_is_cut_off_but_its_cost_is_known() -> N
     assert failed.kind == "cut_off"
 
 
-async def test_a_connection_that_breaks_is_a_matter_of_the_network() -> None:
-    failed = await failure("anthropic", MODEL, Answer([start(), text(0, "Bl")], breaks=True))
-    assert failed.kind == "network"
-
-
-async def test_silence_is_a_timeout() -> None:
-    failed = await failure("anthropic", MODEL, Answer([start()], holds=True), idle=0.2)
-    assert failed.kind == "timeout"
-    assert "nothing came for 0.2 s" in failed.why
-
-
-async def test_an_answer_that_drips_for_ever_is_ended() -> None:
-    failed = await failure("anthropic", MODEL, Answer([start()], holds=True), longest=0.3)
-    assert failed.kind == "timeout"
-    assert "not whole after 0.3 s" in failed.why
-
-
-async def test_a_web_page_is_no_answer() -> None:
-    page = Answer([b"<html><title>Bad gateway</title></html>"], 502, {"Content-Type": "text/html"})
-    failed = await failure("anthropic", MODEL, page)
-    assert (failed.kind, failed.said) == ("server", "Bad gateway")
-
-
-async def test_nobody_is_followed_to_another_address() -> None:
-    moved = Answer([], 307, {"Location": "http://127.0.0.1:9/v1/messages"})
-    failed = await failure("anthropic", MODEL, moved)
-    assert failed.kind == "address"
+STRANGE = event("error", error={"type": "strange_error", "message": "Who knows"})
+PAGE = Answer([b"<html><title>Bad gateway</title></html>"], 502, {"Content-Type": "text/html"})
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "limit", "kind", "said"),
     [
-        Answer([b"data: nonsense\n\n"]),
-        Answer([]),
-        Answer([event("content_block_stop", index=0)]),
-        Answer([b"event: message_start\ndata: {nonsense\n\n"]),
+        (Answer([start(), STRANGE]), {}, "server", "Who knows"),
+        (Answer([start(), text(0, "Bl")], breaks=True), {}, "network", ""),
+        (Answer([start()], holds=True), {"idle": 0.2}, "timeout", "nothing came for 0.2 s"),
+        (Answer([start()], holds=True), {"longest": 0.3}, "timeout", "not whole after 0.3 s"),
+        (PAGE, {}, "server", "Bad gateway"),
+        (Answer([], 307, {"Location": "http://127.0.0.1:9/v1/messages"}), {}, "address", ""),
+        (Answer([b"data: nonsense\n\n"]), {}, "malformed", ""),
+        (Answer([]), {}, "malformed", ""),
+        (Answer([event("content_block_stop", index=0)]), {}, "malformed", ""),
+        (Answer([b"event: message_start\ndata: {nonsense\n\n"]), {}, "malformed", ""),
     ],
 )
-async def test_what_cannot_be_read_is_said_to_be_so(answer: Answer) -> None:
-    assert (await failure("anthropic", MODEL, answer)).kind == "malformed"
+async def test_an_answer_that_fails_has_its_kind(
+    answer: Answer, limit: dict[str, float], kind: FaultKind, said: str
+) -> None:
+    failed = await failure("anthropic", MODEL, answer, **limit)
+    assert failed.kind == kind
+    assert said in failed.why
 
 
 async def test_more_text_than_was_asked_for_is_not_listened_to() -> None:
