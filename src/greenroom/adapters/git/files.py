@@ -108,7 +108,6 @@ def remove_tree(place: Path) -> None:
     except PermissionError:
         place.chmod(0o700)
         for here, folders, _ in os.walk(place):  # from the top: a folder is opened before it is looked into
-            for path in (Path(here, name) for name in folders):
-                if not path.is_symlink():
-                    path.chmod(path.stat().st_mode | stat.S_IRWXU)
+            for path in (Path(here, name) for name in folders if not Path(here, name).is_symlink()):
+                path.chmod(path.stat().st_mode | stat.S_IRWXU)
         shutil.rmtree(place)
