@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Wall
-from tests.adapters.sandbox.walls import behind, git, landlocked, walled
+from tests.adapters.sandbox.walls import behind, landlocked, walled
 from tests.conformance.running import ran, shell
 
 Build = Callable[[Path, Path], Wall]
 BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 MOSTLY_ONE = pytest.mark.parametrize("build", [walled, pytest.param(landlocked, marks=pytest.mark.prove)])
+
+
+@pytest.fixture
+def root(open_folder: Path) -> Path:
+    found = open_folder / "work"
+    found.mkdir()
+    return found
+
+
+def git(root: Path, *words: str) -> str:
+    """git as a person runs it: no setting is stronger than those of the repository."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(root.parent)}
+    who = ["-c", "user.name=p", "-c", "user.email=p@x"]
+    return subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.fixture
+def repository(root: Path) -> Path:
+    git(root, "init", "-q")
+    (root / "file").write_text("x")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    return root
 
 
 def tree(root: Path) -> list[str]:
@@ -24,6 +50,82 @@ def tree(root: Path) -> list[str]:
 async def script(build: Build, root: Path, text: str) -> str:
     async with behind(build(root, root.parent / "scratch"), root) as commands:
         return (await ran(commands, shell(text))).text
+
+
+def planted(root: Path) -> str:
+    """A line that leaves something if it ever runs."""
+    return f"touch {root.parent}/ran"
+
+
+def ask_git(*folders: Path) -> None:
+    """What a person, or a prompt of their shell, asks all day."""
+    for folder in folders:
+        for words in (("status",), ("diff",), ("log",), ("commit", "-q", "--allow-empty", "-m", "mine"), ("stash",)):
+            git(folder, *words)
+
+
+PLANTS = {
+    "a hook": "mkdir -p .git/hooks; for h in pre-commit post-commit post-index-change; do "
+    "printf '#!/bin/sh\n{run}\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done",
+    "a setting": "git config core.fsmonitor '{run};false'",
+    "a setting by hand": "printf '[core] fsmonitor = \"{run};false\"\n' >>.git/config",
+    "an include": "printf '[core]\nfsmonitor = \"{run};false\"\n' >more; git config include.path ../more",
+    "settings of a worktree": "git config extensions.worktreeConfig true; "
+    "printf '[core]\nfsmonitor = \"{run};false\"\n' >.git/config.worktree",
+    "another common folder": "cp -r .git other; printf '[core]\nfsmonitor = \"{run};false\"\n' >>other/config; "
+    "echo ../other >.git/commondir",
+    "another repository": "mv .git gone; cp -r gone .git; printf '[core]\nfsmonitor = \"{run};false\"\n' >>.git/config",
+    "a file that leads elsewhere": "cp -r .git evil; printf '[core]\nfsmonitor = \"{run};false\"\n' >>evil/config; "
+    "rm -rf .git; echo 'gitdir: evil' >.git",
+    "a hooks folder elsewhere": "mkdir h; printf '#!/bin/sh\n{run}\n' >h/pre-commit; chmod +x h/pre-commit; "
+    "git config core.hooksPath h",
+}
+
+
+@MOSTLY_ONE
+@pytest.mark.parametrize("how", PLANTS)
+async def test_nothing_planted_in_a_repository_runs(build: Build, repository: Path, how: str) -> None:
+    await script(build, repository, PLANTS[how].format(run=planted(repository)))
+    ask_git(repository)
+    assert not (repository.parent / "ran").exists()
+
+
+@pytest.mark.parametrize("how", PLANTS)
+async def test_without_walls_it_does(repository: Path, how: str) -> None:
+    commands = PlainCommands(repository)
+    try:
+        await ran(commands, shell(PLANTS[how].format(run=planted(repository))))
+    finally:
+        commands.close()
+    ask_git(repository)
+    assert (repository.parent / "ran").exists()
+
+
+LEADS = {
+    "a folder of hooks": (
+        "core.hooksPath",
+        "hooks",
+        "mkdir -p hooks; printf '#!/bin/sh\\n{run}\\n' >hooks/pre-commit; chmod +x hooks/pre-commit",
+    ),
+    "more settings": ("include.path", "../more", "printf '[core]\\nfsmonitor = \"{run};false\"\\n' >more"),
+}
+
+
+@MOSTLY_ONE
+@pytest.mark.parametrize("how", LEADS)
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_a_person_s_settings_lead_to_is_theirs_too(
+    build: Build, repository: Path, how: str, there: bool
+) -> None:
+    key, value, plant = LEADS[how]
+    git(repository, "config", key, value)
+    if there and value == "hooks":
+        (repository / "hooks").mkdir()
+    elif there:
+        (repository / "more").touch()
+    await script(build, repository, plant.format(run=planted(repository)))
+    ask_git(repository)
+    assert not (repository.parent / "ran").exists()
 
 
 @MOSTLY_ONE

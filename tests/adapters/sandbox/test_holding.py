@@ -1,8 +1,9 @@
-"""What a command is and has in a sandbox, in both tiers. What it cannot reach: `tests/sandbox`."""
+"""What is behind walls and what is not, in both tiers; each thing is shown to be there without them."""
 
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from functools import reduce
 from operator import or_
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.ports.sandbox import Wall
 from tests.adapters.sandbox.walls import behind, landlocked, walled
 from tests.conformance.running import ran, shell
@@ -18,13 +20,26 @@ Build = Callable[[Path, Path], Wall]
 BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 
 
+@pytest.fixture
+def root(open_folder: Path) -> Path:
+    found = open_folder / "work"
+    found.mkdir()
+    return found
+
+
 def modes(root: Path) -> int:
     """All bits that any file there has."""
     return reduce(or_, (one.stat().st_mode for one in root.iterdir()))
 
 
-async def said(wall: Wall, root: Path, script: str) -> str:
-    """What a script prints in a sandbox."""
+async def said(wall: Wall | None, root: Path, script: str) -> str:
+    """What a script prints behind a wall, or without one."""
+    if wall is None:
+        commands = PlainCommands(root)
+        try:
+            return (await ran(commands, shell(script))).text
+        finally:
+            commands.close()
     async with behind(wall, root) as commands:
         return (await ran(commands, shell(script))).text
 
@@ -50,6 +65,63 @@ async def test_it_has_no_capability_and_cannot_become_anybody(build: Build, root
     assert int(uid) == (os.getuid() if build is landlocked else os.getuid() or 62_347)
     caps = [f"Cap{kind}:0000000000000000" for kind in ("Inh", "Prm", "Eff", "Amb")]
     assert status == [*caps, "NoNewPrivs:1", "Seccomp:2"]
+
+
+@BOTH
+async def test_no_process_outside_is_traced_or_read(build: Build, root: Path) -> None:
+    script = f"head -c 1 /proc/{os.getpid()}/environ | wc -c; (exec 5</proc/{os.getpid()}/mem) && echo opened"
+    assert "opened" in await said(None, root, script)
+    assert (await said(build(root, root.parent / "scratch"), root, script)).splitlines()[-2:] != ["1", "opened"]
+    assert "opened" not in (await said(build(root, root.parent / "scratch"), root, script)).splitlines()
+
+
+@BOTH
+async def test_what_lies_outside_is_neither_read_nor_written(build: Build, root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    outside.chmod(0o777)
+    (outside / "secret").write_text("secret\n")
+    script = f"cat {outside}/secret; echo x >{outside}/made; ls {Path.home()}/.bashrc /etc/shadow /etc/ssh"
+    assert "secret\n" in (await said(None, root, script)).splitlines(keepends=True)
+    (outside / "made").unlink()
+    assert "secret" not in (await said(build(root, root.parent / "scratch"), root, script)).splitlines()
+    assert not (outside / "made").exists()
+
+
+@BOTH
+async def test_the_kernel_s_settings_stay_what_they_are(build: Build, root: Path) -> None:
+    script = "(: >>/proc/sys/kernel/core_pattern) && echo opened"
+    assert "opened" not in await said(build(root, root.parent / "scratch"), root, script)
+
+
+async def test_no_process_of_the_machine_is_to_be_seen(root: Path) -> None:
+    script = "ls /proc | grep -c '^[0-9]'"
+    assert int(await said(walled(root, root.parent / "scratch"), root, script)) < 10
+    assert int(await said(None, root, script)) > 10
+
+
+@BOTH
+async def test_no_process_outside_is_reached(build: Build, root: Path) -> None:
+    script = f"kill -0 {os.getpid()} && echo reached"
+    assert "reached" in await said(None, root, script)
+    assert "reached" not in await said(build(root, root.parent / "scratch"), root, script)
+
+
+@BOTH
+async def test_there_is_no_network_and_no_socket_of_the_machine(build: Build, root: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(root / "sock"))
+        (root / "sock").chmod(0o777)
+        other.listen()
+        elsewhere = root.parent / "sock"
+        (root / "sock").rename(elsewhere)
+        port = server.getsockname()[1]
+        connect = f"import socket; socket.socket(socket.AF_UNIX).connect({str(elsewhere)!r}); print('unix')"
+        script = f'(exec 5<>/dev/tcp/127.0.0.1/{port}) && echo tcp; /usr/bin/env python3 -c "{connect}"'
+        assert (await said(None, root, script)).split() == ["tcp", "unix"]
+        got = (await said(build(root, root.parent / "scratch"), root, script)).splitlines()
+    assert "tcp" not in got
+    assert "unix" not in got
 
 
 async def test_a_server_of_its_own_is_reached_over_loopback(root: Path) -> None:

@@ -7,6 +7,7 @@ be held. What does not even work without shows nothing, and then no sandbox is t
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import os
 import platform
@@ -38,7 +39,9 @@ outside=$1 house=$2 port=$3
 (echo x >"$outside/drop/written") 2>/dev/null && echo "write outside of the workspace"
 (read -r line <"$outside/secret" && [ -n "$line" ]) 2>/dev/null && echo "read what it was not shown"
 kill -0 "$house" 2>/dev/null && echo "signal other processes"
+(exec 5<"/proc/$house/mem") 2>/dev/null && echo "open the memory of other processes"
 (read -r -d "" line <"/proc/$house/environ") 2>/dev/null && echo "read the environment of other processes"
+command -v python3 >/dev/null && python3 -I -S -c "$4" "$house" "$5" 2>/dev/null
 [ -e layered ] && (grep -qs below layered/seen && [ ! -s layered/hidden ] && echo x >layered/made) 2>/dev/null &&
     echo "write into a layer"
 (exec 5<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && echo "reach the network"
@@ -50,6 +53,19 @@ done </proc/self/status
 command -v unshare >/dev/null && unshare --user true 2>/dev/null && echo "make namespaces"
 mkdir made && echo x >made/file && cat made/file >/dev/null && echo "work"
 """
+TRACES: Final = """\
+import ctypes, sys
+libc, pid, word = ctypes.CDLL(None), int(sys.argv[1]), ctypes.create_string_buffer(8)
+class Part(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+ours, theirs = Part(ctypes.addressof(word), 8), Part(int(sys.argv[2]), 8)
+if libc.process_vm_readv(pid, ctypes.byref(ours), 1, ctypes.byref(theirs), 1, 0) > 0:
+    print("copy the memory of other processes")
+if libc.ptrace(0x4206, pid, None, None) == 0:
+    print("trace other processes")
+"""
+"""For a Python: the address is one of the other process. PTRACE_SEIZE stops nothing, and ends with its caller."""
+
 WORKS: Final = "work"
 SURE: Final = frozenset(
     {
@@ -134,7 +150,9 @@ async def _got_out(opened: Open, build: Build | None, outside: Path, port: int) 
     said = list[str]()
     commands = opened(root, build(root, outside / "scratch") if build is not None else None)
     try:
-        words = ("bash", "-c", ATTEMPTS, "trial", str(outside), str(os.getpid()), str(port))
+        memory = ctypes.create_string_buffer(b"memory")
+        given = (outside, os.getpid(), port, TRACES, ctypes.addressof(memory))
+        words = ("bash", "-c", ATTEMPTS, "trial", *map(str, given))
         async with aclosing(commands.run(Command(words=words, seconds=SECONDS))) as events:
             async for event in events:
                 said.append(event.text if isinstance(event, Printed) else "")
