@@ -335,15 +335,13 @@ class Protection:
             with suppress(OSError):
                 if path.name in self._ground.shown and not stat.S_ISDIR(os.lstat(path).st_mode):
                     path.unlink()
-        # A disk gives the number of a folder that was removed to the next file: so its kind counts too.
-        same = _inode(self._git) == before.git and self._git.is_dir() and not self._git.is_symlink()
-        if not before.git or same or key_of(self._git) in before.kept:
+        if before.git in (0, _folder_inode(self._git)) or key_of(self._git) in before.kept:
             return
         with suppress(OSError):
             if os.path.lexists(self._git):
                 self._git.rename(_free_name(self._git))
             for one in self._ground.root.iterdir():
-                if _inode(one) == before.git:
+                if _folder_inode(one) == before.git:
                     one.rename(self._git)
 
 
@@ -477,6 +475,11 @@ def _inode(path: Path) -> int:
     with suppress(OSError):
         return os.lstat(path).st_ino
     return 0
+
+
+def _folder_inode(path: Path) -> int:
+    """Of a folder only: a disk gives the number of one that was removed to the next file that is made."""
+    return _inode(path) if path.is_dir() and not path.is_symlink() else 0
 
 
 def _has_second_name(path: Path) -> bool:
