@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.discover import find_checks, found, projects_below
@@ -151,6 +151,7 @@ def test_what_cannot_be_read_is_not_there(files: dict[str, str | bytes]) -> None
     assert all("deno" in one.line or "mypy" in one.line for one in found(Table(files)))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(st.dictionaries(st.sampled_from(NAMES), ODD, max_size=6))
 def test_no_file_is_odd_enough_for_a_traceback(files: dict[str, bytes]) -> None:
     for one in found(Table(files)):

