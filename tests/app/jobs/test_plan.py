@@ -209,7 +209,7 @@ def set_projects(root: Path, text: str) -> None:
 def test_a_setup_of_the_persons_own_runs_everywhere_and_one_of_the_project_in_a_sandbox(root: Path) -> None:
     assert setup_of(root, walls=False) == Setup()
     set_own(root, LINE)
-    assert setup_of(root, walls=False) == Setup(line="uv sync", seconds=300.0, lend=(".deps",))
+    assert setup_of(root, walls=False) == Setup(line="uv sync", seconds=300.0)
     set_own(root, "")
     set_projects(root, LINE)
     assert setup_of(root, walls=True).left == ""

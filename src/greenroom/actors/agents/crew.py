@@ -258,6 +258,8 @@ class Crew:
         try:
             executor = self._abilities.get(step.work.type, step.work.executor)
             terms = fair(executor.terms(self._look(), step)) if executor else Terms(effect="pure")
+        except (ModelFault, WorldFault) as error:  # no key, say: the step tells it
+            return await self._spoilt(step, str(error))
         except Exception as error:
             logging.getLogger(__name__).exception("%s has no terms for %s", step.work.executor, step.step_id)
             return await self._spoilt(step, _broke(step, error))

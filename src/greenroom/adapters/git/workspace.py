@@ -105,7 +105,7 @@ class GitWorkspace:
             await self.recover()
         return await take_snapshot(self._repository, run, largest=self._largest, secret=self._secret)
 
-    async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
+    async def lent(self) -> Sequence[Lent]:
         """What no snapshot has and work needs."""
         return await self._ignored.lent()
 

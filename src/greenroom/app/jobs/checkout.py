@@ -45,11 +45,10 @@ TOLD: Final = 1_500
 @record
 class Setup:
     """The command `line` of `[workspace] setup`, which has so many `seconds`; empty where there is none. `left` says
-    why it is not run. `lend` are folders that git ignores and that are lent on top of the usual ones."""
+    why it is not run."""
 
     line: str = ""
     seconds: float = 600.0
-    lend: tuple[str, ...] = ()
     left: str = ""
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -133,7 +133,7 @@ def job_kit(supplies: Supplies) -> Callable[[Team], Awaitable[Kit]]:
 
     async def made(team: Team) -> Kit:
         root = Path(team.workspace)
-        place = await lending(await opened(team, supplies.history), supplies.setup(root))
+        place = await opened(team, supplies.history)
         await place.workspace.close(team.team_id, SCRATCH)  # what a life that was killed left
         hands = await _hands(supplies, team.team_id, root, place)
         skills = talking(
@@ -184,8 +184,3 @@ async def _hands(supplies: Supplies, team: TeamId, root: Path, place: Place) -> 
             known=(preparing.NAME, BASELINE, CONFIRM, DELIVER),
         )
     )
-
-
-async def lending(place: Place, setup: Setup) -> Place:
-    """The place with the folders that are lent to it on top of what git ignores."""
-    return replace(place, lent=tuple(await place.workspace.lent(setup.lend))) if setup.lend else place

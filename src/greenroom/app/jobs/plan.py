@@ -229,4 +229,4 @@ def setup_of(root: Path, *, walls: bool) -> Setup:
             f"`{wanted.setup}` was not run: {origin.source} names it, and this machine has no sandbox. To run it, put "
             "it below [workspace] into your own settings file (`greenroom config path`)."
         )
-    return Setup(line=wanted.setup, seconds=wanted.seconds, lend=wanted.lend, left=left)
+    return Setup(line=wanted.setup, seconds=wanted.seconds, left=left)

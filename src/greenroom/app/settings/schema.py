@@ -128,8 +128,8 @@ class CheckSettings:
 
 @record
 class CopySettings:
-    """What a copy of a workspace needs: a command line that is run in it once (`setup`), how many seconds that may
-    take, and folders that git ignores and that it may read (`lend`), beside virtual environments and node_modules."""
+    """What a copy of a workspace needs: a command line that is run in it once (`setup`), and how many seconds that may
+    take. `lend` is read and not needed any more: all that git ignores is shown."""
 
     setup: str = ""
     seconds: float = 600.0

@@ -285,7 +285,7 @@ class Workspace(Protocol):
         """What is there now, for one run; asked again for the same run, the first one."""
         ...
 
-    async def lent(self, names: Sequence[str] = ()) -> Sequence[Lent]:
+    async def lent(self) -> Sequence[Lent]:
         """What no snapshot has and work needs. `names` are not needed any more."""
         ...
 

@@ -62,7 +62,8 @@ AgentName: TypeAlias = Annotated[
 ModelName: TypeAlias = Annotated[
     str, typer.Option("--model", "-m", metavar="NAME", help="provider:model, a role (strong, fast) or a group.")
 ]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Approve the plan and the checks that were found.")]
+YES_TO: Final = "Approve the plan and the checks that were found; go on where no test can judge."
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help=YES_TO)]
 NonInteractive: TypeAlias = Annotated[
     bool, typer.Option("--non-interactive", help="Ask nobody: what needs a yes is not done, and the agent is told.")
 ]
