@@ -88,6 +88,7 @@ class Deciding:
         self._asking: dict[ApprovalId, asyncio.Task[None]] = {}
         self._writing: set[asyncio.Task[None]] = set()
         self._failed = asyncio.Event()
+        self._decided = 0
 
     def follow(self, commit: Commit) -> None:
         self.look(commit.world)
@@ -100,6 +101,7 @@ class Deciding:
         waiting = {name: one for name, one in world.approvals.items() if one.state == "pending"}
         for name in self._asking.keys() - waiting.keys():
             self._asking.pop(name).cancel()
+            self._decided += 1
         for name in waiting.keys() - self._asking.keys():
             self._asking[name] = asyncio.create_task(self._ask(approve, world, waiting[name]))
             self._asking[name].add_done_callback(self._ended)
@@ -118,11 +120,13 @@ class Deciding:
             failing.cancel()
 
     async def next(self) -> bool:
-        """Wait until one more thing is decided; False when nobody decides about anything."""
+        """Wait until one more thing is decided; False when nobody decides about anything. What was decided since the
+        last call counts too: whoever calls may have seen it waiting just before."""
         asking = [one for one in self._asking.values() if not one.done()]
         if asking:
             await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
-        return bool(asking) or self._error is not None
+        decided, self._decided = self._decided, 0
+        return bool(asking or self._asking or decided)
 
     async def close(self) -> None:
         """Ask no more; what was not decided waits for somebody else."""
