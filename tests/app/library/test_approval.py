@@ -187,6 +187,16 @@ async def kept_of(*, late: bool, keep: Callable[[str], None]) -> None:
         await deciding.close()
 
 
+async def test_what_was_decided_before_somebody_looked_counts_once() -> None:
+    deciding = Deciding(cast("Runtime", Meeting(late=False)), lambda _: True, lambda _: None)
+    team, steps = SimpleNamespace(team_id=TeamId("x")), {STEP.step_id: STEP}
+    deciding.look(cast("World", SimpleNamespace(approvals={"a1": QUESTION}, steps=steps, team=team)))
+    deciding.look(cast("World", SimpleNamespace(approvals={}, steps=steps, team=team)))
+    async with asyncio.timeout(20):
+        assert [await deciding.next(), await deciding.next()] == [True, False]
+        await deciding.close()
+
+
 @pytest.mark.parametrize("late", [True, False])
 async def test_an_always_is_kept_only_if_it_was_the_word_that_counts(late: bool) -> None:
     kept: list[str] = []
