@@ -103,8 +103,7 @@ async def move(repository: Repository, ref: str, new: str, old: str) -> None:
 async def update_refs(repository: Repository, lines: Iterable[str]) -> None:
     """Do all of what these lines say (`update REF NEW OLD`, `delete REF`), or nothing."""
     repository.memory.refs = None
-    wanted = os.fsencode("".join(f"{line}\n" for line in ("start", *lines, "commit")))
-    await repository.refs.ask("update-ref", "-m", "greenroom", "--stdin", stdin=wanted)
+    await repository.ref_writer.update(lines)
 
 
 async def list_refs(repository: Repository, prefix: str) -> list[Ref]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from greenroom.adapters.git.files import disk_faults, has_content, write_whole
-from greenroom.adapters.git.objects import Memory, ObjectReader, write_object
+from greenroom.adapters.git.objects import Memory, ObjectReader, RefWriter, write_object
 from greenroom.adapters.git.process import OLDEST, PATH, Git, checked, hardened, program_of
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import WorkspaceFault
@@ -173,6 +173,7 @@ class Repository:
         self._program = program
         self._git = folder / "git"
         self.objects = ObjectReader(self.refs)
+        self.ref_writer = RefWriter(self.refs)
         self.memory = Memory()
 
     @classmethod
