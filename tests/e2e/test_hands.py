@@ -153,5 +153,7 @@ def test_a_rule_is_typed_as_the_command_is_behind_two_dashes(tmp_path: Path, pro
     words = ("permissions", "add", "--everywhere", "--output-format", "json", "--", *rule)
     assert greenroom(tmp_path, *words, cwd=here).json["rule"] == " ".join(rule)
     assert greenroom(tmp_path, "permissions", "add", *rule, cwd=here).code == 2, "-r is no option"
+    eaten = greenroom(tmp_path, "permissions", "add", "allow", "command", "git", "commit", "-v", cwd=here)
+    assert (eaten.code, "Quote the whole rule" in eaten.err) == (2, True), "without -v it would allow more"
     assert greenroom(tmp_path, "permissions", "remove", "--", *rule, cwd=here).code == 1, "it holds everywhere"
     assert greenroom(tmp_path, "permissions", "remove", "--everywhere", " ".join(rule), cwd=here).code == 0

@@ -90,10 +90,20 @@ def test_a_report_names_every_test_as_pytest_is_told_to_run_it() -> None:
         ),
         (" ✓ src/a.test.ts (7 tests) 3ms\n   × adds 3ms\n✖ failing tests:", {"adds": "failed"}),
         ("✖ 3 problems (3 errors, 0 warnings)", {}),
-        ("ok  \tx/y\t0.01s\nFAIL\tx/z\t0.02s\nok x/w (cached)", {"x/y": "passed", "x/z": "failed", "x/w": "passed"}),
+        (
+            "ok  \tx/y\t0.01s\nFAIL\tx/z\t0.02s\nok x/w (cached)",
+            {"x/y": "passed", "x/z (names no test)": "failed", "x/w": "passed"},
+        ),
         ("PASS src/a.test.js\nFAIL src/b.test.js (5.1 s)", {"src/a.test.js": "passed", "src/b.test.js": "failed"}),
         ("not ok 2 - takes # time=4ms", {"takes": "failed"}),
-        ("test src/lib.rs - add (line 3) ... FAILED", {"src/lib.rs - add": "failed"}),
+        (
+            "test src/lib.rs - add (line 3) ... ok\ntest src/lib.rs - add (line 9) ... FAILED",
+            {"src/lib.rs - add": "passed", "src/lib.rs - add (2)": "failed"},
+        ),
+        (
+            "--- FAIL: TestA (0.00s)\nFAIL\tx/y\t0.02s\nFAIL\tx/z\t0.02s",
+            {"TestA": "failed", "x/y": "failed", "x/z (names no test)": "failed"},
+        ),
         ("nothing at all\nFAILED to do it\nok then\nlook at the ✖ here", {}),
     ],
 )

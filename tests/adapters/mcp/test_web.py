@@ -1,4 +1,4 @@
-"""Servers over HTTP: the SDK's own, and one that leads away, breaks off or hangs."""
+"""Servers over HTTP: the SDK's own, and one that leads away, breaks off, packs, never ends or hangs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from greenroom.adapters.mcp import connection
+from greenroom.adapters.mcp import connection, web
 from greenroom.adapters.mcp.catalogue import LeftOut
 from greenroom.adapters.mcp.client import McpClient
 from greenroom.adapters.mcp.configuration import servers
@@ -96,10 +96,15 @@ async def test_its_headers_go_there_and_nowhere_else(caplog: pytest.LogCaptureFi
     ("name", "why"),
     [
         ("breaks_off", "peer closed connection"),
+        ("is_packed", "answered with a packed body"),
+        ("never_ends", "a message of more than 5 MB"),
         ("hangs", "did not answer within 1 s"),
     ],
 )
-async def test_an_answer_that_never_comes_is_uncertain_and_not_asked_for_again(name: str, why: str) -> None:
+async def test_an_answer_that_never_comes_is_uncertain_and_not_asked_for_again(
+    name: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "LONGEST", 5_000_000)
     odd = Odd()
     async with served(odd) as url, client_at(url, timeout=1) as client:
         outcome = await asked(client, name)

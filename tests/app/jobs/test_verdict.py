@@ -174,6 +174,12 @@ def test_a_new_test_that_fails_beside_the_old_files_is_not_an_old_one() -> None:
     assert judged((TEST, only_counted, PASSED), facts=old(now, only_counted)).has("tests_altered")
 
 
+def test_old_tests_that_cannot_be_loaded_are_old_ones() -> None:
+    now = evolve(PASSED, outcome="failed", exact=False, passed=0, tests={"test_a (_FailedTest)": "failed"})
+    (reason,) = judged((TEST, PASSED, PASSED), facts=old(now)).reasons
+    assert (reason.code, reason.tests) == ("tests_altered", ("test_a (_FailedTest)",))
+
+
 def test_of_a_runner_that_names_no_test_the_check_itself_is_the_name() -> None:
     was = evolve(PASSED, tests={})
     now = evolve(NAMELESS, tests={AS_A_WHOLE: "failed"})

@@ -22,7 +22,7 @@ def compare(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
     ran = now.outcome != "could_not_run"
     passes_again = {name for name in base.failing if ran and not any(same(name, other) for other in now.failing)}
     gone: set[str] = set()
-    if base.exact and now.exact and ran:
+    if ran and _names_all(base) and _names_all(now):
         passed = [name for name, word in base.tests.items() if word == "passed"]
         gone = {name for name in passed if now.tests.get(name, "skipped") == "skipped"}
     sorts = {"new": new, "old": old, "mended": passes_again, "gone": gone}
@@ -35,6 +35,11 @@ def compare(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
         gone=cut(gone),
         counts=counts,
     )
+
+
+def _names_all(ran: Ran) -> bool:
+    """Whether every test that passed has a name."""
+    return ran.exact or ran.passed == sum(word == "passed" for word in ran.tests.values())
 
 
 def failed_before(name: str, base: Ran) -> bool:

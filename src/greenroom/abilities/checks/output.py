@@ -57,6 +57,7 @@ ONLY_FAILED: Final = (
 )
 """Runners that name what fails, and only count the rest."""
 
+DIED: Final = "names no test"
 LINE_NUMBER: Final = re.compile(r":\d+(?= # )| \(line \d+\)|\b(?:on|from|at) line \d+")
 """Where a test or a finding stands; another line above it would make it another one."""
 
@@ -97,16 +98,25 @@ NOT_PASSED: Final = re.compile(
 def named(text: str) -> dict[str, Word]:
     """The tests that lines name. Of one that is told of twice the worse counts."""
     found: dict[str, Word] = {}
+    explained, equal = False, Counter[str]()
     for line in DESCRIBED.sub(r"\1 ", text).splitlines():
         if len(line) > LONGEST or not HINTS.search(line):
             continue
-        for name, word in _named(line.rstrip()):
+        package = GO_PACKAGE.fullmatch(line.rstrip())
+        if package is None:
+            explained = explained or line.lstrip().startswith("--- FAIL:")
+        elif package["word"] == "FAIL" and not explained and not line.rstrip().endswith("]"):
+            found[f"{package['name']} ({DIED})"] = "failed"  # another failure than one of its tests
+            continue
+        else:
+            explained = False
+        for name, word in _named(line.rstrip(), equal):
             if found.get(name) != "failed":
                 found[name] = word
     return found
 
 
-def _named(line: str) -> Iterator[tuple[str, Word]]:
+def _named(line: str, equal: Counter[str]) -> Iterator[tuple[str, Word]]:
     for pattern in PATTERNS:
         match = pattern.fullmatch(line)
         if match is None:
@@ -114,6 +124,9 @@ def _named(line: str) -> Iterator[tuple[str, Word]]:
         parts = match.groupdict()
         word: Word = "failed" if "failed" in parts else WORDS[parts["word"]]
         name = plain(parts["name"]) if pattern is PYTEST else LINE_NUMBER.sub("", parts["name"])
+        if pattern is not PYTEST and name != parts["name"]:  # several may differ in the number only
+            equal[name] += 1
+            name = f"{name} ({equal[name]})" if equal[name] > 1 else name
         yield name, "skipped" if parts.get("skip") else word
         return
 

@@ -52,8 +52,9 @@ class WebSearch(CardedTool):
         )
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """The service that would be asked."""
-        return (Target(kind="host", value=self._search.host),)
+        """The service that would be asked; where none is set up, nobody will be."""
+        place = self._search.host
+        return (Target(kind="host", value=place) if place else Target(kind="tool", value=self.name),)
 
     async def run(self, bench: Bench) -> Outcome:
         """Titles, addresses and a few words; what the web would not give fails the call, never the run."""

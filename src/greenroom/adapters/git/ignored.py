@@ -94,6 +94,9 @@ class IgnoredFiles:
         found, root = await self.list(), self._repository.root
         modules = [] if not (root / ".gitmodules").exists() else await list_index(self._git())
         submodules = [item.path for item in modules if item.is_submodule]
+        # What a submodule has in its commits is no more a secret than what the repository has in its own.
+        tracked = split(await self._git().ask("ls-files", "-z", "--recurse-submodules")) if submodules else []
+        public = frozenset(tracked)
 
         def listed() -> Iterator[Lent]:
             every: dict[LentKind, Sequence[str]] = {
@@ -103,13 +106,13 @@ class IgnoredFiles:
             }
             for kind, paths in every.items():
                 for path in paths:
-                    hidden = self._find_secrets(path)
+                    hidden = self._find_secrets(path, public)
                     if hidden is not None:
                         yield Lent(path=path, source=str(root / path), kind=kind, hidden=hidden)
 
         return tuple(await asyncio.to_thread(lambda: [*listed()]))
 
-    def _find_secrets(self, folder: str) -> tuple[str, ...] | None:
+    def _find_secrets(self, folder: str, public: frozenset[str]) -> tuple[str, ...] | None:
         """Files below a folder whose name may hold a secret, seen from it; None if there are too many to look at.
         Environments are not searched: their `cacert.pem` is public. Of a repository its settings may hold a token."""
         top, found, count = self._repository.root / folder, list[str](), 0
@@ -126,7 +129,8 @@ class IgnoredFiles:
             if count > SEARCHED:
                 return None
             within = place.relative_to(self._repository.root).as_posix()
-            found += [str((place / name).relative_to(top)) for name in names if self._secret(f"{within}/{name}")]
+            hides = [name for name in names if self._secret(path := f"{within}/{name}") and path not in public]
+            found += [str((place / name).relative_to(top)) for name in hides]
         return tuple(sorted(found))
 
     async def copy_files(self, tree: Path) -> tuple[str, ...]:

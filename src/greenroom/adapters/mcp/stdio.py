@@ -49,6 +49,7 @@ class Pipes:
             args=["-I", "-S", "-c", KEEPER, SOURCES, " ".join(self._filled.env), server.command, *server.args],
             env=dict(self._filled.env),
             cwd=self._folder / server.folder,
+            encoding_error_handler="replace",  # strict: one such byte, and nothing is heard any more
         )
         complaints, theirs = os.pipe()
         os.set_blocking(complaints, False)

@@ -21,6 +21,24 @@ CONNECT: Final = 15.0
 """Seconds to reach it. How long an answer may take is decided by whoever asks."""
 
 
+class _Measured(httpx2.AsyncByteStream):
+    """A body that ends with an error where it becomes too long."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for piece in self._body:
+            read += len(piece)
+            if read > LONGEST:
+                raise httpx2.ReadError(f"It sent a message of more than {LONGEST // 1_000_000} MB.")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
 class Web:
     """The connections to one server. `status` is what it answered last."""
 
@@ -40,7 +58,7 @@ class Web:
 
         async with (
             httpx2.AsyncClient(
-                headers=self._filled.headers,
+                headers={**self._filled.headers, "accept-encoding": "identity"},
                 timeout=httpx2.Timeout(CONNECT, read=None),
                 # A proxy of the person's environment is used, except for what is on this machine.
                 trust_env=not on_this_machine(url),
@@ -53,6 +71,11 @@ class Web:
 
     async def _note(self, response: httpx2.Response) -> None:
         self.status = response.status_code
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx2.DecodingError("It answered with a packed body, although none was asked for.")
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Measured(response.stream)
 
 
 def on_this_machine(url: str) -> bool:

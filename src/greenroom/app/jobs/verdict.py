@@ -226,7 +226,9 @@ def failing_old_tests(old: Report | None, base: Mapping[str, Ran]) -> tuple[str,
         was = base.get(entry.check)
         if was is None or why_no_judge(was) or entry.compared is None:
             continue
-        named = [name for name in entry.compared.new if name != AS_A_WHOLE and _may_be_old(name, was)]
+        # A file of old tests that cannot be loaded fails by a name of its own, and its tests are gone.
+        lost = bool(entry.compared.gone)
+        named = [name for name in entry.compared.new if name != AS_A_WHOLE and (lost or _may_be_old(name, was))]
         nameless = not was.tests and bool(entry.compared.new)
         found += named or ([entry.check] if nameless else [])
     return tuple(found)

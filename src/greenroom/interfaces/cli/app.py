@@ -22,7 +22,7 @@ from typer.main import get_command
 from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.interfaces.cli.errors import Unheard, fields, format_of, report, told, usage
 from greenroom.interfaces.cli.exit_codes import Exit
-from greenroom.interfaces.cli.parsing import WIDEST, FittingContext, LenientCommand, lenient
+from greenroom.interfaces.cli.parsing import WIDEST, FittingContext, LenientCommand, RuleCommand, lenient
 from greenroom.interfaces.cli.process import hush
 from greenroom.interfaces.cli.setup import Access, Setup, setup_of, shared
 
@@ -212,7 +212,8 @@ class LazyCommand(LenientCommand):
 
     def real(self) -> Command:
         """The real command, with its own options and the shared ones."""
-        command = _made(load_command(self._entry), self.name, LenientCommand)
+        kind = RuleCommand if self._entry.name in ("permissions add", "permissions remove") else LenientCommand
+        command = _made(load_command(self._entry), self.name, kind)
         command.params.extend(_made(shared).params)
         return command
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from typer import BadParameter
 from typer._click import Context, HelpFormatter
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
@@ -89,3 +90,17 @@ def lenient(params: list[Parameter]) -> list[Parameter]:
         elif isinstance(param, TyperArgument):
             param.__class__ = LenientArgument
     return params
+
+
+class RuleCommand(LenientCommand):
+    """An option of ours behind the first word of a rule may be meant as one of its words: without it the rule would
+    allow more. So it has to be quoted."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """The same, with a refusal."""
+        rest, words = super().parse_args(ctx, [*args]), ctx.params.get("rule") or [""]
+        behind = args[args.index(words[0]) :] if words[0] in args and "--" not in args else []
+        eaten = next((word for word in behind if word in ("-q", "--quiet", "-v", "--verbose", "--home")), "")
+        if eaten:
+            raise BadParameter(f"{eaten} would not be a part of the rule. Quote the whole rule.", ctx)
+        return rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -84,6 +85,10 @@ class Odd:
                 await answered(send, b"", status=307, location=self.elsewhere)
             case "breaks_off":
                 await answered(send, b'{"jsonrpc"', length=100)
+            case "is_packed":
+                await answered(send, gzip.compress(json.dumps(told).encode()), packed="gzip")
+            case "never_ends":
+                await endless(send)
             case "hangs":
                 await asyncio.sleep(600)
             case _:
@@ -92,7 +97,7 @@ class Odd:
 
 def spoken(method: str) -> dict[str, Any]:
     """What a server says of itself."""
-    names = ("leads_away", "breaks_off", "hangs", "works")
+    names = ("leads_away", "breaks_off", "is_packed", "never_ends", "hangs", "works")
     match method:
         case "initialize":
             info = {"name": "odd", "version": "1"}
@@ -105,12 +110,23 @@ def spoken(method: str) -> dict[str, Any]:
             return {"error": {"code": -32601, "message": "Method not found"}}
 
 
-async def answered(send: Send, body: bytes, *, status: int = 200, length: int = 0, location: str = "") -> None:
+async def answered(
+    send: Send, body: bytes, *, status: int = 200, length: int = 0, location: str = "", packed: str = ""
+) -> None:
     """An answer of these bytes, which may promise more of them than there are."""
     headers = [(b"content-type", b"application/json"), (b"content-length", str(length or len(body)).encode())]
     headers += [(b"location", location.encode())] if location else []
+    headers += [(b"content-encoding", packed.encode())] if packed else []
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+async def endless(send: Send) -> None:
+    """An answer that is longer than anybody listens."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    for _ in range(30):
+        await send({"type": "http.response.body", "body": b" " * 1_000_000, "more_body": True})
+        await asyncio.sleep(0)
 
 
 @asynccontextmanager
