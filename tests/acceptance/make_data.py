@@ -16,7 +16,7 @@ import shutil
 import sys
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.acceptance.company import Company
@@ -91,9 +91,13 @@ MAKERS: Mapping[str, Callable[[Path], None]] = {
 def hold(name: str) -> Iterator[Path]:
     """The empty place of a data folder, for one process of this machine at a time; it is removed afterwards."""
     PLACE.mkdir(exist_ok=True)
-    folder = PLACE / name
-    with (PLACE / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    folder, lock = PLACE / name, PLACE / f"{name}.lock"
+    with suppress(PermissionError):  # other users of this machine come here too, and may have made it
+        PLACE.chmod(0o1777)
+        lock.touch()
+        lock.chmod(0o666)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         try:
