@@ -93,7 +93,7 @@ def hold(name: str) -> Iterator[Path]:
     PLACE.mkdir(exist_ok=True)
     folder, lock = PLACE / name, PLACE / f"{name}.lock"
     with suppress(PermissionError):  # other users of this machine come here too, and may have made it
-        PLACE.chmod(0o1777)
+        PLACE.chmod(0o777)
         lock.touch()
         lock.chmod(0o666)
     with lock.open("w") as held:
