@@ -121,7 +121,8 @@ def disown(member: tarfile.TarInfo) -> tarfile.TarInfo:
 def unpack(name: str, folder: Path) -> Desk:
     """A data folder at its place; its person."""
     with tarfile.open(DATA / f"{name}.tar.gz") as archive:
-        archive.extractall(folder, filter=own)
+        archive.extraction_filter = own  # `filter=` came with Python 3.11.4
+        archive.extractall(folder)
     return Desk.at(folder)
 
 

@@ -159,7 +159,8 @@ def unpack(archive: Path, folder: Path) -> None:
         return
     with tempfile.TemporaryDirectory(dir=folder.parent) as made:
         with tarfile.open(archive) as packed:
-            packed.extractall(made, filter="data")
+            packed.extraction_filter = getattr(tarfile, "data_filter", None)  # it came with Python 3.11.4
+            packed.extractall(made)
         [top] = Path(made).iterdir()
         top.rename(folder)
 

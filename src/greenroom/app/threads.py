@@ -59,7 +59,7 @@ def aside(function: Callable[[], object]) -> asyncio.Future[Ended]:
 def was_left(error: BaseException | None) -> bool:
     """Whether a call was given up whose function goes on."""
     while error is not None and not isinstance(error, LeftBehind):
-        error = error.__cause__
+        error = error.__cause__ or error.__context__  # Python 3.11.2 gives a timeout no cause
     return error is not None
 
 
