@@ -157,7 +157,7 @@ demo | ask | run | chat | team | talk | tell | doctor | tasks | show | events | 
 diff | apply | branch | discard | undo | rewind | blame | workspaces | config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
     extra='' # what was brought once stays, for whatever is run later
     [ "$command" != mcp ] || extra='--extra mcp'
-    [ "$command" != demo ] || { extra='--group demo' && keep_bytecode; } # seven processes, and pytest for its tests
+    [ "$command" != demo ] || keep_bytecode # seven processes
     sync --no-dev --inexact $extra && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
 test) keep_bytecode && sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
 check) sync && check ;;

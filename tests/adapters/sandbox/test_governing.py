@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,35 +10,12 @@ import pytest
 from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Wall
-from tests.adapters.sandbox.walls import behind, landlocked, walled
+from tests.adapters.sandbox.walls import behind, git, landlocked, walled
 from tests.conformance.running import ran, shell
 
 Build = Callable[[Path, Path], Wall]
 BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 MOSTLY_ONE = pytest.mark.parametrize("build", [walled, pytest.param(landlocked, marks=pytest.mark.prove)])
-
-
-@pytest.fixture
-def root(open_folder: Path) -> Path:
-    found = open_folder / "work"
-    found.mkdir()
-    return found
-
-
-def git(root: Path, *words: str) -> str:
-    """git as a person runs it: no setting is stronger than those of the repository."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(root.parent)}
-    who = ["-c", "user.name=p", "-c", "user.email=p@x"]
-    return subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, text=True, check=False).stdout
-
-
-@pytest.fixture
-def repository(root: Path) -> Path:
-    git(root, "init", "-q")
-    (root / "file").write_text("x")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "first")
-    return root
 
 
 def tree(root: Path) -> list[str]:

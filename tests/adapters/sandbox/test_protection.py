@@ -21,8 +21,8 @@ from greenroom.adapters.sandbox.protection import (
     sockets_in,
 )
 from greenroom.core.ports.sandbox import Wall
-from tests.adapters.sandbox.test_governing import git, script, tree
-from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled
+from tests.adapters.sandbox.test_governing import script, tree
+from tests.adapters.sandbox.walls import behind, git, ground_of, landlocked, walled
 from tests.conformance.running import ran, shell, until_there
 
 HERE = Path(__file__).resolve().parents[3]
@@ -30,22 +30,6 @@ Build = Callable[[Path, Path], Wall]
 BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 WAITS = "touch {name}; for n in $(seq 2000); do [ -e go-{name} ] && break; sleep 0.01; done"
 PLANTS = "mkdir -p .greenroom/agents && echo evil >.greenroom/agents/evil.md; echo evil >.mcp.json; mkdir .claude/x"
-
-
-@pytest.fixture(name="root")
-def _root(open_folder: Path) -> Path:
-    found = open_folder / "work"
-    found.mkdir()
-    return found
-
-
-@pytest.fixture
-def repository(root: Path) -> Path:
-    git(root, "init", "-q")
-    (root / "file").write_text("x")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "first")
-    return root
 
 
 def governing(root: Path) -> list[str]:
