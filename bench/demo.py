@@ -63,7 +63,7 @@ def _used() -> float:
 async def _played(folder: Path) -> dict[str, int]:
     words = ("demo", "--pace", "0", "--in", str(folder), "--quiet", "--output-format", "json")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "greenroom.interfaces.cli", *words, stdout=asyncio.subprocess.PIPE, env=os.environ
+        sys.executable, "-m", "greenroom.cli", *words, stdout=asyncio.subprocess.PIPE, env=os.environ
     )
     told, _ = await process.communicate()
     found = json.loads(told)

@@ -6,10 +6,10 @@ import statistics
 import time
 from typing import Final
 
-from greenroom.abilities.permission import RulesPolicy, rules_policy
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.policy import RulesPolicy, rules_policy
 
 GOALS: Final = {
     "decision_ms_200_rules_p99": ("<=", 2.0),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import wall_of
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.programs import find_programs

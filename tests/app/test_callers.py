@@ -173,7 +173,7 @@ async def test_a_team_whose_crew_cannot_be_closed_is_given_back_all_the_same(
     async with idle("sqlite", tmp_path) as (runtime, team):
         await runtime.start(team)
         with monkeypatch.context() as patch:
-            patch.setattr("greenroom.actors.agents.crew.Crew.close", broken)
+            patch.setattr("greenroom.actors.pool.Crew.close", broken)
             with pytest.raises(WorldFault, match="the crew broke"):
                 await runtime.stop(team)
         assert await runtime.log.holder(team) is None

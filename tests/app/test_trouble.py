@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from greenroom.actors.agents import crew
+from greenroom.actors import pool as crew
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, task_budget
 from greenroom.core.ports.executor import Bench, Outcome

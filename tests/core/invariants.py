@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from greenroom.actors.teamwork.schedule import changed, schedule
+from greenroom.actors.scheduler import changed, schedule
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId, agent_budget, task_budget, timer_id
 from greenroom.core.ports.codec import decode_event, decode_world, encode_event, encode_world

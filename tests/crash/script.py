@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from greenroom.abilities.tools.commands import command_tools
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.workers import processes
 from greenroom.app.kit import Kit

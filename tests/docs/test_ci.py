@@ -94,7 +94,7 @@ def script(shop: Workshop, folder: Path, text: str, **own: str) -> subprocess.Co
     tools = shop.home / "bin"
     tools.mkdir(parents=True, exist_ok=True)
     called = tools / "greenroom"
-    called.write_text(f'#!/bin/sh\nexec {sys.executable} -m greenroom.interfaces.cli "$@"\n')
+    called.write_text(f'#!/bin/sh\nexec {sys.executable} -m greenroom.cli "$@"\n')
     called.chmod(0o755)
     around = environment(shop.home, GREENROOM_SANDBOX="auto", GIT_CONFIG_GLOBAL=os.devnull, **own)
     around["PATH"] = f"{tools}:{around['PATH']}"

@@ -22,7 +22,7 @@ from typing import IO, Self
 from tests.e2e import warm
 from tests.tiers import keep_known
 
-GREENROOM = (sys.executable, "-m", "greenroom.interfaces.cli")
+GREENROOM = (sys.executable, "-m", "greenroom.cli")
 PATIENCE = 60.0
 """Seconds until a process that does not do what it should is a failure."""
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from greenroom.interfaces.cli.app import run
-from greenroom.interfaces.cli.commands.demo import SCENES
+from greenroom.cli.app import run
+from greenroom.cli.commands.demo import SCENES
 from greenroom.testing import demo_job
 from tests.e2e.terminal import PATIENCE, Ended, Running, environment, greenroom
 from tests.tiers import has_bubblewrap, keep_known

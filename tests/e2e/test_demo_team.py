@@ -35,7 +35,7 @@ def test_a_stream_begins_with_init_ends_with_result_and_holds_every_event_betwee
 BROKEN = """
 import greenroom.testing.demo as demo
 demo.SCRIPT = tuple(cue for cue in demo.SCRIPT if not ({drop}))
-from greenroom.interfaces.cli.main import main
+from greenroom.cli.main import main
 main()
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.interfaces.cli.app import ENTRIES
+from greenroom.cli.app import ENTRIES
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
 
 LIMIT = 0.3
@@ -44,7 +44,7 @@ def within(limit: float, home: Path, *words: str, **more: str) -> bool:
 
 LOADED = """
 import sys
-from greenroom.interfaces.cli.app import run
+from greenroom.cli.app import run
 try:
     run({words!r})
 finally:

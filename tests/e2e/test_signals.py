@@ -27,7 +27,7 @@ class Moment:
 
 sys.meta_path.insert(0, Moment())
 sys.argv[1:] = sys.argv[3:]
-runpy.run_module("greenroom.interfaces.cli", run_name="__main__")
+runpy.run_module("greenroom.cli", run_name="__main__")
 """
 
 

@@ -99,8 +99,8 @@ async def test_a_process_that_lost_its_team_ends_though_it_had_nothing_to_write(
 
 STUBBORN = """
 import asyncio, sys
-from greenroom.interfaces.cli.context import run
-from greenroom.interfaces.cli.setup import Setup
+from greenroom.cli.context import run
+from greenroom.cli.setup import Setup
 
 async def work(door):
     print("ready", flush=True)

@@ -15,7 +15,7 @@ from tests.projects.model import serve
 from tests.projects.project import Change
 from tests.projects.setup import PATIENCE, PERSON
 
-GREENROOM = (sys.executable, "-m", "greenroom.interfaces.cli")
+GREENROOM = (sys.executable, "-m", "greenroom.cli")
 OURS = Path(sys.executable).parent
 """The linters of our own environment are not this person's."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.landlock import Landlock, landlock_version

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
-from greenroom.actors.agents.crew import Crew
-from greenroom.actors.agents.windows import Windows
-from greenroom.actors.teamwork.schedule import changed, schedule
+from greenroom.actors.pool import Crew
+from greenroom.actors.scheduler import changed, schedule
+from greenroom.actors.windows import Windows
 from greenroom.adapters.workers.processes import end_left_over
 from greenroom.app.kit import Closing, Kit
 from greenroom.app.timekeeper import Timekeeper

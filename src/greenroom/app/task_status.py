@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-from greenroom.actors.teamwork.schedule import schedule
+from greenroom.actors.scheduler import schedule
 from greenroom.core.base.ids import AgentId, TaskId, ThreadId, WaitingId, timer_id
 from greenroom.core.base.records import record
 from greenroom.core.rules.queue import next_step

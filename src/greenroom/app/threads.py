@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, Literal, Self
 
-from greenroom.actors.agents.crew import GRACE
+from greenroom.actors.pool import GRACE
 
 
 class LeftBehind(Exception):

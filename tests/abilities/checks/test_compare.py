@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.abilities.checks.compare import compare, describe, same
-from greenroom.actors.agents.payload import is_large
+from greenroom.actors.payload import is_large
 from greenroom.core.ports.checks import AS_A_WHOLE, Checked, Compared, Ending, Ran, Report, Word, as_data
 
 NAMES = st.sampled_from(["t.py::a", "t.py::b", "t.py", "adds", "sums › adds", AS_A_WHOLE])

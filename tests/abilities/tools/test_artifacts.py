@@ -8,7 +8,6 @@ from unittest.mock import patch
 
 import pytest
 
-from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools.artifacts import CreateArtifact, UpdateArtifact, artifact_tools
 from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files.local import LocalFiles
@@ -21,6 +20,7 @@ from greenroom.core.state.artifact import Artifact, ArtifactWritten
 from greenroom.core.state.artifact import told as told_of
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
+from greenroom.policy.policy import rules_policy
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.app.designs.artifactflow.house import lead, sections
 

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools.command_output import LONGEST, Kept, LiveLines
 from greenroom.abilities.tools.commands import AT_ONCE, Background, command_tools
 from greenroom.abilities.tools.read_output import ReadOutput
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.workers import processes
 from greenroom.core.base.ids import AgentId
@@ -24,6 +23,7 @@ from greenroom.core.ports.commands import Begun, Command, CommandEvent, Commands
 from greenroom.core.ports.executor import Executor, Live, ToolPrinted
 from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.step import PROCESS, EffectPrepared, Step
+from greenroom.policy.policy import rules_policy
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.conformance.running import TOKEN, marked, until_gone, until_marked, until_there
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from greenroom.abilities.permission.policy import rules_policy
 from greenroom.abilities.tools import memory
 from greenroom.abilities.tools.memory import ShortTerm, memory_tools
 from greenroom.app.toolset.pipeline import ToolPipeline
@@ -17,6 +16,7 @@ from greenroom.core.ports.recall import Remembered, Wanted
 from greenroom.core.rules.intents import Consequence
 from greenroom.core.state.memory import Memory, MemoryType
 from greenroom.core.state.step import Effect
+from greenroom.policy.policy import rules_policy
 from tests.abilities.tools.calling import Caller, caller
 
 ANY = {"content": "The API is slow.", "tags": ["api", " search ", "API", ""]}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.git.workspace import GitWorkspace
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import Walls
 from greenroom.core.ports.commands import Command, Ended, Printed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox import choice
 from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
 from greenroom.adapters.sandbox.ground import Ground

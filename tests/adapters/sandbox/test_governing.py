@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Wall
 from tests.adapters.sandbox.walls import behind, git, landlocked, walled

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.core.ports.sandbox import Wall
 from tests.adapters.sandbox.walls import behind, landlocked, walled
 from tests.conformance.running import ran, shell

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.core.ports.commands import Commands
 from tests.adapters.sandbox.walls import behind, landlocked
 from tests.conformance.commands import CommandsConformance, SurroundingsConformance

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import wall_of
 from greenroom.adapters.sandbox.session import SandboxSession
 from greenroom.core.base.errors import WorldFault

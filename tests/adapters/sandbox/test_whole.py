@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.plain import NoOutlet
+from greenroom.adapters.processes.plain import NoOutlet
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.core.ports.sandbox import Limits
 from tests.adapters.sandbox.walls import behind, bubblewrap_program, ground_of, walled

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from platformdirs import user_cache_path
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.landlock import Landlock, landlock_version

@@ -10,7 +10,7 @@ from typing import cast
 from immutables import Map
 
 from greenroom.abilities.tools.run_checks import RunChecks
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.app.conversation.start import Wanted
 from greenroom.app.jobs.checker import ProjectChecks
 from greenroom.app.jobs.checkout import Setup, checkouts

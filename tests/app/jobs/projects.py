@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from greenroom.abilities.checks.discover import find_checks
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.app.jobs.checker import ProjectChecks
 from greenroom.app.jobs.checkout import Checkout, Opened
 from greenroom.app.jobs.plan import FolderLook

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.app.jobs.checkout import (
     Checkout,
     Prepare,

@@ -11,7 +11,7 @@ import pytest
 
 from greenroom.abilities.tools.human import PROPOSE_PLAN as PLANS
 from greenroom.abilities.tools.human import Guess
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.app.conversation.names import JOB
 from greenroom.app.conversation.start import Cast, Wanted
 from greenroom.app.jobs.checkout import Setup

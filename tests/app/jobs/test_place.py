@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.app.jobs.place import Place, opened
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import Walls

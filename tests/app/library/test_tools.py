@@ -113,7 +113,7 @@ async def test_whatever_a_tool_raises_costs_one_step_and_is_done_once(error: Bas
 
 
 async def test_an_error_that_is_very_long_or_no_text_is_told_in_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logging.getLogger("greenroom.actors.agents.crew"), "disabled", True)  # no log can hold it
+    monkeypatch.setattr(logging.getLogger("greenroom.actors.pool"), "disabled", True)  # no log can hold it
 
     def fails() -> None:
         """Fail."""

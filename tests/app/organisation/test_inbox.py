@@ -8,9 +8,9 @@ import pytest
 
 from greenroom.app.messages import Catalogue
 from greenroom.app.organisation.words import BASE, CATALOGUE, commands, nobody, refused
+from greenroom.cli.render import words as phrases
 from greenroom.core.base.ids import GroupId
 from greenroom.core.rules.intents import AddParticipants, FinishStage, FinishTask
-from greenroom.interfaces.cli.display import words as phrases
 from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, office
 
 

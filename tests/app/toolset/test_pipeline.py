@@ -16,7 +16,6 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.custom import find_callbacks
 from greenroom.app.kit import Kit
@@ -34,6 +33,7 @@ from greenroom.core.state.approval import Scope
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
 from greenroom.core.state.world import World
+from greenroom.policy import rules_policy
 from tests.core.house import CY, House, question, skill
 from tests.core.rules.test_calls import ask
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.permission import rules_policy
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
@@ -27,6 +26,7 @@ from greenroom.core.rules.intents import AddTask, CancelTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepType, Terms, Work
 from greenroom.core.state.world import World
+from greenroom.policy import rules_policy
 
 KEY = "sk-planted-0123456789abcdef"
 ANN, T1 = AgentId("ann"), TaskId("t1")

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from greenroom.abilities.tools.commands import command_tools
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset import sandbox as found

@@ -15,9 +15,6 @@ from posixpath import normpath
 from random import Random
 from typing import Any, TypeVar, cast
 
-from greenroom.abilities.permission import rules_policy
-from greenroom.abilities.permission.rulebook import LAYERS, Layer
-from greenroom.abilities.permission.rules import BadRule, parse
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.host import Host
 from greenroom.app.kit import Kit
@@ -36,6 +33,9 @@ from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.spec import AgentSpec, Group
 from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
 from greenroom.core.state.world import World
+from greenroom.policy import rules_policy
+from greenroom.policy.rulebook import LAYERS, Layer
+from greenroom.policy.rules import BadRule, parse
 
 T = TypeVar("T")
 _FILE = json.loads(Path(__file__).with_name("wild.json").read_text(encoding="utf-8"))

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias, get_args
 
-from greenroom.abilities.permission.rules import BadRule, parse
 from greenroom.abilities.protocols.outcome import ProtocolName
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.app.settings.schema import short
@@ -20,6 +19,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 from greenroom.core.base.text import UNSEEN
 from greenroom.core.state.spec import Group
+from greenroom.policy.rules import BadRule, parse
 
 NAME_PATTERN: Final = re.compile(r"\w[\w.-]{0,63}")
 RESERVED: Final = ("system", "door")

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from greenroom.abilities.skills.talk.meaning import unfenced
 from greenroom.abilities.skills.talk.own import ANSWER, given
 from greenroom.abilities.skills.talk.transcript import calls_of
-from greenroom.actors.agents.payload import made_whole
+from greenroom.actors.payload import made_whole
 from greenroom.app.conversation.names import ALONE, CHAT, TALKS
 from greenroom.app.conversation.start import FIRST, Cast, brought, found_chat, model_of, turn, voiced
 from greenroom.app.conversation.typed import interrupted

@@ -11,12 +11,12 @@ from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
-from greenroom.abilities.permission import secrets
 from greenroom.app.settings.layers import there
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 from greenroom.core.base.text import fenced
 from greenroom.core.ports.packs import Pack
+from greenroom.policy import secrets
 
 PRIVATE_KEY: Final = "PRIVATE KEY-----"
 

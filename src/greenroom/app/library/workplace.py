@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from greenroom.abilities.permission.rules import parse_all
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.read_output import FindStep, ReadOutput
 from greenroom.app.conversation.kits import Hands as AnyHands
@@ -39,6 +38,7 @@ from greenroom.core.ports.model import Model, Models, ToolSpec
 from greenroom.core.ports.tool import Policy, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
+from greenroom.policy.rules import parse_all
 
 HandsOf: TypeAlias = Callable[[Sequence[Tool[..., Any]], Models], AnyHands]
 """Makes the tools of a run from those that the program brings, and the models that some of them ask."""

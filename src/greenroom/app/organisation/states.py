@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias, cast, get_args
 
-from greenroom.actors.agents.payload import made_whole
+from greenroom.actors.payload import made_whole
 from greenroom.app.organisation.inbox import pool_of
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import Standing, standing

@@ -14,14 +14,14 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from greenroom.abilities.permission.command_line import read_line
-from greenroom.abilities.permission.judgement import plainly
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import BUILT_IN, Ruling, Target, ToolCard
 from greenroom.core.state.origin import UNKNOWN, Labels, carried, label, merged, private, untrusted
 from greenroom.core.state.step import SIDE_EFFECTS, Step
 from greenroom.core.state.thread import Thread
 from greenroom.core.state.world import World
+from greenroom.policy.command_line import read_line
+from greenroom.policy.judgement import plainly
 
 GROUPS: Final = frozenset({"web", "browser", "mcp"})
 """Groups of tools that go elsewhere, whatever they are given."""

@@ -8,7 +8,6 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.abilities.permission.judgement import in_full, plainly
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.abilities.tools.commands import NAME as COMMAND
 from greenroom.abilities.tools.read_output import presented
@@ -28,6 +27,7 @@ from greenroom.core.state.approval import Approval, covers
 from greenroom.core.state.origin import merged
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World, ordered
+from greenroom.policy.judgement import in_full, plainly
 
 MOST: Final = 4_000
 LINES: Final = 60

@@ -8,11 +8,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from greenroom.abilities.permission.judgement import shown
-from greenroom.abilities.permission.paths import ANY, ROOT, literal
-from greenroom.abilities.permission.policy import rules_policy
-from greenroom.abilities.permission.rulebook import Layer
-from greenroom.abilities.permission.rules import BadRule, Rule, parse
 from greenroom.app.settings.home import change, config_folder, refuse_writable
 from greenroom.app.settings.keys import NAME as KEYS
 from greenroom.app.settings.layers import FOLDER, for_everybody
@@ -20,6 +15,11 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard
+from greenroom.policy.judgement import shown
+from greenroom.policy.paths import ANY, ROOT, literal
+from greenroom.policy.policy import rules_policy
+from greenroom.policy.rulebook import Layer
+from greenroom.policy.rules import BadRule, Rule, parse
 
 NAME: Final = "permissions"
 EVERYWHERE: Final = ""

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from platformdirs import user_cache_path
 
-from greenroom.adapters.commands.plain import PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.layers import Links

@@ -16,8 +16,8 @@ from greenroom.abilities.tools.human import AskUser
 from greenroom.abilities.tools.memory import memory_tools
 from greenroom.abilities.tools.read_output import FindStep, ReadOutput
 from greenroom.abilities.tools.web import web_tools
-from greenroom.adapters.commands.plain import PlainCommands
 from greenroom.adapters.files.local import LocalFiles
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.workers import processes
 from greenroom.app.clock import SystemClock
 from greenroom.app.conversation.typed import is_secret

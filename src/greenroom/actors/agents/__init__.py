@@ -1,1 +1,0 @@
-"""Agents as actors: an asyncio task only while there is something to do."""

@@ -1,1 +1,0 @@
-"""Teamwork: reactions that move tasks on. Each is a function of the world and returns intents."""

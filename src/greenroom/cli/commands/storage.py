@@ -1,0 +1,235 @@
+"""`greenroom du`, `gc`, `forget`, `workspaces`: the room that teams take, the copies of jobs, and giving it back."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from greenroom.app.conversation.names import JOB
+from greenroom.app.jobs import place
+from greenroom.app.jobs.place import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
+from greenroom.app.jobs.verdict import one_line
+from greenroom.app.lookup import find, has_store
+from greenroom.cli.context import Invocation, command, refused
+from greenroom.cli.exit_codes import Exit
+from greenroom.cli.options import DoNotAsk, Id
+from greenroom.cli.render.output import Column, Fitted, row
+from greenroom.cli.render.questions import confirm
+from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.workspace import Clashes, WorkspaceFault
+from greenroom.core.ports.worktrees import Standing
+from greenroom.core.state.team import Team
+from greenroom.testing.demo import folder
+
+COLUMNS: Final = (
+    Column(name="team"),
+    *(Column(name=name, right=True) for name in ("events", "log")),
+    *(Column(name=name, right=True, needs=60) for name in ("archive", "blobs", "files")),
+)
+
+
+async def du(cli: Invocation) -> Exit:
+    """Say how much room each team takes."""
+    infos = await cli.runtime.log.streams()
+    cli.out.expect("teams")
+    rows: list[list[Text]] = []
+    for info in reversed(infos):
+        files = weight(folder(cli.home, info.stream))
+        sizes = {"log": info.event_bytes, "archive": info.archive_bytes, "blobs": info.blob_bytes, "files": files}
+        rows.append(row(info.stream, f"{info.head.version:,}", *(size(number) for number in sizes.values())))
+        cli.out.item("team", {"team": info.stream, "events": info.head.version, **sizes})
+    total = weight(cli.home)
+    if rows:
+        cli.out.show(Fitted(COLUMNS, rows))
+    cli.out.show(f"{size(total)} in {cli.home}")
+    return cli.out.result("ok", Exit.DONE, bytes=total, home=str(cli.home))
+
+
+async def gc(cli: Invocation) -> Exit:
+    """Give back the room that nothing needs any more."""
+    freed = await cli.runtime.log.collect() if has_store(cli.home) else 0
+    cli.out.show(f"{size(freed)} given back.")
+    return cli.out.result("ok", Exit.DONE, freed=freed)
+
+
+async def forget(cli: Invocation, name: Id, *, yes: DoNotAsk = False) -> Exit:
+    """Delete a team with everything that was logged of it. It cannot be taken back."""
+    found = await find(cli.runtime, name)
+    if found.task is not None:
+        raise refused("whole_teams", "Only whole teams are forgotten.", f"Say {found.team}.")
+    events = (await cli.runtime.log.head(found.team)).version
+    team = (await cli.runtime.world(found.team)).team
+    work = await _work_of(cli, team)
+    question = f"Delete team {found.team} with its {events} events{_with(work)}? [y/N] "
+    if not yes and not (sys.stdin.isatty() and confirm(question)):
+        why = f"Team {found.team} was not deleted."
+        raise refused("not_confirmed", why, f"`{command(cli, 'forget', name, '--yes')}` does not ask.")
+    await cli.runtime.log.forget(found.team)
+    shutil.rmtree(folder(cli.home, found.team), ignore_errors=True)
+    if team.kit == JOB and work is not None:
+        await place.forget(Path(team.workspace), found.team)
+    cli.out.show(f"Forgotten: {found.team}, {events} events{_with(work)}.")
+    return cli.out.result("forgotten", Exit.DONE, team=found.team, events=events, work=list(work or ()))
+
+
+async def _work_of(cli: Invocation, team: Team) -> tuple[str, ...] | None:
+    """What of a job nobody has any more then; None when nobody can say."""
+    if team.kit != JOB:
+        return ()
+    try:
+        return await place.goes_with(Path(team.workspace), team.team_id)
+    except WorkspaceFault as fault:
+        cli.progress.note(f"Its files are left alone. {fault}", style="yellow")
+        return None
+
+
+def _with(work: tuple[str, ...] | None) -> str:
+    return f" and its work ({_some(list(work))})" if work else ""
+
+
+def weight(root: Path) -> int:
+    """The bytes of all files under a folder."""
+    return sum(file.lstat().st_size for file in root.rglob("*") if file.is_file()) if root.is_dir() else 0
+
+
+def size(number: int) -> str:
+    """Bytes for people."""
+    value = float(number)
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"
+        value /= 1000
+    return ""
+
+
+SHOWN = 5  # files and commits that are named; of more, how many there are
+NO_COPIES = "There are no copies"
+ITS_COMMITS = "--discard drops it; its commits stay in the repository"
+NOT_ALL = "and what can be in none is deleted for good"
+ONLY_COPY = "This is the only copy of its files: --discard deletes them for good"
+FOR_GOOD = "--refs --discard deletes it for good"
+TAKE = "`greenroom apply RUN` takes it over, `greenroom workspaces clean RUN --refs --discard` deletes it for good"
+
+
+async def workspaces_list(cli: Invocation) -> Exit:
+    """List the copies in which jobs were done, and what is in each."""
+    every = await copies().list()
+    for one in every:
+        cli.out.show(f"{one.name}  run {one.run or '?'} of {one.root or '?'}: {told(one)}")
+    left, said = await _kept_here(cli.means.root, every)
+    if not every:
+        said = f"{NO_COPIES}. {said}" if said else f"{NO_COPIES}, and nothing is kept here that is not applied."
+    if said:
+        cli.out.show(said)
+    kept = [{"run": one.kept.run, "root": one.root, "unapplied": list(one.kept.unapplied)} for one in left]
+    return cli.out.result("listed", Exit.DONE, workspaces=[_data(one) for one in every], uncopied=kept)
+
+
+async def _kept_here(root: Path, every: Sequence[Standing]) -> tuple[Sequence[Trace], str]:
+    """Copies may be gone because somebody has emptied the cache; work that they had is not gone with them."""
+    try:
+        left = await uncopied(root, every)
+    except WorkspaceFault as fault:
+        return (), str(fault)
+    work = _some([f"run {one.kept.run} ({_commits(one)})" for one in left])
+    return left, f"{left[0].root} keeps work without a copy: {work}. {TAKE}." if left else ""
+
+
+async def workspaces_clean(
+    cli: Invocation,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Which; without one, all empty ones.")
+    ] = None,
+    *,
+    discard: Annotated[bool, typer.Option("--discard", help="Also those with work in them.")] = False,
+    refs: Annotated[
+        bool, typer.Option("--refs", help="Also what git keeps of applied runs: no undo, no blame any more.")
+    ] = False,
+) -> Exit:
+    """Take copies away. One with work in it stays, and it is said what that is, unless --discard."""
+    named = tuple(names or ())
+    known = await copies().list()
+    wanted = [one for one in known if not named or one.name in named or one.run in named]
+    kept, gone = list[Standing](), list[str]()
+    for one in wanted:
+        why = await _why_not(cli, one, discard=discard)
+        if why:
+            kept.append(one)
+            cli.out.show(f"{one.name} stays: {why}.")
+        else:
+            gone.append(one.name)
+    cli.out.show(f"Taken away: {len(gone)}. Left: {len(known) - len(gone)}.")
+    wiped = await _wiped(cli, [one.root for one in known], named, discard=discard, refs=refs)
+    there = {name for one in known for name in (one.name, one.run)} | set(wiped)
+    missing = [name for name in named if name not in there]
+    for name in missing:
+        cli.out.show(f"There is no workspace {name!r}.")
+    code = Exit.USAGE if missing else Exit.FAILED if kept and named else Exit.DONE
+    return cli.out.result("cleaned", code, gone=gone, kept=[_data(one) for one in kept], forgotten=wiped)
+
+
+async def _why_not(cli: Invocation, one: Standing, *, discard: bool) -> str:
+    """Take it away, or say why it stays."""
+    holder = await cli.runtime.log.holder(TeamId(one.run)) if one.run else None
+    if holder is not None:
+        return f"its run works, in {holder.owner}"
+    done = await copies().clean(one.name, discard=discard)
+    if isinstance(done, Clashes):
+        how = ONLY_COPY if one.orphan else f"{ITS_COMMITS}, {NOT_ALL}" if one.left_out else ITS_COMMITS
+        return f"{told(one)}. {how}"
+    lost = [*map(one_line, one.dirty if one.orphan else ()), *nowhere(one)]
+    if lost:
+        cli.out.show(f"{one.name} is gone, and with it the only copy of {_some(lost)}.")
+    return ""
+
+
+async def _wiped(
+    cli: Invocation, roots: Iterable[str], names: Sequence[str], *, discard: bool, refs: bool
+) -> list[str]:
+    """Delete what is kept of runs in which nobody can want anything any more; with --refs also of those that were
+    applied. Says what goes, and what stays although it was named."""
+    known = {info.stream for info in await cli.runtime.log.streams()}
+    gone, here = list[str](), str(cli.means.root)
+    for one in await traces([*filter(None, roots), here], await copies().list()):
+        run = one.kept.run
+        # One that was applied can be undone while it is kept; one without work goes only if it cannot be resumed.
+        may_go = refs or not (run in known or one.kept.applied or one.kept.unapplied)
+        if (names and run not in names) or not may_go:
+            continue
+        if await wipe(one, discard=discard and refs):
+            gone.append(run)
+            lost = [f"{run} cannot be undone any more"] if one.kept.applied else []
+            lost += [_commits(one)] if one.kept.unapplied else []
+            told = f" ({'; '.join(lost)})" if lost else ""
+            cli.out.show(f"Deleted in {one.root}: what was kept of {run}{told}.")
+        else:
+            cli.out.show(f"{run} stays in {one.root}: {_commits(one)}. {FOR_GOOD}.")
+    return gone
+
+
+def _commits(one: Trace) -> str:
+    return _some([f"not applied: {text}" for text in one.kept.unapplied])
+
+
+def told(one: Standing) -> str:
+    if one.orphan:
+        files = _some([*map(one_line, one.dirty)])
+        return one.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
+    work = [*(f"not applied: {text}" for text in one.unapplied), *in_no_commit(one)]
+    return _some(work) or "nothing that is not applied"
+
+
+def _some(work: list[str]) -> str:
+    more = f" and {len(work) - SHOWN} more" if len(work) > SHOWN else ""
+    return "; ".join(work[:SHOWN]) + more
+
+
+def _data(one: Standing) -> dict[str, object]:
+    told = {name: getattr(one, name) for name in ("name", "run", "root", "folder", "unapplied", "dirty", "orphan")}
+    return {**told, "left_out": [{"path": each.path, "why": each.why} for each in one.left_out]}

@@ -1,8 +1,0 @@
-"""`python -m greenroom.interfaces.cli`: the same cli, for processes that the command starts itself."""
-
-from __future__ import annotations
-
-from greenroom.interfaces.cli.main import main
-
-if __name__ == "__main__":
-    main()

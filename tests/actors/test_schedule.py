@@ -1,0 +1,255 @@
+"""The schedule: what is due, found in the tasks that changed as in all of them."""
+
+import pytest
+
+from greenroom.actors.scheduler import changed, schedule
+from greenroom.core.base.ids import StageId, SubtaskId, TaskId, WaitingId
+from greenroom.core.rules.intents import (
+    AddStages,
+    AddTask,
+    AnswerApproval,
+    AssignSubtask,
+    CancelTask,
+    FinishStage,
+    FinishSubtask,
+    FinishTask,
+    Intent,
+    PauseTask,
+    PauseTeam,
+    QueueSteps,
+    RemoveAgent,
+    ReportStage,
+    ResumeTask,
+    ResumeTeam,
+    SendMessage,
+    StagePlan,
+    StartStage,
+    StartTask,
+)
+from greenroom.core.state.step import Terms
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, S1, S2, SYSTEM, T1, T2, House, plan, question, reply, skill
+
+ONE, TWO = SubtaskId("t1.s1.1"), SubtaskId("t1.s1.2")
+DONE = FinishSubtask(subtask_id=ONE, stage_id=S1, summary="fine")
+OVER = [FinishStage, FinishTask]
+
+
+def staged(*stages: StagePlan) -> House:
+    """One stage in which Ann works, unless told otherwise."""
+    return House.furnished(stages=stages or (plan(("one", ANN)),))
+
+
+def due(house: House) -> list[Intent]:
+    """What the last commit made due."""
+    return schedule(house.world, sorted(changed(house.world, house.fresh)))
+
+
+def kinds(house: House) -> list[type]:
+    return [type(one) for one in due(house)]
+
+
+def about(message: str = "please note", *, reply: bool = False) -> SendMessage:
+    return SendMessage(task_id=T1, receiver=(CY,), message=message, need_reply=reply, stage_relative=S1)
+
+
+# ---------------------------------------------------------------------------------------------- stages in order
+
+
+def test_the_first_stage_starts_when_its_task_does() -> None:
+    assert due(staged()) == [StartStage(stage_id=S1)]
+    house = House.furnished()
+    house.do(AddTask(name="x", intention="x", manager=BOSS, stages=(plan(("one", ANN)),), start=False))
+    assert due(house) == []
+    assert due(house.do(StartTask(task_id=T2))) == [StartStage(stage_id=StageId("t2.s1"))]
+
+
+def test_a_stage_that_is_added_starts_when_no_other_is_there() -> None:
+    house = House.furnished().do(AddStages(task_id=T1, stages=(plan(("one", ANN)),)), by=BOSS)
+    assert due(house) == [StartStage(stage_id=S1)]
+
+
+def test_a_subtask_begins_when_what_it_needs_is_done() -> None:
+    house = staged(plan(("one", ANN), ("two", BOB, ("one",)))).do(StartStage(stage_id=S1), by=SYSTEM)
+    assert due(house) == [AssignSubtask(subtask_id=ONE, stage_id=S1)]
+    house.assign()
+    assert due(house) == []
+    assert due(house.run(ANN, DONE)) == [AssignSubtask(subtask_id=TWO, stage_id=S1)]
+
+
+def test_a_subtask_whose_need_failed_is_skipped() -> None:
+    house = staged(plan(("one", ANN), ("two", BOB, ("one",)))).assign()
+    house.do(FinishSubtask(subtask_id=ONE, stage_id=S1, state="failed"), by=ANN)
+    (skipped,) = due(house)
+    assert isinstance(skipped, FinishSubtask)
+    assert (skipped.subtask_id, skipped.state) == (TWO, "skipped")
+
+
+def test_the_next_stage_starts_when_one_is_over() -> None:
+    house = staged(plan(("one", ANN)), plan(("two", BOB))).assign().run(ANN, DONE)
+    assert kinds(house) == [FinishStage]
+    assert due(house.do(*due(house), by=SYSTEM)) == [StartStage(stage_id=S2)]
+
+
+def test_a_stage_that_its_manager_drives_is_reported_once() -> None:
+    house = House.furnished()
+    house.do(AddTask(name="x", intention="x", manager=BOSS, stages=(plan(("one", ANN)),), driver="manager"))
+    stage = StageId("t2.s1")
+    house.assign(stage).run(ANN, FinishSubtask(subtask_id=SubtaskId("t2.s1.1"), stage_id=stage))
+    assert due(house) == [ReportStage(stage_id=stage)]
+    house.do(*due(house), by=SYSTEM)
+    assert schedule(house.world, [T2]) == []
+
+
+# ---------------------------------------------------------------------------------------------- who got stuck
+
+
+def test_who_has_no_steps_left_and_said_nothing_has_failed() -> None:
+    (failed,) = due(staged().assign().run(ANN))
+    assert isinstance(failed, FinishSubtask)
+    assert failed.state == "failed"
+
+
+def test_who_waits_for_somebody_is_not_stuck_until_the_wait_is_over() -> None:
+    house = staged().assign().run(ANN, question(HUE))
+    assert due(house) == []
+    house.do(reply(WaitingId("ann>1:hue"), ANN), by=HUE).run(ANN)
+    assert kinds(house) == [FinishSubtask]
+
+
+def elsewhere() -> House:
+    """Ann works in a stage of t1 and waits for a person in t2."""
+    house = staged().assign().do(AddTask(name="other", intention="o", manager=BOSS, group=(ANN, HUE), driver="manager"))
+    return house.run(ANN, question(HUE, task=T2))
+
+
+def test_who_waited_in_a_task_that_is_over_is_told_where_it_works() -> None:
+    house = elsewhere().do(CancelTask(task_id=T2))
+    assert house.agent(ANN).step_lock == ()
+    assert house.texts(ANN) == ["hue will not answer: the task is over (message ann>1)."]
+    assert house.last(ANN).task_id == T1
+
+
+def test_the_end_of_a_wait_moves_every_task_of_who_waited() -> None:
+    house = elsewhere().do(CancelTask(task_id=T2))
+    assert changed(house.world, house.fresh) >= {T1}
+
+
+# ---------------------------------------------------------------------------------------------- pauses
+
+
+def test_nothing_is_due_in_a_pause_and_everything_after_it() -> None:
+    for pause, resume in (
+        (PauseTask(task_id=T1), ResumeTask(task_id=T1)),
+        (PauseTeam(), ResumeTeam()),
+    ):
+        house = staged().do(pause)
+        assert schedule(house.world, [T1]) == []
+        assert due(house.do(resume)) == [StartStage(stage_id=S1)]
+
+
+def test_nothing_is_due_in_a_part_of_a_paused_task_until_that_goes_on() -> None:
+    house = House.furnished().queue(BOSS)
+    house.run(BOSS, AddTask(name="part", intention="p", manager=BOSS, stages=(plan(("one", ANN)),)))
+    house.do(PauseTask(task_id=T1))
+    assert schedule(house.world, [T2]) == []
+    assert due(house.do(ResumeTask(task_id=T1))) == [StartStage(stage_id=StageId("t2.s1"))]
+
+
+# ---------------------------------------------------------------------------------------------- messages
+
+
+@pytest.mark.req("MAS-155")
+def test_a_stage_waits_for_the_messages_about_it() -> None:
+    house = staged().assign().run(ANN, about(), about(reply=True), DONE)
+    assert due(house) == []
+    house.run(CY)
+    assert due(house) == []
+    assert kinds(house.run(CY)) == OVER
+
+
+@pytest.mark.req("MAS-155")
+def test_a_stage_does_not_wait_for_what_else_is_in_the_same_conversation() -> None:
+    house = staged().assign().run(ANN, about(), DONE).queue(CY)
+    assert house.agent(CY).todo == ("cy#1", "cy#2")
+    assert kinds(house.run(CY)) == OVER
+
+
+@pytest.mark.req("MAS-155")
+def test_a_stage_waits_for_messages_that_reach_who_is_done_with_it() -> None:
+    to_ann = SendMessage(task_id=T1, receiver=(ANN,), message="look", stage_relative=S1)
+    house = staged().assign().do(to_ann, by=BOB).run(ANN, DONE)
+    assert house.last(ANN).subtask_id == ONE
+    assert due(house) == []
+    assert kinds(house.run(ANN)) == OVER
+
+
+@pytest.mark.req("MAS-155")
+def test_a_stage_waits_for_a_call_about_it_to_be_over() -> None:
+    house = staged().assign().queue(BOSS)
+    house.run(
+        BOSS,
+        SendMessage(
+            task_id=T1, receiver=(CY,), message="?", need_reply=True, waiting=True, delivery="call", stage_relative=S1
+        ),
+    )
+    house.run(ANN, DONE).start(CY)
+    house.do(reply(WaitingId("boss>1:cy"), BOSS), by=CY)
+    assert due(house) == []
+    assert kinds(house.finish(CY)) == OVER
+
+
+@pytest.mark.req("MAS-155")
+def test_a_stage_waits_for_the_answer_of_a_person_about_it() -> None:
+    house = staged().assign().queue(CY).run(CY, question(HUE, stage=S1)).run(ANN, DONE)
+    assert due(house) == []
+    house.do(reply(WaitingId("cy>1:hue"), CY), by=HUE).run(CY)
+    assert kinds(house) == OVER
+
+
+@pytest.mark.req("MAS-155")
+def test_a_message_about_a_stage_that_waits_for_approval_holds_up_the_stage() -> None:
+    house = staged().assign().run(ANN, about(), DONE)
+    house.start(CY, terms=Terms(effect="model", verdict="ask", question="may I?", digest="d"))
+    assert due(house) == []
+    house.do(AnswerApproval(approval_id=house.question(CY).approval_id, answer="denied"), by=HUE)
+    assert kinds(house) == OVER
+
+
+@pytest.mark.req("MAS-155")
+def test_a_report_waits_for_the_messages_too() -> None:
+    house = House.furnished()
+    house.do(
+        AddTask(name="x", intention="x", manager=BOSS, group=(CY,), stages=(plan(("one", ANN)),), driver="manager")
+    )
+    stage = StageId("t2.s1")
+    note = SendMessage(task_id=T2, receiver=(CY,), message="note", stage_relative=stage)
+    house.assign(stage).run(ANN, note, FinishSubtask(subtask_id=SubtaskId("t2.s1.1"), stage_id=stage))
+    assert due(house) == []
+    assert kinds(house.run(CY)) == [ReportStage]
+
+
+@pytest.mark.req("MAS-155")
+def test_a_stage_does_not_wait_for_messages_to_an_agent_that_is_gone() -> None:
+    house = staged().assign().run(ANN, about(), DONE).do(RemoveAgent(agent_id=CY))
+    assert kinds(house) == OVER
+
+
+@pytest.mark.req("MAS-155")
+def test_a_message_that_comes_while_the_house_ends_the_stage_is_not_lost() -> None:
+    house = staged().assign().run(ANN, DONE)
+    end, finish = due(house)
+    house.do(about(), by=BOB)
+    house.refused("stage_has_letters", end, by=SYSTEM)
+    house.refused("stage_has_letters", ReportStage(stage_id=S1), by=SYSTEM)
+    house.refused("stage_active", finish, by=SYSTEM)
+    house.run(CY).do(*due(house), by=SYSTEM)
+    assert T1 not in house.world.tasks
+
+
+def test_steps_that_are_no_messages_hold_up_no_stage() -> None:
+    house = staged().assign().run(ANN, QueueSteps(agent_id=ANN, works=(skill(),)), DONE)
+    assert kinds(house) == OVER
+
+
+def test_a_task_that_is_not_open_is_not_looked_at() -> None:
+    assert schedule(House.furnished().world, [TaskId("t9")]) == []

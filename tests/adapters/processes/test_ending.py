@@ -1,0 +1,122 @@
+"""Whoever ends a guard or the warden, and wherever the system helps little: nothing gets away, or that is said."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from greenroom.adapters.processes.job import Job, OutputPipe
+from greenroom.adapters.processes.warden.guard import Asked
+from greenroom.core.ports.commands import Command
+from tests.adapters.processes.running import commands_in
+from tests.conformance.running import daemon, marked, ran, shell, until_gone, with_daemon
+
+
+async def test_processes_that_are_left_are_counted(tmp_path: Path) -> None:
+    script = with_daemon(f"{daemon(tmp_path / 'up')}; setsid sleep 600 & echo done")
+    async with commands_in(tmp_path) as commands:
+        made = await ran(commands, shell(script))
+    assert made.ended.strays == 2
+
+
+async def test_a_daemon_that_forgets_where_it_comes_from_is_found(tmp_path: Path) -> None:
+    script = with_daemon(
+        'export DAEMON; env -i PATH=$PATH python3 -c "$DAEMON" up; while [ ! -e up ]; do sleep 0.01; done'
+    )
+    async with commands_in(tmp_path) as commands:
+        made = await ran(commands, shell(script))
+    assert made.ended.strays == 1
+
+
+async def test_a_command_that_kills_its_guard_does_not_get_away(tmp_path: Path) -> None:
+    script = with_daemon(f"{daemon(tmp_path / 'up')}; setsid sleep 600 & kill -9 $PPID; sleep 600")
+    async with commands_in(tmp_path) as commands:
+        made = await ran(commands, shell(script, token="guard"))
+        assert made.ended.how == "lost"
+        assert not made.ended.contained
+        await until_gone("guard")
+        assert (await ran(commands, shell("echo fine"))).text == "fine\n"
+
+
+async def test_a_command_that_stops_its_guard_does_not_get_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greenroom.adapters.processes.job.MARGIN", 0.5)
+    async with commands_in(tmp_path) as commands:
+        made = await ran(commands, shell("setsid sleep 600 & kill -STOP $PPID; sleep 600", token="frozen", seconds=0.2))
+        assert made.ended.how == "lost"
+        await until_gone("frozen")
+
+
+async def test_a_command_that_kills_the_warden_ends_and_the_next_one_is_run(tmp_path: Path) -> None:
+    async with commands_in(tmp_path) as commands:
+        script = "setsid sleep 600 & kill -9 $(ps -o ppid= -p $PPID); sleep 600"
+        made = await ran(commands, shell(script, token="warden"))
+        assert made.ended.how == "cancelled"
+        assert marked("warden") == []
+        assert (await ran(commands, shell("echo fine"))).text == "fine\n"
+
+
+PLAINER = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from greenroom.adapters.processes.warden import guard, processes; "
+    "{change}; guard.main(int(sys.argv[2]))"
+)
+WITHOUT_PRCTL = PLAINER.format(change="processes.prctl = lambda *_: False")
+WITHOUT_LISTS = PLAINER.format(change="processes.Path.exists = lambda _: False")
+
+
+async def test_without_help_of_the_system_the_process_group_is_ended_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greenroom.adapters.processes.job.PROGRAM", WITHOUT_PRCTL)
+    async with commands_in(tmp_path) as commands:
+        left = await ran(commands, shell("sleep 600 & (sleep 600 &); echo done", token="group"))
+        assert marked("group") == []
+        late = await ran(commands, shell("trap '' TERM; sleep 600 & wait", token="group", seconds=0.2))
+        assert marked("group") == []
+    assert (left.ended.how, left.ended.contained, left.text) == ("exited", False, "done\n")
+    assert (late.ended.how, late.ended.contained) == ("timed_out", False)
+
+
+async def test_a_kernel_that_does_not_list_children_is_asked_for_all_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greenroom.adapters.processes.job.PROGRAM", WITHOUT_LISTS)
+    async with commands_in(tmp_path) as commands:
+        made = await ran(commands, shell("setsid sleep 600 & setsid sleep 600 & echo done", token="scan"))
+        assert marked("scan") == []
+    assert (made.ended.contained, made.ended.strays) == (True, 2)
+
+
+async def test_a_house_whose_python_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "gone"))
+    async with commands_in(tmp_path) as commands:
+        with pytest.raises(Exception, match="No command can be run"):
+            await ran(commands, Command(words=("true",)))
+
+
+class Deaf:
+    """A writer whose words go nowhere, and a pipe of which nothing comes."""
+
+    def write(self, _: bytes) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_cancellation_that_comes_with_the_guard_s_answer_is_not_lost(turns: int) -> None:
+    reader, deaf = asyncio.StreamReader(), Deaf()
+    job = Job(reader, cast("asyncio.StreamWriter", deaf), cast("OutputPipe", deaf))
+    asked = Asked(words=["true"], folder="/", seconds=1, grace=0, env={})
+    work = asyncio.create_task(job._get_ready(asked))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    reader.feed_data(b'{"pid": 1, "guard": 2, "contained": true}\n')
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    if work.cancel():
+        with pytest.raises(asyncio.CancelledError):
+            await work

@@ -1,0 +1,157 @@
+"""`greenroom agents` and `greenroom prompt` in this process; the real processes are in tests/e2e."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.app.trust.yes import agree
+from tests.cli.conftest import Type
+
+BAD = "---\ntemprature: 1\n---\nx"
+CLAUDES = "---\nname: docs\ndescription: Writes docs.\ntools: Read, mcp__x\ncolor: red\n---\nYou write docs."
+LEAD = """\
+---
+description: Leads.
+calls: [docs]
+ends: finish
+temperature: 0.2
+effort: low
+streaming: false
+tools: [fly]
+answer: {type: array}
+---
+You lead.
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """The current folder: a project without agents, of a person without any."""
+    folder = tmp_path / "mine" / "project"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(folder.parent))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def agents(project: Path) -> Path:
+    """The same with some agents."""
+    for name, text in (
+        (".greenroom/agents/lead.md", LEAD),
+        (".greenroom/agents/bad.md", BAD),
+        (".claude/agents/docs.md", CLAUDES),
+        ("AGENTS.md", "Use tabs."),
+        ("../.claude/agents/docs.md", CLAUDES),
+    ):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    agree(project.parents[1] / "config", project)
+    return project
+
+
+def test_agents_are_listed_with_where_they_are_from(greenroom: Type, agents: Path) -> None:
+    told = greenroom("agents", "list")
+    assert [line.split() for line in told.out.splitlines()] == [
+        ["agent", "what", "it", "is", "for", "model", "from"],
+        ["docs", "Writes", "docs.", "normal", "project,", "Claude", "Code"],
+        ["lead", "Leads.", "normal", "project"],
+    ]
+    assert f"! {agents}/.greenroom/agents/bad.md, line 2: `temprature` is no key of an agent." in told.err
+    assert "has the same name and comes first." in told.err
+    fields = greenroom("agents", "list", "--output-format", "json").json
+    assert isinstance(fields["agents"], list)
+    assert isinstance(fields["troubles"], list)
+    assert [one["file"] for one in fields["agents"]] == [
+        str(agents / ".claude" / "agents" / "docs.md"),
+        str(agents / ".greenroom" / "agents" / "lead.md"),
+    ]
+    assert [one["agent"] for one in fields["troubles"]] == ["bad"]
+
+
+def test_one_that_is_hidden_by_a_broken_one_is_named(greenroom: Type, project: Path) -> None:
+    for folder, text in ((".greenroom", BAD), (".claude", CLAUDES.replace("docs", "ann"))):
+        (project / folder / "agents").mkdir(parents=True)
+        (project / folder / "agents" / "ann.md").write_text(text)
+    told = greenroom("agents", "list").err
+    assert "does not count: the nearer file of its name is broken." in told
+    assert told.endswith("There are no agents that can be used here. Make one: greenroom agents new NAME\n")
+
+
+def test_all_of_an_agent_is_shown(greenroom: Type, agents: Path) -> None:
+    told = greenroom("agents", "show", "lead")
+    lines = [" ".join(line.split()) for line in told.out.splitlines()]
+    assert lines[0].startswith(f"lead {agents}/.greenroom/agents/lead.md (project; version ")
+    for line in ("description Leads.", "calls docs", "turn.ends finish", "temperature 0.2", 'answer {"type": "array"}'):
+        assert line in lines
+    assert "prompt\nYou lead.\n" in told.out
+    assert "! `tools` names `fly`, which this Greenroom does not have" in told.out
+    fields = greenroom("agents", "show", "lead", "--output-format", "json").json
+    spec = fields["spec"]
+    assert isinstance(spec, dict)
+    assert (spec["prompt"], spec["turn"]["ends"], spec["capabilities"]) == ("You lead.", "finish", [])
+    assert (fields["from"], fields["version"]) == ("project", spec["version"])
+
+
+@pytest.mark.parametrize("words", [("agents", "show"), ("prompt", "show")])
+def test_a_name_that_is_not_there_brings_the_nearest(greenroom: Type, agents: Path, words: tuple[str, ...]) -> None:
+    told = greenroom(*words, "laed")
+    assert (told.code, told.err) == (2, "Error: There is no agent 'laed'. Did you mean `lead`?\n")
+    broken = greenroom(*words, "bad", "--output-format", "json")
+    assert broken.code == 3
+    assert "line 2: `temprature` is no key" in str(broken.json["error"])
+
+
+def test_a_new_agent_is_written_once(greenroom: Type, project: Path) -> None:
+    words = ("agents", "new", "reviewer", "-d", "Reviews: all", "--model", "fast", "--tools", "read_file, search")
+    made = greenroom(*words)
+    path = project / ".greenroom" / "agents" / "reviewer.md"
+    assert (made.code, made.out) == (0, f"{path}\n")
+    assert "Then see what a model gets: greenroom prompt show reviewer" in made.err
+    shown = greenroom("agents", "show", "reviewer", "--output-format", "json").json
+    assert (shown["description"], shown["model"]) == ("Reviews: all", "fast")
+    before = path.read_text()
+    again = greenroom(*words, "--output-format", "json")
+    assert (again.code, again.json["code"]) == (2, "agent_exists")
+    assert path.read_text() == before
+    own = greenroom("agents", "new", "mine", "--user", "--output-format", "json").json
+    assert (own["status"], own["file"]) == ("written", str(project.parents[1] / "config/greenroom/agents/mine.md"))
+
+
+def test_the_exact_request_is_printed(greenroom: Type, agents: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1234567890")
+    told = greenroom("prompt", "show", "lead", "--message", "Look\there [red]x[/red]")
+    first, *_ = told.out.splitlines()
+    assert first == "to openai:gpt-5.5 · at most 8,192 tokens back · temperature 0.2 · effort low · in one piece"
+    assert "- `docs`: Writes docs." in told.out
+    assert "Use tabs." in told.out
+    assert "\nLook\there [red]x[/red]\n" in told.out
+    assert "! `tools` names `fly`" in told.err
+    fields = greenroom("prompt", "show", "lead", "--message", "Look.", "--output-format", "json").json
+    request = fields["request"]
+    assert isinstance(request, dict)
+    assert [one["role"] for one in request["messages"]] == ["system", "user"]
+    assert request["messages"][0]["content"] in told.out
+    assert [one["name"] for one in request["tools"]] == ["call_agent", "answer"]
+    for one in request["tools"]:
+        assert json.dumps(one["parameters"], ensure_ascii=False, indent=2) in told.out
+    assert (request["temperature"], request["effort"], request["streaming"]) == (0.2, "low", False)
+    assert (fields["model"], fields["trouble"]) == ("openai:gpt-5.5", None)
+
+
+def test_an_agent_is_told_things_in_the_language_of_the_settings(
+    greenroom: Type, agents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GREENROOM_LANGUAGE", "zh")
+    assert "你是 lead" in greenroom("prompt", "show", "lead").out.replace("你是lead", "你是 lead")
+
+
+def test_a_folder_that_is_gone_is_said(greenroom: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    told = greenroom("agents", "list")
+    assert (told.code, told.err) == (3, "Error: The current folder is gone. Go to another one.\n")

@@ -1,0 +1,96 @@
+"""`greenroom workspaces list` in this process: what is said of work is so, also where its copy is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from greenroom.app.jobs.place import OWN, cache, workspace
+from greenroom.core.ports.workspace import SCRATCH
+from tests.adapters.git.person import Person, opened, put, worked
+from tests.adapters.git.shapes import no_git, plain
+from tests.cli.conftest import Type
+
+NOTHING = "There are no copies, and nothing is kept here that is not applied.\n"
+TAKE = "`greenroom apply RUN` takes it over, `greenroom workspaces clean RUN --refs --discard` deletes it for good.\n"
+
+
+@pytest.fixture(name="person")
+def _person(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """Somebody with a cache of their own, who has not begun yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Person(tmp_path / "tree", tmp_path / "pat")
+
+
+def works(person: Person, run: str) -> None:
+    """A run leaves work there."""
+
+    async def done() -> None:
+        worktree = await opened(await workspace(person.root), run)
+        put(worktree, "a.txt", f"by {run}\n")
+        await worked(worktree, summary=f"Work of {run}")
+
+    asyncio.run(done())
+
+
+@pytest.mark.parametrize("begin", [plain, no_git], ids=["in git", "outside git"])
+def test_work_without_a_copy_is_said_to_be_there(
+    person: Person, begin: object, greenroom: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert callable(begin)
+    begin(person)
+    monkeypatch.chdir(person.root)
+    assert greenroom("workspaces", "list").out == NOTHING
+    works(person, "r1")
+    assert "without a copy" not in greenroom("workspaces", "list").out
+    shutil.rmtree(cache())
+    said = f"{person.root} keeps work without a copy: run r1 (not applied: Work of r1). {TAKE}"
+    assert greenroom("workspaces", "list").out == f"There are no copies. {said}"
+    other = Person(person.root.parent / "other", person.home)
+    plain(other)
+    works(other, "r2")
+    listed = greenroom("workspaces", "list").out
+    assert (f"run r2 of {other.root}: not applied: Work of r2\n" in listed, listed.endswith(said)) == (True, True)
+    kept = greenroom("workspaces", "list", "--output-format", "json").json["uncopied"]
+    assert kept == [{"run": "r1", "root": str(person.root), "unapplied": ["Work of r1"]}]
+
+
+def test_a_copy_in_which_only_checks_ran_has_no_work(
+    person: Person, greenroom: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain(person)
+    works(person, "r1")
+    monkeypatch.chdir(person.root)
+
+    async def checked() -> None:
+        theirs = await workspace(person.root)
+        await theirs.open("r1", SCRATCH, await theirs.tip("r1", "ann@t1"))
+        await theirs.close("r1", "ann@t1")
+
+    asyncio.run(checked())
+    assert f"{person.root} keeps work without a copy: run r1 " in greenroom("workspaces", "list").out
+
+
+def test_by_looking_nothing_is_made_for_a_folder_outside_git(
+    person: Person, home: Path, greenroom: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_git(person)
+    monkeypatch.chdir(person.root)
+    assert greenroom("workspaces", "list").out == NOTHING
+    assert ((home / OWN).exists(), cache().exists()) == (False, False)
+
+
+def test_a_repository_that_cannot_be_used_is_not_said_to_keep_nothing(
+    person: Person, greenroom: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain(person)
+    (person.root / ".git" / "HEAD").unlink()
+    monkeypatch.chdir(person.root)
+    said = greenroom("workspaces", "list")
+    assert (said.code, said.out) == (
+        0,
+        f"There are no copies. '{person.root}/.git' is no repository that can be used. Look at it with 'git status'.\n",
+    )
