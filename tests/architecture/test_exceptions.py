@@ -9,7 +9,7 @@ LINE = 'sizes = [{ file = "a.py", what = "long", since = 2026-01-02, reason = "b
 
 def test_a_line_names_a_file_and_a_finding() -> None:
     assert exceptions("sizes", LINE) == [Finding("a.py", "long")]
-    assert exceptions("imports", LINE) == []
+    assert exceptions("suppressions", LINE) == []
 
 
 @pytest.mark.parametrize("missing", ["since = 2026-01-02, ", 'reason = "because" '])

@@ -12,6 +12,7 @@ import pytest
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.names import CHAT
 from greenroom.app.conversation.people import Gone, Person, Read, Stopped, Written
@@ -23,7 +24,6 @@ from greenroom.cli.context import Invocation, Stop
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
-from greenroom.cli.resources import Resources
 from greenroom.cli.runs import chat as conversing
 from greenroom.cli.runs.chat import Conversation
 from greenroom.cli.runs.start import Begun
@@ -63,7 +63,7 @@ class Held:
         quiet = Progress(Console(file=io.StringIO()))
         self.stop = Stop()
         self.cli = Invocation(
-            setup=Setup(), home=home, out=self.out, progress=quiet, means=Resources(), stop=self.stop, opened=runtime
+            setup=Setup(), home=home, out=self.out, progress=quiet, means=AppContext(), stop=self.stop, opened=runtime
         )
 
     def with_(self, person: Person) -> Conversation:

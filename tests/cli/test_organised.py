@@ -11,6 +11,7 @@ from typing import ClassVar, cast
 import pytest
 
 from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.app.context import AppContext
 from greenroom.app.conversation.people import Gone, Nobody
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.charter import Wish, write_charter
@@ -27,7 +28,6 @@ from greenroom.cli.render import editor, lines
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.words import Way
-from greenroom.cli.resources import Resources
 from greenroom.cli.runs import organisation as listener
 from greenroom.cli.runs.organisation import Ear, fate_of, running
 from greenroom.cli.runs.room import Room
@@ -47,7 +47,9 @@ KITS = {KIT: lambda _: Kit(abilities=Abilities(()))}
 def door_of(runtime: Runtime, home: Path) -> Invocation:
     quiet = Progress(Console(file=io.StringIO()))
     out = Output("text", io.StringIO())
-    return Invocation(setup=Setup(), home=home, out=out, progress=quiet, means=Resources(), stop=Stop(), opened=runtime)
+    return Invocation(
+        setup=Setup(), home=home, out=out, progress=quiet, means=AppContext(), stop=Stop(), opened=runtime
+    )
 
 
 async def test_it_waits_only_for_people() -> None:

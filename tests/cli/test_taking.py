@@ -10,13 +10,13 @@ from typing import Final, TypeAlias, cast
 import pytest
 
 from greenroom.app.conversation.names import JOB
-from greenroom.app.jobs.report import JobReport
-from greenroom.app.jobs.verdict import Verdict
+from greenroom.app.runs.report import JobReport
 from greenroom.cli.commands import change
 from greenroom.cli.context import Invocation
 from greenroom.cli.exit_codes import Exit
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Applied, Branched, Diff
+from greenroom.runs.verdict import Verdict
 from tests.adapters.git.person import Person
 from tests.adapters.git.shapes import plain
 from tests.cli.conftest import Type

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.jobs.plan import own_check, own_choices, plan_of
+from greenroom.app.runs.checks import own_check, own_choices, plan_of
 from tests.cli.conftest import Type
 
 BOB = "---\ndescription: Knows weather.\ntools: [forecast, patch]\ncalls: [eve]\n---\nLook it up.\n"

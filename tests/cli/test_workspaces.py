@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.jobs.place import OWN, cache, workspace
+from greenroom.app.runs.workspaces import OWN, workspace
+from greenroom.app.settings.home import worktrees_folder
 from greenroom.core.ports.workspace import SCRATCH
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import no_git, plain
@@ -46,7 +47,7 @@ def test_work_without_a_copy_is_said_to_be_there(
     assert greenroom("workspaces", "list").out == NOTHING
     works(person, "r1")
     assert "without a copy" not in greenroom("workspaces", "list").out
-    shutil.rmtree(cache())
+    shutil.rmtree(worktrees_folder())
     said = f"{person.root} keeps work without a copy: run r1 (not applied: Work of r1). {TAKE}"
     assert greenroom("workspaces", "list").out == f"There are no copies. {said}"
     other = Person(person.root.parent / "other", person.home)
@@ -80,7 +81,7 @@ def test_by_looking_nothing_is_made_for_a_folder_outside_git(
     no_git(person)
     monkeypatch.chdir(person.root)
     assert greenroom("workspaces", "list").out == NOTHING
-    assert ((home / OWN).exists(), cache().exists()) == (False, False)
+    assert ((home / OWN).exists(), worktrees_folder().exists()) == (False, False)
 
 
 def test_a_repository_that_cannot_be_used_is_not_said_to_keep_nothing(

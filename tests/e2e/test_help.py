@@ -70,7 +70,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [("show", "last"), ("diff", "last"), ("undo", "last"), ("tasks",)], ids=" ".join)
 def test_who_only_looks_does_not_wait_for_what_works(home: Path, words: tuple[str, ...]) -> None:
-    heavy = ("pydantic", "aiohttp", "greenroom.app.toolset.toolset", "greenroom.app.jobs.delivery")
+    heavy = ("pydantic", "aiohttp", "greenroom.app.toolset.toolset", "greenroom.runs.delivery")
     assert loaded(home, words, *heavy)[1] == "[]"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Final, Literal
 
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import AgentId, StepId, TeamId, agent_of
@@ -14,6 +14,7 @@ from greenroom.core.state.task import TaskCreated
 from greenroom.core.state.team import TeamForked
 
 By = Literal["run", "agent", "model"]
+MILLION: Final = 1_000_000
 
 
 @record
@@ -95,3 +96,9 @@ def total(rows: Iterable[Sum]) -> Sum:
     for one in rows:
         found = found.plus(one)
     return found
+
+
+def dollars(money: int) -> str:
+    """Millionths of a dollar, with as many digits as it takes to see them."""
+    value = money / MILLION
+    return f"${value:,.2f}" if value >= 1 or not money else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"

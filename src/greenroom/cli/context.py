@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import typer
 
+from greenroom.app.context import AppContext
 from greenroom.app.kit import KitMaker
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
@@ -24,7 +25,6 @@ from greenroom.cli.exit_codes import Exit, of_signal
 from greenroom.cli.process import answering, end_at_once, heard, hush, kept
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.progress import Progress, progress_for
-from greenroom.cli.resources import Resources
 from greenroom.cli.setup import Access, Setup, setup_of
 from greenroom.core.base.errors import Bug, GreenroomError, Refused, Rejected
 
@@ -75,7 +75,7 @@ class Invocation:
     home: Path
     out: Output
     progress: Progress
-    means: Resources
+    means: AppContext
     stop: Stop
     opened: Runtime | None = None
 
@@ -109,7 +109,7 @@ def run(setup: Setup, access: Access, work: Work) -> int:
     with answering() as stream, Output(setup.output_format, stream) as out, kept():
         try:
             tune_process()
-            means, home = Resources(), home_folder(setup.home)
+            means, home = AppContext(), home_folder(setup.home)
             out.known = {"command": setup.command, "home": str(home)}
             cli = Invocation(setup=setup, home=home, out=out, progress=progress, means=means, stop=stop)
             return asyncio.run(_opened(cli, access, work))
@@ -130,7 +130,7 @@ async def _opened(cli: Invocation, access: Access, work: Work) -> Exit:
         cli.stop.watch(me)
     try:
         if access != "none":
-            runtime = cli.means.runtime = await Runtime.open(cli.home, kits=_kits(cli, access), access=access)
+            cli.means.runtime = runtime = await Runtime.open(cli.home, kits=_kits(cli, access), access=access)
         return await work(replace(cli, opened=runtime)) or cli.out.result("ok", Exit.DONE)
     finally:
         cli.progress.end()
@@ -143,9 +143,10 @@ def _kits(cli: Invocation, access: Access) -> Mapping[str, KitMaker]:
     """What teams run with. It takes half a second to load, and a command that only looks runs none."""
     if access == "look":
         return {}
-    from greenroom.cli.kits import kits
+    from greenroom.app.kits import all_kits
+    from greenroom.testing.demo import demo_kits, demo_pace
 
-    return kits(cli.home, cli.means)
+    return {**all_kits(cli.means), **demo_kits(cli.home, pace=demo_pace(), around=cli.means.around)}
 
 
 def command(cli: Invocation, *words: str) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
+from greenroom.app.context import AppContext
 from greenroom.app.lookup import LAST, possible
 from greenroom.app.settings import home_folder, values
 from greenroom.app.settings.values import Reader, Unfit
@@ -131,6 +132,15 @@ class RunOptions:
     time: MaxTime = None
     record: Record = None
     replay: Replay = None
+
+    def limit(self, app: AppContext) -> None:
+        """Take the limits as they were typed."""
+        app.override({"limits.cost": self.cost, "limits.tokens": self.tokens, "limits.time": self.time})
+
+    def apply(self, app: AppContext) -> None:
+        """Take limits and recordings as they were typed."""
+        self.limit(app)
+        app.use_recording(self.record, self.replay)
 
 
 DEFAULTS: Final = RunOptions()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,12 @@ from greenroom.core.state.team import Team
 from greenroom.core.state.world import World
 from greenroom.testing.scripted import Call, Cue, Reply, ReplyMaker, ScriptedModel
 from greenroom.testing.tools import CountWords, Ledger, WriteFile
+
+PACE: Final = "GREENROOM_DEMO_PACE"
+"""The environment variable for how many seconds a reply of the scripted agents takes."""
+
+WATCHABLE: Final = 0.4
+"""Seconds per reply that a person can follow."""
 
 DRAFT: Final = """\
 # Tea
@@ -184,6 +191,14 @@ class SignedLedger(Ledger):
 def folder(home: Path, team: str) -> Path:
     """Where the files of a demo team are."""
     return home / "demo" / team
+
+
+def demo_pace() -> float:
+    """Seconds per reply: what the environment says, else a pace that can be watched."""
+    try:
+        return max(float(os.environ.get(PACE, WATCHABLE)), 0.0)
+    except ValueError:
+        return WATCHABLE
 
 
 def demo_kits(

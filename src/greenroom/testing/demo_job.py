@@ -17,13 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from greenroom.app.jobs.verdict import report_in
 from greenroom.app.lookup import LAST, find
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.checks import Checked
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step, StepEnded
+from greenroom.runs.verdict import report_in
 
 CODE: Final = '''"""What the shop writes for others to read."""
 

@@ -11,13 +11,13 @@ import pytest
 
 from greenroom.abilities.tools.run_checks import LINES, RunChecks, told
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.jobs.verdict import report_in
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check, Checked, Compared, Report, Witness
 from greenroom.core.state.step import Prepared
 from greenroom.policy.policy import rules_policy
+from greenroom.runs.verdict import report_in
 from tests.abilities.tools.calling import T1, caller
 
 TESTS = Check(name="pytest", line="pytest -q", kind="test", why="w.")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.agents.finding import Agents, Found, Place
+from greenroom.app.context import AppContext
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.founders import all_staff, found, founders_of
-from greenroom.app.organisation.kit import Supplies, organisation_kit
+from greenroom.app.organisation.kit import organisation_kit
 from greenroom.app.organisation.people import HumanAgent
 from greenroom.app.organisation.states import at_rest
 from greenroom.app.organisation.words import KIT
@@ -19,8 +22,10 @@ from greenroom.app.settings.schema import Caps
 from greenroom.app.toolset.policy import policy_for
 from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.ports.model import Model
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.world import World
+from greenroom.runs.workspace import Copied
 from tests.abilities.skills.planned.planners import Line, Script
 
 MODEL = "fake:script"
@@ -49,6 +54,30 @@ class Company:
                 return stands.word
 
 
+class Office(AppContext):
+    """An app context with a scripted model, these tools, and these agents in its workspace."""
+
+    def __init__(self, model: Script, hands: Hands, others: Mapping[str, AgentSpec]) -> None:
+        super().__init__()
+        self._script, self._hands, self._others = model, hands, others
+
+    def named(self, name: str) -> Model:
+        return self._script.named(name)
+
+    def settled(self, name: str) -> str:
+        return name or MODEL
+
+    def notes(self) -> str:
+        return ""
+
+    def agents(self) -> Agents:
+        place, path = Place(folder=Path("agents"), whose="project"), Path("agents/any.md")
+        return Agents(found={name: Found(spec=spec, path=path, place=place) for name, spec in self._others.items()})
+
+    def toolset(self, root: Path, copied: Copied | None = None) -> Hands:
+        return self._hands
+
+
 @asynccontextmanager
 async def company(
     folder: Path,
@@ -61,24 +90,12 @@ async def company(
     """Founded like every other one, in this folder."""
     model, staff = Script(lines), all_staff(language, others or {})
     hands = Hands(folder, policy_for(folder, ()))
-    made: list[Runtime] = []
-
-    async def world(team: TeamId) -> World:
-        return await made[0].world(team)
-
-    supplies = Supplies(
-        models=model,
-        notes=lambda: "",
-        hands=lambda _: hands,
-        staff=lambda _: staff,
-        wanted=lambda _: wanted,
-        world=world,
-        settled=lambda name: name or MODEL,
-        patience=lambda: None,
-    )
-    runtime = Runtime(MemoryLog(), kits={KIT: organisation_kit(supplies)})
-    made.append(runtime)
+    app = Office(model, hands, others or {})
+    app.runtime = runtime = Runtime(MemoryLog(), kits={KIT: partial(organisation_kit, app)})
     path = folder / ".greenroom" / "teams" / "tea.toml"
+    if wanted:
+        path.parent.mkdir(parents=True)
+        path.write_text(f'people = ["ann", "ben"]\nblueprints = {list(wanted)}\n')
     charter = Charter(name="tea", path=path, people=(Someone(name="ann"), Someone(name="ben")), language=language)
     try:
         team = await found(

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from greenroom.app.messages import Catalogue
-from greenroom.app.organisation.words import BASE, CATALOGUE, commands, nobody, refused
+from greenroom.app.messages import MESSAGES, Catalogue
+from greenroom.app.organisation.words import BASE, commands, nobody, refused
 from greenroom.cli.render import words as phrases
 from greenroom.core.base.ids import GroupId
 from greenroom.core.rules.intents import AddParticipants, FinishStage, FinishTask
@@ -118,7 +118,7 @@ async def test_what_others_say_to_each_other_is_in_nobody_elses_pool() -> None:
 
 GAP = re.compile(r"\{(\w+)")
 TABLES = {
-    CATALOGUE: ("charter", "founding", "input", "commands", "refusals", "hints", "notices", "instructions"),
+    MESSAGES: ("charter", "founding", "input", "commands", "refusals", "hints", "notices", "instructions"),
     phrases.CATALOGUE: ("room", "team", "standing", "columns", "picture", "reasons"),
 }
 OWN_WORDS = {"unreadable", "place", "must_be", "must_be_model", "no_key", "misnamed", "no_model", "no_tool", "meant"}

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.agents import keys as names
-from greenroom.app.messages import LANGUAGES
-from greenroom.app.organisation.words import MANAGER, ROLES, commands, phrase
+from greenroom.app.messages import LANGUAGES, phrase
+from greenroom.app.organisation.words import MANAGER, ROLES, commands
 from greenroom.app.settings import values
 from greenroom.app.settings.home import create, tell_git
 from greenroom.app.settings.layers import FOLDER, for_everybody, there

@@ -18,9 +18,9 @@ from greenroom.app.agents.specs import spec_of
 from greenroom.app.clock import team_id_for
 from greenroom.app.conversation.start import model_of, voiced
 from greenroom.app.lookup import find
-from greenroom.app.messages import LANGUAGES
+from greenroom.app.messages import LANGUAGES, phrase
 from greenroom.app.organisation.charter import Charter, Someone, bad_managers, bad_tool
-from greenroom.app.organisation.words import BASE, KIT, MANAGER, ROLES, phrase
+from greenroom.app.organisation.words import BASE, KIT, MANAGER, ROLES
 from greenroom.app.runtime import ORPHANED_AFTER, Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.app.toolset.toolbox import Toolbox

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, TypeAlias, cast
 
-from greenroom.app.messages import CHINESE
-from greenroom.app.organisation.words import CATALOGUE, STATES, phrase
+from greenroom.app.messages import CHINESE, MESSAGES, phrase
+from greenroom.app.organisation.words import STATES
 from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, SubtaskId, WaitingId
 from greenroom.core.base.records import record, whole
 from greenroom.core.rules.people import ABOUT
@@ -89,7 +89,7 @@ def notices(message: Message, person: AgentId, language: str) -> tuple[str, ...]
     table, names = "notices", [kind] if kind != "question" else ["reply"] if waiting is None else ["reply", "priority"]
     if message.kind == "instruction":
         table, names = "instructions", [str(data.get("instruction", ""))]
-        if names[0] not in CATALOGUE.table(table, language):
+        if names[0] not in MESSAGES.table(table, language):
             return ()
     elif not message.need_reply:
         return ()

@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias, get_args
 
-from greenroom.app.organisation.words import commands, phrase
+from greenroom.app.messages import phrase
+from greenroom.app.organisation.words import commands
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.records import Data, record
 

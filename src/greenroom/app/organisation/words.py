@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from greenroom.app.messages import Catalogue, Phrases
+from greenroom.app.messages import MESSAGES, Phrases, phrase
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.ids import TaskId, looks_like, task_id
 
@@ -23,13 +23,9 @@ STATES: Final = {"finished": "已完成", "failed": "失败", "cancelled": "已�
 """How work ends, in Chinese."""
 
 
-CATALOGUE: Final = Catalogue("greenroom.app.organisation", "words")
-phrase: Final = CATALOGUE.phrase
-
-
 def commands(language: str) -> Phrases:
     """What each command of a person's room does. What it takes comes first, before two spaces."""
-    return CATALOGUE.table("commands", language)
+    return MESSAGES.table("commands", language)
 
 
 def refused(code: str, hint: str, language: str, **known: object) -> Refused:

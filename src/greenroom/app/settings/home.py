@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
-from platformdirs import user_config_path, user_data_path
+from platformdirs import user_cache_path, user_config_path, user_data_path
 
 from greenroom.core.base.errors import WorldFault
 
@@ -24,6 +24,11 @@ def config_folder() -> Path:
     $GREENROOM_CONFIG names one file and does not move it: else whatever lies beside that file would be run.
     """
     return user_config_path("greenroom", appauthor=False)
+
+
+def worktrees_folder() -> Path:
+    """Where the worktrees of runs are: in the user's cache, never inside a repository."""
+    return user_cache_path("greenroom", appauthor=False) / "worktrees"
 
 
 def home_folder(given: Path | None = None) -> Path:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TypeAlias
 
 from greenroom.app.kit import Closing
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.executor import Outcome
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.tool import BUILT_IN, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
@@ -112,24 +108,3 @@ def together(some: Iterable[Equipment]) -> Equipment:
         unagreed=tuple(note for one in every for note in one.unagreed),
         closing=tuple(closing for one in every for closing in one.closing),
     )
-
-
-Wrap: TypeAlias = Callable[[ToolExecutor], ToolExecutor]
-Quiet: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
-"""Ends what agents have begun in the background, and says which those were."""
-
-More: TypeAlias = Callable[[Commands, Quiet], Iterable[ToolExecutor]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
-    """`folder` has the files of the workspace `at`, and what is `lent` to it. Each tool is wrapped; there are `more` of
-    them, which may need its commands, and that they are quiet; nobody is asked about those that are `known`, but for
-    what they touch."""
-
-    folder: Path
-    at: Path
-    lent: Sequence[Shown]
-    wrap: Wrap = lambda tool: tool
-    more: More = lambda _, __: ()
-    known: tuple[str, ...] = ()

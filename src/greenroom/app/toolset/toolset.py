@@ -29,10 +29,11 @@ from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import policy_for
 from greenroom.app.toolset.redaction import Redaction
 from greenroom.app.toolset.sandbox import Walls
-from greenroom.app.toolset.toolbox import After, Copied, Equipment, Toolbox
+from greenroom.app.toolset.toolbox import After, Equipment, Toolbox
 from greenroom.app.toolset.web import LatePages, LateSearch, browser_tool
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.tool import Policy, ToolExecutor
+from greenroom.runs.workspace import Copied
 
 NOTHING_MORE: Final = Equipment()
 NO_WISHES: Final = WebSettings()

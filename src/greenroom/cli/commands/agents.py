@@ -20,7 +20,6 @@ from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, Fitted, harmless, row
 from greenroom.cli.render.words import shorten
-from greenroom.cli.toolset import toolbox_of
 from greenroom.core.base.records import encode, evolve, whole
 
 AGENTS: Final = (
@@ -95,7 +94,7 @@ async def agents_show(cli: Invocation, name: AgentName) -> Exit:
     """Show all that is known of an agent, which file it is from, and what of that file does not count here."""
     agents, agreed = _looked_at()
     one = agents.get(name.strip())
-    names = {tool.name for tool in toolbox_of(cli.means.root)}
+    names = {tool.name for tool in cli.means.toolbox()}
     report = [str(note) for note in remarks(one, agents, names)]
     if not agreed(one):
         cli.progress.note(f"! {refusal(one)}\n", style="yellow")
@@ -169,7 +168,7 @@ async def prompt_show(
 ) -> Exit:
     """Print exactly what a model gets when this agent begins: messages, tools, settings. Nobody is asked."""
     agents = find_agents(current_folder())
-    tools, found = toolbox_of(cli.means.root), agents.get(name.strip()).spec
+    tools, found = cli.means.toolbox(), agents.get(name.strip()).spec
     spec = tools.equipped(evolve(found, language=found.language or cli.means.language))
     around = Surroundings(tools=tools.specs, others=agents.specs, reader=TextReader(), project=cli.means.notes())
     await cli.means.provisions.look_around()

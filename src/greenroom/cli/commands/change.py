@@ -13,10 +13,10 @@ from typing import Annotated, Final
 import typer
 
 from greenroom.app.conversation.names import JOB
-from greenroom.app.jobs.place import Outcome, drop, nowhere, of_run, outcome, workspace
-from greenroom.app.jobs.report import JobReport, report_of
-from greenroom.app.jobs.verdict import one_line
 from greenroom.app.lookup import LAST, Found, find
+from greenroom.app.messages.findings import one_line
+from greenroom.app.runs.report import JobReport, report_of
+from greenroom.app.runs.workspaces import Outcome, drop, nowhere, of_run, outcome, workspace
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import DoNotAsk, Id

@@ -113,7 +113,7 @@ async def _again(
         raise WorldFault(f"The chat {team!r} is open already, in {holder.owner}. Say something there with `{told}`.")
     if world.team.workspace:
         see_what_is_brought(cli, Path(world.team.workspace))
-    cli.means.tape(options)
+    cli.means.use_recording(options.record, options.replay)
     limits = new_limits(cli, world, options)
     if model:
         settled = cli.means.provisions.settled(model)

@@ -29,14 +29,13 @@ from greenroom.cli.context import Invocation, invoke, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import Record, Replay, RunOptions
 from greenroom.cli.render.output import harmless
-from greenroom.cli.resources import PACE, WATCHABLE, demo_pace
 from greenroom.cli.runs.follow import follow
 from greenroom.cli.runs.result import close
 from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.state.team import OwnerChanged
 from greenroom.testing import demo_job as job
-from greenroom.testing.demo import AGENTS, ASKING_KIT, KIT, PERSON, TASK
+from greenroom.testing.demo import AGENTS, ASKING_KIT, KIT, PACE, PERSON, TASK, WATCHABLE, demo_pace
 from greenroom.testing.demo_job import Log, ScriptedProvider, git, read_log
 
 FIRST_LINE: Final = (
@@ -323,7 +322,7 @@ def demo(
 async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
     """Three scripted agents talk and work, for a look around in a team. A turn that the script does not cover is a
     failure, whatever the others made of it."""
-    cli.means.tape(options)
+    cli.means.use_recording(options.record, options.replay)
     cli.progress.note(TEAM_LINE, style="bold")
     agents, kit = ((*AGENTS, PERSON), ASKING_KIT) if ask else (AGENTS, KIT)
     team = await cli.runtime.create("demo", agents, kit=kit, begin=(TASK,))

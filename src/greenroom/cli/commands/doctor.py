@@ -15,14 +15,14 @@ import typer
 from rich.text import Text
 
 from greenroom.app.checkup import damage, spoilt_snapshots
-from greenroom.app.jobs.place import cache
+from greenroom.app.context import AppContext
 from greenroom.app.lookup import has_store
 from greenroom.app.runtime import Runtime
+from greenroom.app.settings.home import worktrees_folder
 from greenroom.app.toolset.sandbox import strongest, tier_in
 from greenroom.cli.commands.storage import size
 from greenroom.cli.context import Invocation
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.resources import Resources
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record, whole
 from greenroom.core.ports.codec import SCHEMA
@@ -96,12 +96,12 @@ async def doctor(
     return cli.out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
 
 
-def _sandbox(means: Resources) -> Finding:
+def _sandbox(means: AppContext) -> Finding:
     """What commands of a run from this folder get, and why nothing better."""
     settings = None
     with suppress(GreenroomError):
         settings = means.provisions.loaded.settings.sandbox
-    chosen = tier_in(cache(), settings, at=Path.cwd())
+    chosen = tier_in(worktrees_folder(), settings, at=Path.cwd())
     why = "; ".join(chosen.why)
     found = WALLS[chosen.tier] + (f" ({why})" if why else "")
     lacks_one = chosen.tier == "none" and strongest(settings.walls if settings else "auto").tier == "none"
@@ -123,7 +123,7 @@ def _home(home: Path) -> Finding:
     return Finding(what="home", state="ok", found=found)
 
 
-def _settings(means: Resources) -> list[Finding]:
+def _settings(means: AppContext) -> list[Finding]:
     """Whether the settings can be read, and which model would be asked. No model is asked for it."""
     provisions = means.provisions
     try:

@@ -15,11 +15,10 @@ from rich.console import RenderableType
 
 from greenroom.app.conversation.chat import models_of
 from greenroom.app.conversation.names import JOB
-from greenroom.app.conversation.start import Wanted
-from greenroom.app.jobs.kit import found_job
-from greenroom.app.jobs.place import outcome, refuse_too_wide, workspace
-from greenroom.app.jobs.plan import Plan, own_check, own_choices, plan_of, setup_of
-from greenroom.app.jobs.report import JobReport, report_of
+from greenroom.app.runs.checks import Plan, own_check, own_choices, plan_of, setup_of
+from greenroom.app.runs.kit import found_job
+from greenroom.app.runs.report import JobReport, report_of
+from greenroom.app.runs.workspaces import outcome, refuse_too_wide, workspace
 from greenroom.cli.commands.change import apply, branch, diff, discard, say_recovered
 from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit
@@ -31,13 +30,13 @@ from greenroom.cli.render.talk import Work
 from greenroom.cli.runs.follow import Ending, Hearing, attended
 from greenroom.cli.runs.result import close, summary
 from greenroom.cli.runs.start import Begun, with_context
-from greenroom.cli.toolset import is_sandboxed, may_run_checks, sandbox_tier
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.checks import Check
 from greenroom.core.ports.codec import plain
 from greenroom.core.state.world import World
+from greenroom.runs.request import Wanted
 
 UNTOUCHED: Final = "your files stay untouched"
 QUESTION: Final = "[y] use all  [n] use none  [2 3] leave these out  or type a command line: "
@@ -78,7 +77,7 @@ async def _created(cli: Invocation, begun: Begun, request: Request, wanted: Want
     theirs = await workspace(root)
     await theirs.recover()
     say_recovered(cli, theirs)
-    setup = bool(setup_of(root, walls=is_sandboxed(cli.means)).line)
+    setup = bool(setup_of(root, walls=cli.means.is_sandboxed).line)
     whole, limits = with_context(request.text, request.context, begun.language), begun.caps.limits
     return await found_job(
         cli.runtime, begun.cast, whole, typed=request.text, limits=limits, setup=setup, wanted=wanted
@@ -87,7 +86,7 @@ async def _created(cli: Invocation, begun: Begun, request: Request, wanted: Want
 
 async def _work(cli: Invocation, talk: Work, team: TeamId, root: Path, take: Take, *, new: bool) -> Exit:
     """Settle the checks, then work to the end."""
-    if not settle_checks(cli, root, walls=may_run_checks(cli.means)):
+    if not settle_checks(cli, root, walls=cli.means.may_run_checks):
         cli.progress.note(f"Nothing has begun. Go on with: {command(cli, 'resume', team)}", style="bold")
         return cli.out.result("paused", Exit.WAITING, team=team)
     ending = await attended(cli, team, new=new, ear=Hearing(cli, team, talk).open)
@@ -95,7 +94,7 @@ async def _work(cli: Invocation, talk: Work, team: TeamId, root: Path, take: Tak
 
 
 def _tier(cli: Invocation) -> str:
-    found = sandbox_tier(cli.means)
+    found = cli.means.sandbox_tier
     return "no sandbox: every command asks" if found == "none" else f"sandbox: {found}"
 
 

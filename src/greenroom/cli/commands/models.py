@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from greenroom.app.cost import MILLION, dollars
 from greenroom.app.evals import Verdict, chosen, play
 from greenroom.app.model_catalog import Offer, Shelf, Trial, at_hand, bound, shelf, trials
 from greenroom.app.model_registry import NO_MODEL
@@ -15,7 +16,6 @@ from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import Column, Fitted, row
-from greenroom.cli.render.team import MILLION, dollars
 from greenroom.cli.runs.start import bounds, refuse_unpriced
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Model, Usage
@@ -164,7 +164,7 @@ async def eval_live(
 ) -> Exit:
     """Play fifteen small tasks: tools, edits, repair, hand-off, stopping, injection … Exit code 1 if one fails."""
     tasks = chosen(tuple(only or ()))
-    cli.means.use(options)
+    options.apply(cli.means)
     provisions = cli.means.provisions
     await provisions.look_around()
     name, caps = provisions.settled(model.strip()), provisions.loaded.settings.limits

@@ -11,12 +11,11 @@ import typer
 from greenroom.app.conversation.chat import models_of
 from greenroom.app.conversation.names import ASK, CHAT, JOB
 from greenroom.app.conversation.typed import message
-from greenroom.app.jobs.place import workspace
-from greenroom.app.jobs.rewind import Moment, moment, moments, rewound, told
-from greenroom.app.jobs.verdict import COMMIT
 from greenroom.app.library.results import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find
 from greenroom.app.organisation.words import KIT as ORGANISATION
+from greenroom.app.runs.rewind import Moment, moment, moments, rewound, told
+from greenroom.app.runs.workspaces import workspace
 from greenroom.app.toolset.pipeline import answer_pending
 from greenroom.cli.commands.chat import reopen
 from greenroom.cli.context import Invocation, command, refused
@@ -32,6 +31,7 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam
 from greenroom.core.state.team import Team
 from greenroom.core.state.world import World
+from greenroom.runs.verdict import COMMIT
 from greenroom.testing.demo import ASKING_KIT, KIT
 
 
@@ -120,7 +120,7 @@ async def _follow(cli: Invocation, found: Found, world: World, taken: Take) -> E
 
 def _prepare(cli: Invocation, options: RunOptions, world: World) -> None:
     """All that can be refused, or has to be agreed to, before anything goes on here."""
-    cli.means.tape(options)
+    cli.means.use_recording(options.record, options.replay)
     for model in models_of(world):
         cli.means.named(model)
     if world.team.workspace:

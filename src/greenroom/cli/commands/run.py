@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from greenroom.app.conversation.names import ASK, RUN
-from greenroom.app.conversation.start import NOTHING_SAID, Wanted, found_alone
+from greenroom.app.conversation.start import found_alone
 from greenroom.cli.context import Invocation, invoke, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import (
@@ -30,6 +30,7 @@ from greenroom.cli.render.talk import Talk
 from greenroom.cli.runs.follow import attended
 from greenroom.cli.runs.result import close
 from greenroom.cli.runs.start import Begun, begin, with_context
+from greenroom.runs.request import NOTHING_SAID, Wanted
 
 NO_TOOLS: Final = (
     "It has no tools, so it answers from what it is told. Add tools in its file, or pass --no-tools to hide this note."

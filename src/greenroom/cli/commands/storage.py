@@ -12,10 +12,10 @@ import typer
 from rich.text import Text
 
 from greenroom.app.conversation.names import JOB
-from greenroom.app.jobs import place
-from greenroom.app.jobs.place import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
-from greenroom.app.jobs.verdict import one_line
 from greenroom.app.lookup import find, has_store
+from greenroom.app.messages.findings import one_line
+from greenroom.app.runs import workspaces
+from greenroom.app.runs.workspaces import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import DoNotAsk, Id
@@ -73,7 +73,7 @@ async def forget(cli: Invocation, name: Id, *, yes: DoNotAsk = False) -> Exit:
     await cli.runtime.log.forget(found.team)
     shutil.rmtree(folder(cli.home, found.team), ignore_errors=True)
     if team.kit == JOB and work is not None:
-        await place.forget(Path(team.workspace), found.team)
+        await workspaces.forget(Path(team.workspace), found.team)
     cli.out.show(f"Forgotten: {found.team}, {events} events{_with(work)}.")
     return cli.out.result("forgotten", Exit.DONE, team=found.team, events=events, work=list(work or ()))
 
@@ -83,7 +83,7 @@ async def _work_of(cli: Invocation, team: Team) -> tuple[str, ...] | None:
     if team.kit != JOB:
         return ()
     try:
-        return await place.goes_with(Path(team.workspace), team.team_id)
+        return await workspaces.goes_with(Path(team.workspace), team.team_id)
     except WorkspaceFault as fault:
         cli.progress.note(f"Its files are left alone. {fault}", style="yellow")
         return None

@@ -11,9 +11,9 @@ import typer
 from rich.text import Text
 
 from greenroom.app.conversation.names import JOB
-from greenroom.app.cost import Account, Sum, summed, total
-from greenroom.app.jobs.verdict import Finding, Verdict, as_kept, sentence, verdict_in
+from greenroom.app.cost import MILLION, Account, Sum, dollars, summed, total
 from greenroom.app.lookup import Found, find, shortest
+from greenroom.app.messages.findings import sentence
 from greenroom.app.task_status import standing
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
@@ -21,12 +21,13 @@ from greenroom.cli.options import Id, complete_id
 from greenroom.cli.render.output import Column, Fitted, event_fields, row
 from greenroom.cli.render.portrait import Portrait, fields, portray, rendered
 from greenroom.cli.render.progress import told_text
-from greenroom.cli.render.team import MILLION, Teller, dollars, seconds
+from greenroom.cli.render.team import Teller, seconds
 from greenroom.cli.render.words import shorten
 from greenroom.cli.runs.follow import unverified_code
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.log import StreamInfo
+from greenroom.runs.verdict import Finding, Verdict, as_kept, verdict_in
 
 FEW: Final = 10
 COLUMNS: Final = (

@@ -11,11 +11,11 @@ import typer
 from rich.text import Text
 
 from greenroom.app.host import Host
-from greenroom.app.messages import LANGUAGES
+from greenroom.app.messages import LANGUAGES, phrase
 from greenroom.app.organisation.charter import Wish, charters, find_charter, write_charter
 from greenroom.app.organisation.founders import founded, organisations, over
 from greenroom.app.organisation.states import at_rest, states
-from greenroom.app.organisation.words import BASE, nobody, phrase, refused
+from greenroom.app.organisation.words import BASE, nobody, refused
 from greenroom.app.task_status import pause_word
 from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit, of_standings
@@ -103,7 +103,7 @@ async def team_start(cli: Invocation, name: OrganisationName = "", *, options: R
         language = language_of(await cli.runtime.world(one.team))
         known = {"talk": command(cli, "talk", one.called), "stop": command(cli, "team", "stop", one.called)}
         raise WorldFault(team_word("held", language, name=one.name, owner=holder.owner, **known))
-    cli.means.cap(options)
+    options.limit(cli.means)
     team = await brought_up(cli, one, options)
     world = await cli.runtime.world(team)
     limits = () if one.chartered else new_limits(cli, world, options)

@@ -19,7 +19,6 @@ from greenroom.cli.options import STDIN, from_stdin
 from greenroom.cli.render.output import Column, Fitted, harmless, row
 from greenroom.cli.render.talk import Talk
 from greenroom.cli.render.words import shorten
-from greenroom.cli.toolset import toolbox_of
 from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import ToolCard
 from greenroom.core.state.step import Effect, Step
@@ -42,7 +41,7 @@ ToolName: TypeAlias = Annotated[str, typer.Argument(metavar="TOOL", help="Its na
 async def tools_list(cli: Invocation) -> None:
     """List the tools that agents can have in this folder, by group."""
     root = cli.means.root
-    cards = [tool.card for tool in toolbox_of(root)]
+    cards = [tool.card for tool in cli.means.toolbox()]
     cli.out.listing("tool", map(_summary, cards))
     cells = list[list[Text]]()
     for card in cards:
@@ -67,7 +66,7 @@ def _summary(card: ToolCard) -> dict[str, object]:
 
 async def tools_show(cli: Invocation, name: ToolName) -> Exit:
     """Show what models are told of a tool: description and parameters."""
-    card = toolbox_of(cli.means.root).named(name.strip()).card
+    card = cli.means.toolbox().named(name.strip()).card
     cli.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECTS[card.effect]} · {card.source}\n"))
     cli.out.show(harmless(card.spec.description), Text("\nparameters", style="dim"))
     cli.out.show(harmless(json.dumps(card.spec.parameters, indent=2, ensure_ascii=False)))
@@ -94,7 +93,7 @@ def tools_run(
 async def _call(cli: Invocation, name: str, given: Sequence[str], whole: str) -> Exit:
     """Call it; what it returns comes on stdout."""
     root = cli.means.root
-    card = toolbox_of(root).named(name).card
+    card = cli.means.toolbox().named(name).card
     properties = card.spec.parameters.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
     arguments = _object(whole) if whole else dict(_argument(name, known, text) for text in given)

@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from greenroom.app.jobs.plan import brought_checks, own_choices
+from greenroom.app.runs.checks import brought_checks, own_choices
 from greenroom.app.toolset.policy import persons_rules, written
 from greenroom.app.trust import own_ledger, troubles_in
 from greenroom.cli.context import Invocation, command

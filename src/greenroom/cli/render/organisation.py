@@ -10,13 +10,14 @@ from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from greenroom.app.cost import dollars
 from greenroom.app.organisation.inbox import Letter, approval_of, kind_of, notices, subtask_of
 from greenroom.app.organisation.people import oldest_first
 from greenroom.app.organisation.words import commands
 from greenroom.cli.errors import Json
 from greenroom.cli.render.output import Column, Console, harmless
 from greenroom.cli.render.progress import Lines, Progress, Rows
-from greenroom.cli.render.team import Teller, agents_table, colour, doing, dollars, stage_line
+from greenroom.cli.render.team import Teller, agents_table, colour, doing, stage_line
 from greenroom.cli.render.words import CATALOGUE, reason, shorten, word
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId
 from greenroom.core.state.agent import Agent

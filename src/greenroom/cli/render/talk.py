@@ -11,17 +11,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from greenroom.app.conversation.chat import typed_in
-from greenroom.app.jobs.verdict import BASELINE, CONFIRM, DELIVER, VERDICT, from_kept, sentence
+from greenroom.app.cost import dollars
+from greenroom.app.messages.findings import sentence
 from greenroom.cli.errors import Unheard
 from greenroom.cli.render.output import Console, Output, harmless
 from greenroom.cli.render.progress import Lines, Moving, retried
-from greenroom.cli.render.team import SPINNER, Line, Teller, dollars, seconds
+from greenroom.cli.render.team import SPINNER, Line, Teller, seconds
 from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.setup import Setup
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Live, ToolPrinted
 from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
 from greenroom.core.state.step import Step
+from greenroom.runs.verdict import BASELINE, CONFIRM, DELIVER, VERDICT, from_kept
 
 WITH: Final = {
     "read_code": "reads",

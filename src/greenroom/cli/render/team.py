@@ -98,7 +98,6 @@ COLUMNS: Final = (
     Column(name="tokens", right=True, least=6, needs=70),
     Column(name="time", right=True, least=6, needs=50),
 )
-MILLION: Final = 1_000_000
 COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 MOST: Final = 16  # rows that fit a screen
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -197,12 +196,6 @@ def seconds(millis: int) -> str:
     minutes, rest = divmod(millis // 1000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
-
-
-def dollars(money: int) -> str:
-    """Millionths of a dollar, with as many digits as it takes to see them."""
-    value = money / MILLION
-    return f"${value:,.2f}" if value >= 1 or not money else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"
 
 
 def stage_line(stage: Stage) -> Text:

@@ -15,6 +15,7 @@ from greenroom.app.conversation.chat import Chat, Turn, models_of
 from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
 from greenroom.app.conversation.start import model_of
 from greenroom.app.conversation.typed import COMMANDS, Attached, Handler, handle, joined, message
+from greenroom.app.cost import MILLION, dollars
 from greenroom.app.host import watch_steps
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import Caps
@@ -24,7 +25,7 @@ from greenroom.cli.exit_codes import Exit, of_standings
 from greenroom.cli.render.progress import Held
 from greenroom.cli.render.questions import unechoed
 from greenroom.cli.render.talk import Talk
-from greenroom.cli.render.team import MILLION, Teller, dollars, seconds
+from greenroom.cli.render.team import Teller, seconds
 from greenroom.cli.render.words import shorten
 from greenroom.cli.runs.follow import PROMPT, QUICK, answered, kept, question, so_far, tell, telling
 from greenroom.cli.runs.result import cost, fields, trouble
@@ -396,7 +397,7 @@ class Conversation:
             self._complain("Nothing was said: there is nothing on stdin.")
             self._fate, self._status = Exit.USAGE, "error"
         code = (self._code if self._person.attended else self._fate) or Exit.DONE
-        leftover = self._cli.means.leftover()
+        leftover = self._cli.means.unused_recording()
         if leftover:
             self._talk.note(leftover, style="yellow")
         self._say_how_to_resume()

@@ -13,9 +13,7 @@ from typing import Final, TypeAlias
 from greenroom.app.conversation.chat import settle
 from greenroom.app.conversation.names import RUN
 from greenroom.app.conversation.send import tell as deliver
-from greenroom.app.conversation.start import wanted_in
 from greenroom.app.host import Host, watch_steps
-from greenroom.app.jobs.verdict import CONFIRM
 from greenroom.app.lookup import Found
 from greenroom.app.task_status import Standing
 from greenroom.app.toolset.policy import persons_rules
@@ -33,6 +31,8 @@ from greenroom.core.base.text import seen
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.world import World
+from greenroom.runs.request import wanted_in
+from greenroom.runs.verdict import CONFIRM
 
 SCOPES: Final[dict[str, Scope]] = {
     "y": "once",

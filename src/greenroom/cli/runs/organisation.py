@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.conversation.start import Cast, model_of
+from greenroom.app.cost import dollars
 from greenroom.app.host import Host
+from greenroom.app.messages import phrase
 from greenroom.app.organisation.charter import (
     Charter,
     charters,
@@ -33,18 +35,17 @@ from greenroom.app.organisation.founders import (
 from greenroom.app.organisation.inbox import Letter, kind_of, owed
 from greenroom.app.organisation.people import HumanAgent, more_messages, oldest_first
 from greenroom.app.organisation.states import at_rest
-from greenroom.app.organisation.words import BASE, phrase
+from greenroom.app.organisation.words import BASE
 from greenroom.app.runtime import Told
 from greenroom.app.task_status import Standing, standing
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit, of_standings
 from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import harmless
-from greenroom.cli.render.team import Teller, dollars
+from greenroom.cli.render.team import Teller
 from greenroom.cli.render.words import Way, end_word, reason, still, team_word, word
 from greenroom.cli.runs.follow import GRACE
 from greenroom.cli.runs.start import meet_servers, refuse_unpriced, see_what_is_brought
-from greenroom.cli.toolset import toolbox_of
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, agent_of
@@ -110,7 +111,7 @@ async def there(cli: Invocation, name: str) -> tuple[Meant, TeamId]:
 
 async def brought_up(cli: Invocation, one: Meant, options: RunOptions) -> TeamId:
     """The organisation, founded if it was not, as its charter says, with models that can be asked."""
-    cli.means.tape(options)
+    cli.means.use_recording(options.record, options.replay)
     await cli.means.provisions.look_around()
     if one.team is not None and not one.chartered:
         world = await cli.runtime.world(one.team)
@@ -149,7 +150,7 @@ async def _founders(cli: Invocation, charter: Charter) -> Founders:
         cli.progress.note(trouble.text, style="yellow")
     staff = all_staff(charter.language, agents.specs)
     await meet_servers(cli, Cast(members=tuple((AgentId(name), spec) for name, spec in staff.items())))
-    tools, caps = toolbox_of(cli.means.root), provisions.loaded.settings.limits
+    tools, caps = cli.means.toolbox(), provisions.loaded.settings.limits
     founders = founders_of(charter, staff, tools, settled=provisions.settled, caps=caps)
     for fault in misfits(charter, staff, tools, charter.language):
         cli.progress.note(harmless(fault), style="yellow")
@@ -164,7 +165,7 @@ def mistakes(cli: Invocation, name: str) -> str:
     except WorldFault as fault:
         return str(fault)
     language = charter.language or cli.means.language
-    found = misfits(charter, all_staff(language, agents.specs), toolbox_of(root), language)
+    found = misfits(charter, all_staff(language, agents.specs), cli.means.toolbox(), language)
     why = (trouble.text for trouble in agents.troubles if trouble.name in (*charter.managers, *charter.blueprints))
     model = bad_model(cli, charter.model, language)
     return "\n".join((*found, *why, *((f"{charter.path}: {model}",) if model else ())))

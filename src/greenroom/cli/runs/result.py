@@ -8,9 +8,10 @@ import typer
 
 from greenroom.app.conversation.chat import Turn
 from greenroom.app.conversation.names import ASK, JOB, RUN
+from greenroom.app.cost import MILLION, dollars
 from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.render.team import MILLION, dollars, seconds
+from greenroom.cli.render.team import seconds
 from greenroom.cli.render.words import shorten
 from greenroom.cli.runs.follow import Ending, to_type, waiting
 from greenroom.core.base.ids import TeamId
@@ -53,7 +54,7 @@ def close(
         cli.out.write(f"{text.rstrip()}\n")
         if cli.out.live:
             cli.progress.note("")
-    leftover = cli.means.leftover()
+    leftover = cli.means.unused_recording()
     if leftover:
         cli.progress.note(leftover, style="yellow")
     cli.progress.note(hint(cli, name or team, ending))

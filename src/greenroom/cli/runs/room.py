@@ -28,7 +28,6 @@ from greenroom.cli.render.output import harmless
 from greenroom.cli.render.words import end_word, still, word
 from greenroom.cli.runs.follow import PROMPT, QUICK, answered, kept
 from greenroom.cli.runs.organisation import Ear, held_up, way_on
-from greenroom.cli.toolset import toolbox_of
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import AgentId, GroupId, StageId
 from greenroom.core.rules.messages import VERBS
@@ -303,7 +302,7 @@ class Room:
         stage = StageId(typed.stage) if typed.stage else None
         await self._human.permitted(typed.tool, stage)
         root = Path(self._world.team.workspace)
-        toolbox_of(root).named(typed.tool)
+        self._cli.means.toolbox(root).named(typed.tool)
         team = await found_by_hand(self._cli.runtime, root, typed.tool, typed.given)
         call = await called_by_hand(self._cli.runtime, team)
         told = display.call_fields(call, stage)

