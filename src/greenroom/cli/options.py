@@ -9,16 +9,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
-from greenroom.app.context import AppContext
 from greenroom.app.lookup import LAST, possible
 from greenroom.app.settings import home_folder, values
 from greenroom.app.settings.values import Reader, Unfit
 from greenroom.cli.setup import setup_of
 from greenroom.core.base.errors import WorldFault
+
+if TYPE_CHECKING:
+    from greenroom.app.context import AppContext
 
 
 def complete_id(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
