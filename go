@@ -9,6 +9,7 @@
 #   ./go prove projects [ARGS]  ten public projects from their registries: right changes verified, breaking ones not
 #   ./go bench NAME [--json]    measure; one table, or one JSON object of figures by name
 #   ./go fmt                    format the code and repair what lint can repair
+#   ./go docs                   build the documentation into site/; a dead link fails
 #   ./go requirements [SOURCE]  which requirements a test claims; with MA, MAS, AG, RC or AF the unclaimed ones
 #   ./go uv ARGS                the uv that this script uses, for instance: ./go uv lock
 #
@@ -167,6 +168,7 @@ prove)
         exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;
 bench) keep_bytecode && sync && exec python -m bench "$@" ;;
 fmt) sync && ruff check --fix --exit-zero --quiet && ruff format ;;
+docs) sync --group docs && exec zensical build --strict ;;
 requirements) sync && exec python tools/requirements.py "$@" ;;
 uv) find_python && { find_uv || get_uv; } && exec "$UV" "$@" ;;
 help | -h | --help) usage ;;
