@@ -10,7 +10,8 @@
 #   ./go bench NAME [--json]    measure; one table, or one JSON object of figures by name
 #   ./go fmt                    format the code and repair what lint can repair
 #   ./go docs                   build the documentation into site/; a dead link fails
-#   ./go requirements [SOURCE]  which requirements a test claims; with MA, MAS, AG, RC or AF the unclaimed ones
+#   ./go requirements [SOURCE]  which requirements a test claims; with MA, MAS, AG, RC or AF the unclaimed ones;
+#                               with --unreached the claims on code that no user can reach
 #   ./go uv ARGS                the uv that this script uses, for instance: ./go uv lock
 #
 # It needs git and Python 3.11 or newer. Everything else it puts into .go/ and .venv/, here, and nowhere else.

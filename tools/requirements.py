@@ -1,4 +1,4 @@
-"""Which requirements does a test claim?  ./go requirements [SOURCE | --unknown]
+"""Which requirements does a test claim?  ./go requirements [SOURCE | --unknown | --unreached]
 
 Reads the ids in docs/requirements.md and the marks `@pytest.mark.req("MAS-151", ...)`, also as a module's
 `pytestmark`, in the tests. It does not judge whether a claim is true: that is what the test is for.
@@ -7,12 +7,17 @@ Reads the ids in docs/requirements.md and the marks `@pytest.mark.req("MAS-151",
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+import greenroom
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("MA", "MAS", "AG", "RC", "AF", "G")
 ROW = re.compile(r"^- \*\*((?:" + "|".join(SOURCES) + r")-\d+)\*\* (.*)$", re.MULTILINE)
+
+TESTS = "greenroom.testing"
+"""What people test their own agents with: it is documented, and reached from their tests."""
 
 
 def rows(manifest: str) -> list[tuple[str, str]]:
@@ -73,6 +78,68 @@ def unknown() -> Iterator[str]:
             yield f"{name}  {', '.join(places)}"
 
 
+def imports(path: Path) -> set[str]:
+    """The modules that a file imports when it runs, at the top or in a function; not those for types alone."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    found: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                waiting += node.orelse
+                continue
+            case ast.Constant(value=str(value)) if value.startswith("greenroom."):
+                found.add(value)  # a module that another process runs, or a folder of prompts
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names}
+            case ast.ImportFrom(module=str(module), names=names):
+                found |= {module, *(f"{module}.{alias.name}" for alias in names)}
+            case _:
+                pass
+        waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def modules(folder: str, package: str) -> dict[str, Path]:
+    """Every module of a package by its dotted name."""
+    found: dict[str, Path] = {}
+    for path in (ROOT / folder).rglob("*.py"):
+        parts = (package, *path.relative_to(ROOT / folder).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def closure(starts: Iterable[str], known: Mapping[str, Path]) -> set[str]:
+    """All of the known modules that these import, directly or not, with themselves."""
+    waiting, found = [name for name in starts if name in known], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        packages = {name.rsplit(".", depth)[0] for depth in range(1, name.count(".") + 1)}
+        waiting += (packages | imports(known[name])) & known.keys()
+    return found
+
+
+def unreached_modules() -> set[str]:
+    """Modules that neither the command line nor a public name reaches. Agent files, model replies and the commands
+    that it starts in other processes all go through the command line."""
+    known = {name: path for name, path in modules("src/greenroom", "greenroom").items() if not name.startswith(TESTS)}
+    public = {f"greenroom.{home}" for home in vars(greenroom)["_HOME"].values()}
+    starts = {name for name in known if name.startswith("greenroom.cli")} | public
+    return known.keys() - closure(starts, known)
+
+
+def unreached() -> Iterator[str]:
+    """Claims whose tests all drive modules that no user can reach, with those modules."""
+    islands = unreached_modules()
+    for name, places in sorted(claimed().items()):
+        subjects = [imports(ROOT / place.rpartition(":")[0]) & islands for place in places]
+        if all(subjects):
+            yield f"{name:8} {', '.join(sorted(set[str]().union(*subjects)))}"
+
+
 def main(arguments: list[str]) -> int:
     """Print what was asked for; 2 when it is not understood."""
     match arguments:
@@ -80,10 +147,12 @@ def main(arguments: list[str]) -> int:
             lines = counts()
         case ["--unknown"]:
             lines = unknown()
+        case ["--unreached"]:
+            lines = unreached()
         case [prefix] if prefix in SOURCES:
             lines = unclaimed(prefix)
         case _:
-            print(f"requirements: say nothing, --unknown or one of {', '.join(SOURCES)}", file=sys.stderr)
+            print(f"requirements: say nothing, --unknown, --unreached or one of {', '.join(SOURCES)}", file=sys.stderr)
             return 2
     print(*lines, sep="\n")
     return 0
