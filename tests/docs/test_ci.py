@@ -18,7 +18,7 @@ from tests.e2e.terminal import PATIENCE, environment
 from tests.e2e.workshop import Workshop, turns
 from tests.tiers import has_bubblewrap
 
-PAGE = ROOT / "docs" / "howto-ci.md"
+PAGE = ROOT / "docs" / "howto" / "ci.md"
 EXITS = re.compile(r"^\| (\d+)", re.MULTILINE)
 
 

@@ -15,7 +15,7 @@ from tests.docs.provider import provider
 from tests.e2e.terminal import PATIENCE, environment, greenroom
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("howto*.md")))
+PAGES = (ROOT / "README.md", ROOT / "docs" / "quickstart.md", *sorted((ROOT / "docs" / "howto").glob("*.md")))
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXITS = re.compile(r"#.*\bexits (\d+)")
 EXAMPLE_ID = "k3fx9a2m"
