@@ -8,7 +8,7 @@ import pytest
 from greenroom.app.agents.keys import OURS
 from tests.e2e.terminal import greenroom
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto-agents.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The holes that are known: what gets out at which tier, and why. A hole that is closed is a line too many here.
 
-`docs/howto-sandbox.md` tells of each.
+`docs/sandbox-results.md` tells of each.
 """
 
 from __future__ import annotations

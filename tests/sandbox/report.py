@@ -1,4 +1,4 @@
-"""All attempts at all tiers, as the table of docs/howto-sandbox.md: `python -m tests.sandbox.report --write` fills it.
+"""All attempts at all tiers: the table of docs/sandbox-results.md: `python -m tests.sandbox.report --write` fills it.
 
 Without `--write` it only prints. It takes some minutes, wants bubblewrap, and as root it tries more.
 """
@@ -16,13 +16,13 @@ from tests.sandbox.attempts import ATTEMPTS
 from tests.sandbox.holes import HOLES
 from tests.sandbox.judging import TIERS, Judged, judged, told
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "howto-sandbox.md"
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "sandbox-results.md"
 
 
 def table(results: Sequence[Judged]) -> str:
     """How many attempts of each class got out at each tier."""
     lines = [
-        f"| what is tried | attempts | without walls | {' | '.join(TIERS)} |",
+        f"| what is tried | attempts | without a sandbox | {' | '.join(TIERS)} |",
         f"|---|--:|--:|{'--:|' * len(TIERS)}",
     ]
     kinds = get_args(Kind)
