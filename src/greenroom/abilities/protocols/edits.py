@@ -12,12 +12,13 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-from greenroom.abilities.protocols.bodies import (
+from greenroom.abilities.protocols.blocks import (
     OPEN,
     cdata_end,
     closed,
     element,
     fenced,
+    flat,
     led,
     line_end,
     safe,
@@ -26,7 +27,7 @@ from greenroom.abilities.protocols.bodies import (
 )
 from greenroom.abilities.protocols.calls import not_run
 from greenroom.abilities.protocols.jsons import Unreadable
-from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName, flat
+from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolCall
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.abilities.protocols.bodies import (
+from greenroom.abilities.protocols.blocks import (
     bare,
     cdata_end,
     closed,
@@ -19,10 +19,9 @@ from greenroom.abilities.protocols.bodies import (
     line_end,
     safe,
 )
-from greenroom.abilities.protocols.calls import Asked, drafted, not_run
+from greenroom.abilities.protocols.calls import Asked, drafted, not_run, shown
 from greenroom.abilities.protocols.jsons import Unreadable, decode
 from greenroom.abilities.protocols.outcome import Acts, Block, Draft, End, Known, NotRun, ProtocolName, Read
-from greenroom.abilities.protocols.schemas import shown
 from greenroom.abilities.protocols.tool_call import asked_of, body_of
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.model import ToolCall
