@@ -14,7 +14,7 @@ from greenroom.core.base.ids import AgentId, MemoryId
 from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.recall import Remembered, Wanted
 from greenroom.core.rules.intents import Consequence
-from greenroom.core.state.memory import Memory, MemoryType
+from greenroom.core.state.knowledge import Memory, MemoryType
 from greenroom.core.state.step import Effect
 from greenroom.policy.policy import rules_policy
 from tests.abilities.tools.calling import Caller, caller

@@ -4,7 +4,7 @@ import pytest
 
 from greenroom.core.base.ids import MemoryId
 from greenroom.core.ports.recall import Wanted
-from greenroom.core.state.memory import Memory
+from greenroom.core.state.knowledge import Memory
 
 ONE = Memory(
     memory_id=MemoryId("20251101_072947_388226"),

@@ -17,7 +17,7 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentCompletion,
 )
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.portrait import (
     agent_state,
     plain,

@@ -22,7 +22,7 @@ from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules.intents import WriteArtifact
 from greenroom.core.rules.knowledge import refusal
-from greenroom.core.state.artifact import Artifact, told
+from greenroom.core.state.knowledge import Artifact, told
 from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.world import artifact_key
 

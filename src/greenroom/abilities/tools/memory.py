@@ -19,7 +19,7 @@ from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules import intents
 from greenroom.core.rules.decide import decide
 from greenroom.core.rules.intents import Consequence
-from greenroom.core.state.memory import Memory, MemoryType
+from greenroom.core.state.knowledge import Memory, MemoryType
 from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.step import Effect
 

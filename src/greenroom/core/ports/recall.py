@@ -9,7 +9,7 @@ from greenroom.core.base.ids import MemoryId
 from greenroom.core.base.records import record
 from greenroom.core.ports.executor import Bench
 from greenroom.core.rules.intents import Consequence
-from greenroom.core.state.memory import Memory, MemoryType
+from greenroom.core.state.knowledge import Memory, MemoryType
 from greenroom.core.state.step import Effect
 
 

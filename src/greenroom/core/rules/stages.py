@@ -17,10 +17,8 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
-from greenroom.core.rules.origins import given_by_manager, has_read, tell
-from greenroom.core.rules.people import ABOUT, people_of, tell_people
-from greenroom.core.rules.queue import enqueue, open_thread
-from greenroom.core.rules.waits import decider, release_where
+from greenroom.core.rules.origins import ABOUT, given_by_manager, has_read, people_of, tell, tell_people
+from greenroom.core.rules.queue import decider, enqueue, open_thread, release_where
 from greenroom.core.state.origin import Labels, untrusted
 from greenroom.core.state.stage import (
     Member,

@@ -12,7 +12,7 @@ from typing import Final
 
 from greenroom.core.base.ids import NO_RELATIVE, AgentId, StageId, StepId, TaskId
 from greenroom.core.base.records import Data
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
