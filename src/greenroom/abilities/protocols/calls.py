@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -72,8 +72,6 @@ def drafted(asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
         fitted = _fitted(asked, tool)
     except BadSchema as error:
         return not_run(asked.tag, f"the tool {tool.name!r} cannot be called, its own schema is broken ({error}).")
-    except Unreadable as error:
-        return not_run(asked.tag, f"the arguments of {tool.name!r} do not fit: {error}.")
     if isinstance(fitted, Draft) and tool.name == "call_subagent":
         return _reachable(fitted, asked, known, write)
     return fitted
@@ -81,8 +79,11 @@ def drafted(asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
 
 def _fitted(asked: Asked, tool: ToolSpec) -> Draft | NotRun:
     schema = tool.parameters
-    arguments = converted(schema, asked.arguments) if asked.raw else asked.arguments
-    call, wrong = asked.call(arguments), faults(schema, arguments)
+    wrong = faults(schema, asked.arguments)
+    call = asked.call(asked.arguments)
+    if asked.raw and wrong:
+        call = asked.call(convert_texts(schema, asked.arguments))
+        wrong = faults(schema, call.arguments)
     repaired = asked.repaired
     if wrong:
         repaired, mended = "; ".join(wrong), _mended(asked, tool)
@@ -97,10 +98,9 @@ def _fitted(asked: Asked, tool: ToolSpec) -> Draft | NotRun:
 
 def _mended(asked: Asked, tool: ToolSpec) -> ToolCall | None:
     """Numbers and lists that were written as text, as numbers and lists: if that is all that is wrong."""
-    try:
-        arguments = converted(tool.parameters, asked.arguments)
-    except Unreadable:
+    if asked.raw or written(asked.arguments) > LONG:
         return None
+    arguments = convert_texts(tool.parameters, asked.arguments)
     return None if faults(tool.parameters, arguments) else asked.call(arguments)
 
 
@@ -138,8 +138,6 @@ def _reachable(draft: Draft, asked: Asked, known: Known, write: Writer) -> Draft
 
 MOST_FAULTS: Final = 5
 LONG: Final = 20_000
-_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}")
-_TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
 class BadSchema(ValueError):
@@ -173,83 +171,35 @@ def strangers(schema: Data, arguments: Data) -> list[str]:
     return sorted(arguments.keys() - _properties(schema).keys())
 
 
-def converted(schema: Data, arguments: Data) -> dict[str, object]:
-    """Arguments that came as text, as what the schema wants; `Unreadable` names the first that cannot be that."""
-    properties = _properties(schema)
-    return {
-        name: _converted(name, value, _types(properties.get(name), schema)) if isinstance(value, str) else value
-        for name, value in arguments.items()
-    }
+def convert_texts(schema: Data, arguments: Data) -> dict[str, object]:
+    """Arguments that came as text, as what the schema wants. A text stays one wherever it may be one."""
+    from jsonschema_rs import validator_for
+
+    found = dict(arguments)
+    for error in validator_for(dict(schema), offline=True).iter_errors(found):
+        name = str(error.instance_path[0]) if len(error.instance_path) == 1 else ""
+        text = arguments.get(name)
+        if isinstance(text, str) and not _may_be_text(_properties(schema).get(name)):
+            found[name] = _decode_text(text)
+    return found
 
 
-def _converted(name: str, text: str, wanted: set[str]) -> object:
-    if not wanted or "string" in wanted:
-        return text
-    word = text.strip()
-    if "null" in wanted and word == "null":
-        return None
-    if "boolean" in wanted and word.lower() in ("true", "false"):
-        return word.lower() == "true"
-    if "integer" in wanted and _INTEGER.fullmatch(word):
-        return int(word)
-    return _decoded(name, word, wanted - {"null"})
+def _may_be_text(part: object) -> bool:
+    declared = part.get("type") if isinstance(part, Mapping) else None
+    return declared == "string" or (isinstance(declared, list) and "string" in declared)
 
 
-def _decoded(name: str, word: str, wanted: set[str]) -> object:
+def _decode_text(text: str) -> object:
+    """The JSON value that a text is, or the text where it is none: then it does not fit, and that is said."""
     try:
-        value = decode(word)
-    except Unreadable as error:
-        raise Unreadable(f"{name}: {brief(repr(word))} is not {_named(wanted)} in JSON ({error})") from None
-    kind = _TYPES.get(type(value), "null")
-    if kind in wanted or (kind == "integer" and "number" in wanted):
-        return value
-    raise Unreadable(f"{name}: {brief(repr(word))} is not {_named(wanted)}")
-
-
-def _named(wanted: set[str]) -> str:
-    return " or ".join(f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in sorted(wanted))
+        return decode({"True": "true", "False": "false"}.get(text.strip(), text))
+    except Unreadable:
+        return text
 
 
 def _properties(schema: Data) -> Mapping[str, object]:
     found = schema.get("properties")
     return found if isinstance(found, Mapping) else {}
-
-
-def _types(part: object, root: Data) -> set[str]:
-    """All types that this part of a schema allows."""
-    found: set[str] = set()
-    waiting, seen = [part], set[str]()
-    while waiting:
-        one = waiting.pop()
-        if not isinstance(one, Mapping):
-            continue
-        found.update(_own_types(one))
-        waiting.extend(choice for keyword in ("anyOf", "oneOf", "allOf") for choice in _listed(one, keyword))
-        reference = one.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            seen.add(reference)
-            waiting.append(_target(reference, root))
-    return found
-
-
-def _own_types(part: Mapping[str, object]) -> Iterator[str]:
-    declared = part.get("type")
-    yield from [declared] if isinstance(declared, str) else map(str, _listed(part, "type"))
-    constant = [part["const"]] if "const" in part else []
-    yield from (_TYPES.get(type(value), "null") for value in (*_listed(part, "enum"), *constant))
-
-
-def _listed(part: Mapping[str, object], keyword: str) -> list[object]:
-    found = part.get(keyword)
-    return found if isinstance(found, list) else []
-
-
-def _target(reference: str, root: Data) -> object:
-    """What a reference inside the schema points at."""
-    found: object = root
-    for step in reference.removeprefix("#/").split("/"):
-        found = found.get(step) if isinstance(found, Mapping) else None
-    return found
 
 
 def shown(data: object) -> str:
