@@ -369,19 +369,8 @@ def fenced(body: str) -> str | None:
     return text[begin.end() : last + 1]
 
 
-@lru_cache(maxsize=256)
 def _close(tag: str) -> re.Pattern[str]:
     return re.compile(rf"\s*+</(?i:{re.escape(tag)})[ \t]*+>")
-
-
-@lru_cache(maxsize=256)
-def _line(tag: str, indent: int) -> re.Pattern[str]:
-    return re.compile(rf"^[ \t]{{0,{indent}}}</{re.escape(tag)}[ \t]*+>", re.MULTILINE)
-
-
-@lru_cache(maxsize=256)
-def _next(tag: str, indent: int) -> re.Pattern[str]:
-    return re.compile(rf"^[ \t]{{0,{indent}}}<{re.escape(tag)}(?:[ \t][^<>\n]*+)?>", re.MULTILINE)
 
 
 def closed(text: str, at: int, tag: str) -> End | None:
@@ -392,12 +381,13 @@ def closed(text: str, at: int, tag: str) -> End | None:
 
 def line_end(text: str, start: int, tag: str, indent: int) -> End:
     """The end at a line of its own, which is sure; else at the first end tag; else before the next block."""
-    following = _next(tag, indent).search(text, start)
+    margin, name = rf"^[ \t]{{0,{indent}}}", re.escape(tag)
+    following = re.compile(rf"{margin}<{name}(?:[ \t][^<>\n]*+)?>", re.MULTILINE).search(text, start)
     limit = following.start() if following else len(text)
-    line = _line(tag, indent).search(text, start, limit)
+    line = re.compile(rf"{margin}</{name}[ \t]*+>", re.MULTILINE).search(text, start, limit)
     if line:
         return End(stop=line.start(), after=line.end(), sure=True, tagged=True)
-    close = re.compile(rf"</{re.escape(tag)}[ \t]*+>").search(text, start, limit)
+    close = re.compile(rf"</{name}[ \t]*+>").search(text, start, limit)
     if close:
         return End(stop=close.start(), after=close.end(), sure=False, tagged=True)
     return End(stop=limit, after=limit, sure=False, tagged=False)

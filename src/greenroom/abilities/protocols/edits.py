@@ -209,9 +209,7 @@ def _diff(edit: Data) -> str:
     lines = edit.get("range")
     within = f"<RANGE>{lines[0]}-{lines[1]}</RANGE>\n" if isinstance(lines, list) else ""
     order = ("search", "search_start", "search_end", "replace")
-    parts = "".join(_part(name.upper(), str(edit[name])) for name in order if name in edit)
+    parts = "".join(
+        f"<{name.upper()}>{safe(str(edit[name]), name.upper())}</{name.upper()}>\n" for name in order if name in edit
+    )
     return f"<DIFF>\n{within}{parts}</DIFF>\n"
-
-
-def _part(name: str, text: str) -> str:
-    return f"<{name}>{safe(text, name)}</{name}>\n"

@@ -131,7 +131,8 @@ def _form(text: str, start: int) -> Form:
     while not (over := _PARAMS_END.match(text, at)):
         param = _PARAM.match(text, at)
         if param is None:
-            raise Unreadable(f"what follows {_last(params)} is neither a parameter nor </params>.")
+            last = f"the parameter {next(reversed(params))!r}" if params else "<params>"
+            raise Unreadable(f"what follows {last} is neither a parameter nor </params>.")
         value = element(text, param.end(), param[1])
         if value is None:
             raise Unreadable(f"the parameter {param[1]!r} is not closed by </{param[1]}>, or holds its own tag.")
@@ -158,10 +159,6 @@ def _json_params(body: str) -> tuple[str, Data] | None:
     except Unreadable:
         return None
     return (name, found) if isinstance(found, Mapping) else None
-
-
-def _last(params: dict[str, str]) -> str:
-    return f"the parameter {next(reversed(params))!r}" if params else "<params>"
 
 
 def _written(name: str, value: object) -> str:

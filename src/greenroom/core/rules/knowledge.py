@@ -227,7 +227,17 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> Verdict:
     if old is None and len(draft.world.memories) - len(replaced) >= MOST_MEMORIES:
         why = f"The short-term memory is full: it holds {MOST_MEMORIES:,} memories."
         return Rejected(code="memory_full", why=why, hint="Clear or merge some first.")
-    memory = _new(draft, intent, by) if old is None else _updated(draft, old, intent)
+    if old is not None:
+        memory = evolve(old, content=intent.content, tags=intent.tags, updated_at=draft.now)
+    else:
+        memory = Memory(
+            memory_id=memory_id(draft.now, draft.world.team.last_memory),
+            type="short_term",
+            content=intent.content,
+            tags=intent.tags,
+            created_at=draft.now,
+            by=by,
+        )
     origins = memory.origins
     for name in replaced:
         origins = merged(origins, draft.world.memories[name].origins)
@@ -238,21 +248,6 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> Verdict:
     )
     draft.emit(MemorySaved(at=draft.now, memory=memory))
     return None
-
-
-def _new(draft: Draft, intent: SaveMemory, by: str) -> Memory:
-    return Memory(
-        memory_id=memory_id(draft.now, draft.world.team.last_memory),
-        type="short_term",
-        content=intent.content,
-        tags=intent.tags,
-        created_at=draft.now,
-        by=by,
-    )
-
-
-def _updated(draft: Draft, old: Memory, intent: SaveMemory) -> Memory:
-    return evolve(old, content=intent.content, tags=intent.tags, updated_at=draft.now)
 
 
 def clear_memory(draft: Draft, intent: ClearMemory, by: str) -> Verdict:

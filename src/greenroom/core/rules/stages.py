@@ -98,12 +98,9 @@ def finish_stage(draft: Draft, intent: FinishStage, by: str) -> Verdict:
     members = people_of(draft.world, tuple(one.agent_id for one in stage.members))
     about = ": ".join(filter(None, (stage.intention, intent.summary)))
     told = {"instruction": "finish_stage", "stage_id": stage.stage_id, "state": intent.state, ABOUT: about}
-    tell_people(draft, draft.world.tasks[stage.task_id], members, _over(stage, intent), told)
+    text = f"Stage {stage.stage_id} ({stage.intention}) is {intent.state}. {intent.summary}".rstrip()
+    tell_people(draft, draft.world.tasks[stage.task_id], members, text, told)
     return None
-
-
-def _over(stage: Stage, intent: FinishStage) -> str:
-    return f"Stage {stage.stage_id} ({stage.intention}) is {intent.state}. {intent.summary}".rstrip()
 
 
 def left_of(stage: Stage) -> tuple[StageEnd, str]:
