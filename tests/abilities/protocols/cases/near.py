@@ -44,4 +44,7 @@ NEAR: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "a tag in backticks": ("`<TOOLCALL>`", NOTHING),
 }
 
-ROWS: Final = tuple(Row(name=f"near: {name}", text=text, wants=wants) for name, (text, wants) in NEAR.items())
+ROWS: Final = (
+    *(Row(name=f"near: {name}", text=text, wants=wants) for name, (text, wants) in NEAR.items()),
+    Row(name="near: a call of who makes none", text=f"<tool_use>\n{JSON}", wants=NOTHING, protocols=("patch",)),
+)
